@@ -1,0 +1,76 @@
+"""Sphinx configuration. The build needs no network; its warnings are errors (``make doc``)."""
+
+import shutil
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+project = "dpcd_sklearn"
+author = "the dpcd_sklearn developers"
+copyright = f"2026, {author}"
+release = installed_version("dpcd_sklearn")
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "**/README.rst"]
+default_role = "literal"  # `name` in a docstring is code
+html_theme = "pydata_sphinx_theme"
+html_title = f"dpcd_sklearn {release}"
+html_show_sourcelink = False
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+
+autosummary_generate = True
+autodoc_typehints = "none"
+# The methods of a class are documented by the template, each once.
+numpydoc_show_class_members = False
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_\w+\.py$",
+    "ignore_pattern": r"(^|[/\\])(?!plot_)\w+\.py$",  # the demo is a program, not a page
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+}
+
+
+def copy_proofs():
+    """The proofs live beside the code that they prove; the pages are copies."""
+    source = HERE.parent / "dpcd_sklearn" / "privacy" / "proofs"
+    target = HERE / "generated" / "proofs"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+
+
+def skip_foreign_members(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn defines: its docstrings refer to labels of its own pages."""
+    home = getattr(obj, "__module__", None) or ""
+    return True if home.partition(".")[0] in {"sklearn", "builtins"} else None
+
+
+def privacy_section(app, what, name, obj, options, lines):
+    """Turn the heading of a Privacy block, which numpydoc would drop, into a rubric."""
+    for i in range(len(lines) - 1):
+        if lines[i].strip() == "Privacy" and lines[i + 1].strip() == "-------":
+            lines[i : i + 2] = [".. rubric:: Privacy", ""]
+            return
+
+
+def setup(app):
+    copy_proofs()
+    app.connect("autodoc-process-docstring", privacy_section, priority=100)  # before numpydoc's
+    app.connect("autodoc-skip-member", skip_foreign_members)

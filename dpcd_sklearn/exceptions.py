@@ -1,0 +1,16 @@
+"""Exceptions and warnings that a user may want to catch."""
+
+
+class BudgetExceededError(RuntimeError):
+    """A charge was refused because it would exceed the accountant's budget.
+
+    Nothing was drawn and no record was used when this is raised.
+    """
+
+
+class LedgerError(RuntimeError):
+    """The ledger can't be read or written, so nothing may be released (fail closed)."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """What was asked for runs, but its result is not private."""

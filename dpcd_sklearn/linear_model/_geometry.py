@@ -1,0 +1,117 @@
+"""From public facts about the features to the geometry of a problem: M_j, bounds and spread."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..utils._public import check_bounds, check_real, check_scales
+
+# A feature without width would have M_j = 0; the floor keeps its clip and step finite.
+_FLOOR = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Coordinate-wise smoothness and what bounds it.
+
+    Attributes
+    ----------
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j; the intercept, if any, comes last.
+    center : ndarray of shape (n_features,)
+        What is subtracted from each feature while it is read (an exact change of the intercept).
+    lo, hi : ndarray of shape (n_features,) or None
+        Records are clipped to these while they are read.
+    largest_square : float
+        Bound on the squared norm of a record in the geometry of (M / curvature)^(-1/2).
+    """
+
+    smoothness: np.ndarray
+    center: np.ndarray
+    lo: np.ndarray | None
+    hi: np.ndarray | None
+    largest_square: float
+
+    def spread(self, block_size):
+        """Bound on λ_max(M_S^{-1/2} H_S M_S^{-1/2}) for blocks S of this size.
+
+        It is at most the trace, |S|, because M_j bounds the diagonal of H, and at most the largest
+        squared norm of a record.
+        """
+        return max(1.0, min(float(block_size), self.largest_square))
+
+    @property
+    def bounds(self):
+        """The triple that the oracle reads records with, or None."""
+        return None if self.lo is None else (self.lo, self.hi, self.center)
+
+
+def _with_intercept(smoothness, curvature, fit_intercept):
+    smoothness = np.maximum(smoothness, _FLOOR * smoothness.max())
+    return np.append(smoothness, curvature) if fit_intercept else smoothness
+
+
+def public_geometry(
+    n_features, curvature, fit_intercept, feature_bounds, feature_scale, row_norm_bound
+):
+    """Geometry from what the user states; without a statement, features of unit scale.
+
+    Parameters
+    ----------
+    n_features : int
+    curvature : float
+        Curvature bound of the loss.
+    fit_intercept : bool
+        Features with bounds, but no scale, are then centred on the middle of their bounds.
+    feature_bounds, feature_scale, row_norm_bound : see the estimators
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a statement is malformed or contradicts another one.
+    """
+    center = np.zeros(n_features)
+    lo = hi = scales = None
+    largest_square = np.inf
+    if row_norm_bound is not None:
+        row_norm_bound = check_real(row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
+        scales = np.full(n_features, row_norm_bound)
+    if feature_bounds is not None:
+        lo, hi = check_bounds(feature_bounds, n_features)
+        if fit_intercept and feature_scale is None:  # a stated scale is of raw features
+            center = (lo + hi) / 2
+            scales = (hi - lo) / 2
+        else:
+            scales = np.maximum(np.abs(lo), np.abs(hi))
+        if not scales.any():
+            raise ValueError(
+                "feature_bounds leave no feature any width (lo == hi everywhere, or all zero "
+                "without an intercept); widen the bounds of at least one feature"
+            )
+    if feature_scale is not None:
+        scales = check_scales(feature_scale, n_features)
+    if scales is None:
+        scales = np.ones(n_features)
+    smoothness = _with_intercept(curvature * scales**2, curvature, fit_intercept)
+    if row_norm_bound is not None and not center.any():
+        narrowest = smoothness[:n_features].min() / curvature
+        largest_square = row_norm_bound**2 / narrowest + fit_intercept
+    return Geometry(smoothness, center, lo, hi, largest_square)
+
+
+def record_geometry(X, sample_weight, curvature, fit_intercept):
+    """Geometry from the records themselves: for epsilon = inf only."""
+    n_samples, n_features = X.shape
+    weights = np.ones(n_samples) if sample_weight is None else sample_weight
+    center = weights @ X / weights.sum() if fit_intercept else np.zeros(n_features)
+    squares = np.zeros(n_features)
+    for start in range(0, n_samples, 4096):  # no temporary of the size of X
+        rows = slice(start, start + 4096)
+        squares += weights[rows] @ (X[rows] - center) ** 2
+    smoothness = curvature * squares / n_samples
+    if not smoothness.any():
+        smoothness = np.ones(n_features)  # constant features: their coefficients stay zero
+    mean_weight = weights.sum() / n_samples
+    smoothness = _with_intercept(smoothness, curvature * mean_weight, fit_intercept)
+    infinite = np.full(n_features, np.inf)
+    return Geometry(smoothness, center, -infinite, infinite, np.inf)

@@ -1,0 +1,208 @@
+"""Private Lasso by proximal coordinate descent."""
+
+from ..penalties import ElasticNet
+from ..privacy._calibration import gaussian_fit_event
+from ..samplings import SingleSampling
+from ..solvers import _cd
+from ..utils._compat import Interval, StrOptions
+from ._base import Real
+from ._plan import importance
+from ._recipes import coordinate_recipe
+from ._regression import PrivateRegressor
+
+
+class DPLassoCD(PrivateRegressor):
+    r"""Lasso under differential privacy, by proximal coordinate descent (DP-CD).
+
+    Minimises, as scikit-learn's Lasso does,
+
+    .. math::
+
+        \frac{1}{2n} \|y - Xw - b\|_2^2 + \alpha \|w\|_1 .
+
+    **Privacy**
+
+    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
+      delta)-differentially private under the `neighboring` relation; all iterates could be
+      published at the same cost.
+    - Neighbours: data sets that differ in one record, a row of X with its target and weight
+      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
+      One person with several rows needs more.
+    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
+      and bounds; running time and memory; scores on training records; errors about NaN, infinite
+      values and shapes; the choice of rows by stratified splits.
+    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
+      `random_state=None`; no step before this one learnt from the records without a charge.
+    - Ledger: one entry for each fit with an `accountant`, written before a record is used.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the l1 penalty, in [0, inf), in the units of scikit-learn's Lasso.
+    epsilon : float, default=1.0
+        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping, like
+        scikit-learn's Lasso; the result is not private.
+    delta : float in (0, 1) or "auto", default="auto"
+        Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
+        "add_remove".
+    sampling : {"uniform", "importance"}, default="uniform"
+        How coordinates are drawn: all alike, or with probability p_j proportional to M_j.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What neighbouring data sets are.
+    n_public : int, default=None
+        Public number of records for "add_remove", which normalises every sum. None otherwise.
+    clip : float > 0 or "auto", default="auto"
+        C of the papers, public: coordinate j of a record's gradient is clipped to C sqrt(M_j / tr
+        M), in the units of the target. "auto" follows n, p, epsilon and delta.
+    max_iter : float > 0 or "auto", default="auto"
+        Passes, one of which is as many updates as there are coordinates; may be a fraction. "auto"
+        follows n, p, epsilon and delta.
+    step_size : float > 0 or "auto", default="auto"
+        γ: coordinate j moves with the step γ / M_j, M_j its smoothness.
+    averaging : {"auto", "last", "tail"}, default="auto"
+        The last iterate, or the mean of the last half of the iterates. A mean of iterates has few
+        coefficients that are exactly zero: use "last" where sparsity matters. "auto" is "tail".
+    fit_intercept : bool, default=True
+        Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
+        other.
+    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
+        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
+        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
+        with an intercept features are centred on the middle of their bounds.
+    feature_scale : float or array of shape (n_features,), default=None
+        Public root mean square of each feature; gives M_j in place of the bounds.
+    row_norm_bound : float, default=None
+        Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
+        on the curvature of blocks. Longer records only fit worse, their gradients are clipped
+        anyway. Without any of the three, features are assumed to be of unit scale (root mean square
+        1).
+    target_bounds : pair (lo, hi) of floats, default=None
+        Public bounds of the target, in its units; values outside are clipped while fitting. None
+        assumes a target within [-1, 1], without clipping it.
+    tol : float, default=1e-6
+        For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
+        the largest one.
+    accountant : PrivacyAccountant, default=None
+        Ledger that every fit is charged to.
+    random_state : int, RandomState instance or None, default=None
+        None draws noise from the operating system through a cryptographic generator. Anything else
+        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients. Released.
+    intercept_ : float
+        Intercept. Released.
+    n_iter_ : int
+        T, the number of updates; public (with epsilon = inf, how many were needed).
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings. Public.
+    privacy_spent_ : PrivacySpent
+        Named tuple (epsilon, delta) of this fit. Public.
+    privacy_event_ : FitEvent
+        What was released, at which noise. Public.
+    noise_multiplier_ : float
+        z, the standard deviation of the noise over the sensitivity of a gradient release. Public.
+    clip_ : float
+        C that was used. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant's budget does not admit the fit; nothing was drawn.
+    LedgerError
+        If the ledger can't be written; nothing was drawn.
+    TypeError, ValueError
+        If a parameter or the input is invalid; nothing was charged.
+
+    Notes
+    -----
+    Every update releases one partial derivative of the mean loss with Gaussian noise. Its
+    sensitivity is 2 C_j / n (C_j / n_public under "add_remove"), and T of them with the noise
+    multiplier z are exactly sqrt(T)/z-Gaussian-DP (Dong, Roth & Su 2022). Proof:
+    ``privacy/proofs/release_partial.md``.
+
+    References
+    ----------
+    Mangold, Bellet, Salmon & Tommasi (2022). Differentially private coordinate descent for
+    composite empirical risk minimization. ICML. Algorithm 1, Theorem 1 (mended).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dpcd_sklearn import DPLassoCD
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DPLassoCD(alpha=0.1, epsilon=3.0, feature_bounds=(-0.2, 0.2),
+    ...                   target_bounds=(25, 350)).fit(X, y)
+    >>> model.privacy_spent_.epsilon
+    3.0
+    >>> model.coef_.shape
+    (10,)
+    """
+
+    _exact_max_iter = 10_000
+
+    _parameter_constraints = PrivateRegressor._parameter_constraints | {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "sampling": [StrOptions({"uniform", "importance"})],
+    }
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        epsilon=1.0,
+        delta="auto",
+        sampling="uniform",
+        neighboring="replace_one",
+        n_public=None,
+        clip="auto",
+        max_iter="auto",
+        step_size="auto",
+        averaging="auto",
+        fit_intercept=True,
+        feature_bounds=None,
+        feature_scale=None,
+        row_norm_bound=None,
+        target_bounds=None,
+        tol=1e-6,
+        accountant=None,
+        random_state=None,
+    ):
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sampling = sampling
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.clip = clip
+        self.max_iter = max_iter
+        self.step_size = step_size
+        self.averaging = averaging
+        self.fit_intercept = fit_intercept
+        self.feature_bounds = feature_bounds
+        self.feature_scale = feature_scale
+        self.row_norm_bound = row_norm_bound
+        self.target_bounds = target_bounds
+        self.tol = tol
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _penalty(self, n_normalizer, target_half_width):
+        return ElasticNet(l1=self.alpha / target_half_width)
+
+    def _release(self, epsilon, delta, n_updates):
+        return gaussian_fit_event(epsilon, delta, n_updates, self.neighboring)
+
+    def _recipe(self, facts, geometry, block_size):
+        return coordinate_recipe(facts.signal)
+
+    def _sampling(self, n_coordinates, geometry):
+        probabilities = importance(geometry.smoothness) if self.sampling == "importance" else None
+        return SingleSampling(n_coordinates, probabilities)
+
+    def _solve(self, oracle, plan, generator):
+        return _cd.solve(oracle, plan.problem, plan.sampling, generator)

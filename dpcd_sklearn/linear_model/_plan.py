@@ -1,0 +1,87 @@
+"""Every number of a fit that is fixed before a record is used."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..privacy._accounting import gdp_mu
+from ..privacy._events import FitEvent
+from ..solvers._problem import Problem
+from ._geometry import Geometry
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The frozen plan of one fit: all of it follows from parameters, shapes and public facts.
+
+    Attributes
+    ----------
+    event : FitEvent
+        What the fit will release.
+    geometry : Geometry
+    sampling : object of `samplings`, or None for greedy selection
+    problem : Problem
+        What the solver sees.
+    clip : float
+        C; infinite without noise.
+    n_normalizer : int
+        The public number of records.
+    delta : float
+    target_center, target_half_width : float
+        The target is mapped to [-1, 1] by these (regression), from public bounds.
+    """
+
+    event: FitEvent
+    geometry: Geometry
+    sampling: object
+    problem: Problem
+    clip: float
+    n_normalizer: int
+    delta: float
+    target_center: float = 0.0
+    target_half_width: float = 1.0
+
+    def with_geometry(self, geometry):
+        """The same plan over another geometry (epsilon = inf takes it from the records)."""
+        problem = replace(self.problem, smoothness=geometry.smoothness)
+        return replace(self, geometry=geometry, problem=problem)
+
+    def to_original(self, coef):
+        """Split a solution into (coef, intercept) in the units of X and y."""
+        n_features = len(self.geometry.center)
+        coef = coef * self.target_half_width
+        if len(coef) == n_features:
+            return coef, 0.0
+        weights, intercept = coef[:-1], coef[-1] + self.target_center
+        # Features were read as x - center: the constant that this removed goes back.
+        return weights, float(intercept - weights @ self.geometry.center)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public numbers that recipes for "auto" may look at, and nothing else."""
+
+    n_normalizer: int
+    n_coordinates: int
+    epsilon: float
+    delta: float
+    private: bool
+
+    @cached_property
+    def signal(self):
+        """s = n μ / sqrt(p + 1): the public signal-to-noise number of a full-batch fit."""
+        if not self.private:
+            return math.inf
+        return self.n_normalizer * gdp_mu(self.epsilon, self.delta) / math.sqrt(self.n_coordinates)
+
+
+def number_of_updates(max_iter, n_coordinates, block_size):
+    """T: `max_iter` counts passes over the coordinates and may be a fraction."""
+    return max(1, math.ceil(max_iter * n_coordinates / block_size))
+
+
+def importance(smoothness):
+    """p_j proportional to M_j (Mangold et al. 2022, section 3; Maranjyan et al. 2024, 4.2.1)."""
+    return np.asarray(smoothness) / np.sum(smoothness)

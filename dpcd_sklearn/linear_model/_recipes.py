@@ -1,0 +1,59 @@
+"""Recipes for "auto": functions of public numbers, fitted by hand to a dozen real data sets.
+
+All of them follow s = n μ / sqrt(p + 1), the public signal-to-noise number of a full-batch fit
+(infinite without noise). ``residual_clip`` is in units of a target within [-1, 1].
+"""
+
+import math
+
+
+def _between(value, low, high):
+    return min(max(value, low), high)
+
+
+def coordinate_recipe(signal):
+    """DP-CD: more passes, and a wider clip, where the signal pays for their noise."""
+    return {
+        "max_iter": _between(0.75 * signal, 5.0, 200.0),
+        "step_size": 1.0,
+        "momentum": 0.0,
+        "averaging": "tail",
+        "residual_clip": _between(0.25 * (signal / 70) ** 0.25, 0.1, 0.5),
+    }
+
+
+def descent_recipe(signal, spread, block_spread, full):
+    """DP-SkGD: the total time τ of the descent follows the signal, in many short steps.
+
+    With the normalised heavy ball β, steps up to 2 (1 + β) / (1 - β) over the largest curvature
+    are stable for full gradients: 38 for β = 0.9. Blocks move without momentum, which is not known
+    to be stable there, and with steps below 2 over the block's largest curvature.
+    """
+    total_time = _between(20.0 * signal, 100.0, 20_000.0)
+    chosen = {
+        "averaging": "tail",
+        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+    }
+    if full:
+        n_iter = _between(total_time / 25, 100.0, 800.0)
+        return chosen | {
+            "max_iter": n_iter,
+            "step_size": total_time / n_iter / spread,
+            "momentum": 0.9,
+        }
+    step_size = 1.5 / block_spread
+    n_iter = _between(total_time / spread / step_size, 20.0, 1_000.0)
+    return chosen | {"max_iter": n_iter, "step_size": step_size, "momentum": 0.0}
+
+
+def greedy_recipe(signal):
+    """DP-GCD: few long steps where noise dominates, more and shorter ones where it does not."""
+    if signal == math.inf:
+        return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
+    return {
+        "max_iter": _between(signal, 10.0, 150.0),
+        "step_size": _between(12.0 * (200 / signal) ** 0.5, 2.0, 12.0),
+        "momentum": 0.0,
+        "averaging": "last",
+        "residual_clip": _between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
+    }

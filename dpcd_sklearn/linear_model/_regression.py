@@ -1,0 +1,64 @@
+"""What private regressors share: a target with public bounds, and predictions."""
+
+from abc import ABCMeta
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from ..losses import SquaredLoss
+from ..utils._public import check_bounds
+from ._base import PrivateLinearModel
+
+
+class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
+    """Squared loss on a target that is mapped from its public bounds to [-1, 1]."""
+
+    _loss = SquaredLoss()
+    _target_is_numeric = True
+
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+        "target_bounds": [None, tuple, list, np.ndarray]
+    }
+
+    def _scaling_of_target(self):
+        if self.target_bounds is None or np.isinf(self.epsilon):
+            return 0.0, 1.0
+        (lo,), (hi,) = check_bounds(self.target_bounds, 1, name="target_bounds")
+        if self.fit_intercept:
+            center, half_width = (lo + hi) / 2, (hi - lo) / 2
+        else:
+            center, half_width = 0.0, max(abs(lo), abs(hi))
+        if half_width == 0:
+            raise ValueError(
+                f"target_bounds ({lo:g}, {hi:g}) leave the target no width; state the range that "
+                "the target may take"
+            )
+        return float(center), float(half_width)
+
+    def _encode_labels(self, y):
+        return y
+
+    def _scale_target(self, y, plan):
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        if self.target_bounds is None or np.isinf(self.epsilon):
+            return y
+        lo, hi = self.target_bounds
+        return (np.clip(y, lo, hi) - plan.target_center) / plan.target_half_width
+
+    def predict(self, X):
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._margins(X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on the few records of scikit-learn's checks
+        return tags

@@ -1,0 +1,312 @@
+"""Scaling from public bounds: what a private pipeline may do to its features for free."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..utils._compat import fit_context
+from ..utils._public import check_bounds
+
+# Entries mapped at a time. The double precision temporary of a tile (512 kB) stays in the cache,
+# so float32 data is rounded once, at the end, and no second array of the size of X exists.
+_TILE = 2**16
+
+_CHECKS = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": (np.float64, np.float32),
+    "ensure_all_finite": True,
+}
+
+
+class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Map features from public bounds [lo, hi] to [-1, 1].
+
+    Feature j of a record becomes, with :math:`m_j = (lo_j + hi_j) / 2` and
+    :math:`h_j = (hi_j - lo_j) / 2`,
+
+    .. math::
+
+        z_{ij} = \frac{\min(\max(x_{ij}, lo_j), hi_j) - m_j}{h_j},
+
+    or, with ``with_centering=False``, :math:`m_j = 0` and
+    :math:`h_j = \max(|lo_j|, |hi_j|)`. A feature with lo = hi becomes 0. Values outside the bounds
+    are clipped, without a warning: a warning would tell about the records.
+
+    **Privacy**
+
+    - Guarantee: `fit` releases nothing that it learnt from the records, hence there is nothing to
+      charge and no entry in the ledger. It looks at the shape, the kind of dtype and the column
+      names. Each record is mapped by itself, so neighbouring data sets stay neighbours
+      (replace one record, or add and remove one) and the budget of the next step is untouched.
+    - Assumptions: `bounds` are public knowledge (a unit, a legal limit, the range of a sensor),
+      never the minimum and maximum of the data. Which columns exist is public as well.
+    - Not protected: the transformed records are as sensitive as the records. Shapes, column names
+      and bounds are public. NaN and infinite values break the promise on the domain: the error
+      about them is outside the guarantee. Work on sparse data follows its number of entries.
+
+    Parameters
+    ----------
+    bounds : pair (lo, hi) or dict {column name: (lo, hi)}, default=(-1.0, 1.0)
+        Finite bounds in the units of the features, lo <= hi. Public: never from the data.
+        In a pair, lo and hi are each a number (the same for all features) or an array of shape
+        (n_features,) in the order of the columns. A dict is for data frames: it must name every
+        column and no other one.
+    with_centering : bool, default=True
+        Whether the middle of the bounds becomes 0. If False, features are only divided, and zero
+        stays zero where lo <= 0 <= hi, which sparse data needs.
+    copy : bool, default=True
+        If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
+        a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
+
+    Attributes
+    ----------
+    lo_, hi_ : ndarray of shape (n_features,)
+        The bounds, one for each feature. Public.
+    center_ : ndarray of shape (n_features,)
+        What is subtracted: the middle of the bounds, or with ``with_centering=False`` zero (where
+        lo = hi that value in either case). Public.
+    half_width_ : ndarray of shape (n_features,)
+        What is divided by: half of hi - lo, or with ``with_centering=False`` the largest magnitude
+        within the bounds; 0 where lo = hi. Public.
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X has names that are all strings. Public.
+
+    Raises
+    ------
+    TypeError
+        If `bounds` is no pair, or holds something other than numbers.
+    ValueError
+        If a bound is not finite, of the wrong length or upside down; if a dict misses a column or
+        names an unknown one; if X is empty, NaN or infinite somewhere; if X is sparse and zero
+        would not stay zero.
+
+    Notes
+    -----
+    The result keeps float32, its memory layout and sparsity; other dtypes become float64. The map
+    is computed in double precision and rounded once, so a dense array, a sparse matrix and a
+    single record alone give the same numbers, always within [-1, 1].
+
+    Sparse data is never densified. It is accepted when zero stays zero in every column: with
+    ``with_centering=False`` and lo <= 0 <= hi, or with bounds that are symmetric, lo = -hi.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn.preprocessing import BoundsScaler
+    >>> X = [[20.0, 0.0], [65.0, 30000.0], [150.0, 90000.0]]
+    >>> scaler = BoundsScaler(bounds=([0, 0], [100, 60000])).fit(X)
+    >>> scaler.transform(X)
+    array([[-0.6, -1. ],
+           [ 0.3,  0. ],
+           [ 1. ,  1. ]])
+    >>> scaler.inverse_transform([[0.5, 0.5]])
+    array([[   75., 45000.]])
+    """
+
+    _parameter_constraints = {
+        "bounds": [tuple, list, np.ndarray, dict],
+        "with_centering": ["boolean"],
+        "copy": ["boolean"],
+    }
+
+    def __init__(self, bounds=(-1.0, 1.0), *, with_centering=True, copy=True):
+        self.bounds = bounds
+        self.with_centering = with_centering
+        self.copy = copy
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Check the bounds against the shape and the column names of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The records. Nothing is learnt from their values.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : BoundsScaler
+            The fitted scaler.
+        """
+        X = validate_data(self, X, **_CHECKS)
+        bounds, n_features = self.bounds, self.n_features_in_
+        if isinstance(bounds, dict):
+            bounds = _pair_of_named_bounds(bounds, getattr(self, "feature_names_in_", None))
+        lo, hi = check_bounds(bounds, n_features, name="bounds")
+        self.lo_, self.hi_ = lo.copy(), hi.copy()  # no views of the parameter
+        self.center_, self.half_width_ = _center_and_half_width(lo, hi, self.with_centering)
+        self._refuse_sparse_if_zero_moves(X)
+        return self
+
+    def transform(self, X):
+        """Map records to [-1, 1], clipping what lies outside the bounds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The records, in the units of `bounds`.
+
+        Returns
+        -------
+        X_scaled : {ndarray, CSR, CSC} of shape (n_samples, n_features)
+            The image of each record; CSR and CSC stay what they are, other sparse formats
+            become CSR.
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, copy=self._must_copy(X), force_writeable=True, **_CHECKS
+        )
+        self._refuse_sparse_if_zero_moves(X)
+        if sparse.issparse(X):
+            X = _without_duplicates(X)
+        divisor = np.where(self.half_width_ > 0, self.half_width_, 1.0)
+        return _map_in_place(X, _to_unit, self.lo_, self.hi_, self.center_, divisor)
+
+    def inverse_transform(self, X):
+        """Undo the scaling; what was clipped stays at its bound.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Scaled records. Values outside [-1, 1] land outside the bounds.
+
+        Returns
+        -------
+        X_original : {ndarray, CSR, CSC} of shape (n_samples, n_features)
+            The records in the units of `bounds`; a feature with lo = hi becomes that value.
+        """
+        check_is_fitted(self)
+        X = check_array(X, copy=self._must_copy(X), force_writeable=True, estimator=self, **_CHECKS)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        self._refuse_sparse_if_zero_moves(X)
+        return _map_in_place(X, _from_unit, self.center_, self.half_width_)
+
+    def _must_copy(self, X):
+        # A NumPy view of a data frame may share memory with other frames (copy-on-write).
+        return self.copy or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+
+    def _refuse_sparse_if_zero_moves(self, X):
+        if not sparse.issparse(X):
+            return
+        stays = _zero_stays_zero(self.lo_, self.hi_, self.center_)
+        if not stays.all():
+            j = int(np.argmin(stays))
+            raise ValueError(
+                "X is sparse, but with these bounds zero would not stay zero and X would become "
+                f"dense: feature {j} has lo={self.lo_[j]:g}, hi={self.hi_[j]:g}; pass "
+                "with_centering=False and bounds with lo <= 0 <= hi, or symmetric bounds "
+                "(lo == -hi)"
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _takes_sparse(self):
+        if isinstance(self.bounds, dict):  # sparse matrices have no column names
+            return False
+        try:
+            lo, hi = (np.asarray(bound, dtype=np.float64) for bound in self.bounds)
+            with np.errstate(invalid="ignore"):  # infinite bounds
+                center, _ = _center_and_half_width(lo, hi, self.with_centering)
+            return bool(_zero_stays_zero(lo, hi, center).all())
+        except (TypeError, ValueError):  # `fit` says what is wrong with the bounds
+            return False
+
+
+def _pair_of_named_bounds(bounds, names):
+    """Return {column name: (lo, hi)} as two arrays in the order of the columns."""
+    if names is None:
+        raise ValueError(
+            "bounds is a dict of column names, but X has no column names (strings) that "
+            "scikit-learn can read; pass a data frame, or a pair (lo, hi) of arrays in the order "
+            "of the columns"
+        )
+    known = set(names)
+    missing = [name for name in names if name not in bounds]
+    unknown = [name for name in bounds if name not in known]
+    if missing or unknown:
+        parts = [f"no bounds for column(s) {missing}"] if missing else []
+        parts += [f"bounds for unknown column(s) {unknown}"] if unknown else []
+        raise ValueError(f"bounds must name every column of X, once: {'; '.join(parts)}")
+    pairs = [check_bounds(bounds[name], 1, name=f"bounds[{name!r}]") for name in names]
+    lo, hi = np.array(pairs)[:, :, 0].T
+    return lo, hi
+
+
+def _center_and_half_width(lo, hi, with_centering):
+    """Return what the map subtracts and divides by; lo == hi gives (lo, 0)."""
+    center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2  # halves first: hi - lo may overflow
+    if not with_centering:
+        center, half_width = np.zeros_like(center), np.maximum(np.abs(lo), np.abs(hi))
+    constant = lo == hi
+    return np.where(constant, lo, center), np.where(constant, 0.0, half_width)
+
+
+def _zero_stays_zero(lo, hi, center):
+    """Tell for each feature whether the map sends 0 to 0."""
+    return (center == 0) & (lo <= 0) & (0 <= hi)
+
+
+def _without_duplicates(X):
+    """Sum entries of a sparse X that stand at the same place: clipping is not linear."""
+    if not X.has_canonical_format:
+        if not (X.indices.flags.writeable and X.indptr.flags.writeable):
+            X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _to_unit(values, lo, hi, center, divisor):
+    out = np.clip(values, lo, hi)  # double, as the bounds are; from here on nothing overflows
+    out -= center
+    out /= divisor
+    return np.clip(out, -1.0, 1.0, out=out)  # rounding may have stepped over the edge
+
+
+def _from_unit(values, center, half_width):
+    out = values * half_width  # double
+    out += center
+    return out
+
+
+def _map_in_place(X, function, *per_feature):
+    """Replace the stored values of X by function(values, *per_feature), tile by tile."""
+    with np.errstate(all="ignore"):  # a floating point warning would depend on the records
+        for values, features in _tiles(X):
+            values[...] = function(values, *(array[features] for array in per_feature))
+    return X
+
+
+def _tiles(X):
+    """Yield views of the stored values of X, each with the features that they belong to."""
+    if sparse.issparse(X):
+        for start in range(0, X.nnz, _TILE):
+            entries = slice(start, min(start + _TILE, X.nnz))
+            if X.format == "csr":
+                features = X.indices[entries]
+            else:  # the column j with indptr[j] <= k < indptr[j + 1]
+                k = np.arange(entries.start, entries.stop, dtype=X.indptr.dtype)
+                features = np.searchsorted(X.indptr, k, side="right") - 1
+            yield X.data[entries], features
+        return
+    n_samples, n_features = X.shape
+    if X.flags.f_contiguous:
+        rows, columns = _TILE, max(1, _TILE // n_samples)
+    else:
+        rows, columns = max(1, _TILE // n_features), n_features
+    for j in range(0, n_features, columns):
+        features = slice(j, j + columns)
+        for i in range(0, n_samples, rows):
+            yield X[i : i + rows, features], features

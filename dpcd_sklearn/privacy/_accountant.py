@@ -1,0 +1,466 @@
+"""The accountant: one handle to the budget of one data set, wherever it is copied.
+
+What is admitted is decided in ``_filter``, what is kept is kept by ``_ledger``; here is the face of
+both, and the receipts without which no record is read.
+"""
+
+import dataclasses
+import os
+
+from ..exceptions import BudgetExceededError
+from . import _filter
+from ._events import FitEvent
+from ._ledger import Ledger, create_temporary, open_or_create
+from ._ledger_records import (
+    LedgerEntry,
+    LedgerParameters,
+    LedgerReport,
+    PrivacyCost,
+    PrivacySpent,
+    package_version,
+    plain_text,
+    to_json,
+)
+from ._receipt import Receipt
+
+__all__ = [
+    "LedgerEntry",
+    "LedgerReport",
+    "PrivacyAccountant",
+    "PrivacyCost",
+    "PrivacySpent",
+    "Receipt",
+    "charge",
+]
+
+
+def charge(accountant, event, **facts):
+    """Charge an event to an accountant, or to nobody.
+
+    Parameters
+    ----------
+    accountant : PrivacyAccountant or None
+        With None nothing is recorded.
+    event : FitEvent
+        Everything that the fit will release.
+    **facts
+        As in `PrivacyAccountant.charge`.
+
+    Returns
+    -------
+    receipt : Receipt
+
+    Raises
+    ------
+    BudgetExceededError, LedgerError, TypeError, ValueError
+        As `PrivacyAccountant.charge` does.
+    """
+    if accountant is None:
+        if not isinstance(event, FitEvent):
+            raise TypeError(f"a FitEvent is charged, got {event!r}")
+        return Receipt(event, None)
+    if not isinstance(accountant, PrivacyAccountant):
+        raise TypeError(f"accountant must be a PrivacyAccountant or None, got {accountant!r}")
+    return accountant.charge(event, **facts)
+
+
+def _stored(name, doc):
+    return property(lambda self: getattr(self._ledger.parameters, name), doc=doc)
+
+
+class PrivacyAccountant:
+    """The privacy budget of one data set: a filter that refuses what would exceed it.
+
+    The accountant is a handle to a ledger in a file. Clones, copies and pickles of the handle, in
+    whatever thread or process, charge the same ledger, each fit once. A charge is on the disk
+    before a record is used, and is never refunded.
+
+    Privacy
+    -------
+    Everything charged to one ledger is together (epsilon, delta)-DP under its neighbouring
+    relation, even when fits are chosen by the results of earlier ones (an adaptive filter). What is
+    not charged is not covered: scores on records, plots of data, fits without this accountant. Two
+    ledgers on the same records compose. The ledger holds public facts only; its hash chain uncovers
+    damage, not a forger.
+
+    Parameters
+    ----------
+    epsilon : float, > 0
+        Budget for everything together.
+    delta : float in (0, 0.5]
+        Budget for everything together; less than one over the number of records.
+    path : str or path-like, default=None
+        File of the ledger, which outlives the process; it is created (for its owner only) if it
+        does not exist, and must agree with the other parameters if it does. With None, a temporary
+        file that is deleted when the process that created it exits.
+    currency : {"rdp", "gdp"}, default="rdp"
+        What is added up, fixed for good: the Rényi divergence at one order, which admits every
+        known event, or the squared parameter of Gaussian DP, which loses nothing and refuses
+        everything that is not Gaussian.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        The relation under which fits must be private.
+    n_public : int, default=None
+        Public number of records, needed under add_remove only.
+    testing : bool, default=False
+        Admit releases without noise (``epsilon=inf``), counted as 0 and flagged: `spent` then says
+        infinity. Never for records that matter.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path of the ledger.
+    order : float or None
+        The Rényi order of an "rdp" ledger.
+    epsilon, delta, currency, neighboring, n_public, testing
+        As stored in the ledger.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is invalid or differs from that of the existing ledger.
+    LedgerError
+        If the file can't be created or read.
+
+    Notes
+    -----
+    The order of an "rdp" ledger is the one at which the budget admits the largest zCDP loss by the
+    conversion of Canonne, Kamath & Steinke (2020), and the filter is that of Feldman & Zrnic
+    (2021); for "gdp" it is that of Smith & Thakurta (2022). In the "rdp" currency a Gaussian fit
+    that is calibrated exactly to (epsilon, delta) costs slightly more than that: ask `remaining`,
+    or use "gdp".
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import PrivacyAccountant
+    >>> accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
+    >>> accountant.spent()
+    PrivacySpent(epsilon=0.0, delta=1e-05)
+    >>> round(accountant.remaining(), 2)
+    4.63
+    """
+
+    def __init__(
+        self,
+        epsilon,
+        delta,
+        *,
+        path=None,
+        currency="rdp",
+        neighboring="replace_one",
+        n_public=None,
+        testing=False,
+    ):
+        parameters = _filter.fixed_parameters(
+            epsilon, delta, currency, neighboring, n_public, testing
+        )
+        if path is None:
+            self._ledger = create_temporary(parameters)
+        else:
+            self._ledger = open_or_create(_absolute(path), parameters)
+        self._closed = False
+
+    @classmethod
+    def open(cls, path):
+        """Open an existing ledger with the parameters that it stores.
+
+        Raises
+        ------
+        LedgerError
+            If there is none, or it can't be read.
+        """
+        self = cls.__new__(cls)
+        self._ledger, self._closed = Ledger.open(_absolute(path)), False
+        return self
+
+    # ---- charging -------------------------------------------------------------------------------
+
+    def charge(self, event, *, estimator="", params=None, n_samples=None, n_features=None):
+        """Record an event, durably, or refuse it.
+
+        Parameters
+        ----------
+        event : FitEvent
+            Everything that the fit will release, fixed before a record was used.
+        estimator : str, default=""
+            What is fitted, for the record.
+        params : dict, default=None
+            Its public parameters, for the record; seeds are left out.
+        n_samples, n_features : int, default=None
+            Shape of the data, for the record; ``n_public`` stands for n_samples under add_remove.
+
+        Returns
+        -------
+        receipt : Receipt
+
+        Raises
+        ------
+        BudgetExceededError
+            If it does not fit into the budget; nothing was recorded.
+        LedgerError
+            If the ledger can't be read or written; nothing may be released.
+        TypeError
+            If no accounting is known for the event.
+        ValueError
+            If the handle is closed, or the event has another neighbouring relation, is not
+            private, or does not exist in the ledger's currency.
+        """
+        self._check_open()
+        parameters = self._ledger.parameters
+        price = _filter.price(parameters, event)
+        if (n_known := parameters.n_public) is None:
+            n_known = _known(n_samples, "n_samples")
+        facts = {
+            **dataclasses.asdict(price),
+            "private": int(price.private),
+            "estimator": plain_text(estimator),
+            "params": _params_json(params),
+            "event": plain_text(event),
+            "releases": to_json([_described(r) for r in _filter.checked_releases(event)]),
+            "n_samples": n_known,
+            "n_features": _known(n_features, "n_features"),
+            "version": package_version(),
+        }
+        rows, entry_id = self._ledger.append(
+            facts, lambda rows: _filter.admits(parameters, _filter.amounts_of(rows), price.amount)
+        )
+        if entry_id is None:
+            raise BudgetExceededError(_filter.refusal(parameters, rows, event))
+        return Receipt(event, entry_id)
+
+    # ---- reports --------------------------------------------------------------------------------
+
+    def spent(self):
+        """Report what was spent, at the ledger's delta.
+
+        The guarantee is the budget; this is the part of it that was used, converted from the
+        ledger's sum. Infinite after a release without noise (``testing=True``).
+
+        Returns
+        -------
+        spent : PrivacySpent
+
+        Raises
+        ------
+        LedgerError
+            If the ledger can't be read or was changed.
+        ValueError
+            If the handle is closed.
+        """
+        self._check_open()
+        return _filter.spent(self._ledger.parameters, self._ledger.rows())
+
+    def remaining(self):
+        """Report the largest epsilon of one more Gaussian fit that would be admitted.
+
+        At the ledger's delta, rounded downwards: a fit with exactly this epsilon is admitted.
+
+        Returns
+        -------
+        epsilon : float
+            0.0 when no such fit is left.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger can't be read or was changed.
+        ValueError
+            If the handle is closed.
+        """
+        self._check_open()
+        return self._remaining(self._ledger.rows())
+
+    def _remaining(self, rows):
+        return _filter.remaining(self._ledger.parameters, _filter.amounts_of(rows))
+
+    def cost(self, estimator, n_samples, n_features, n_outputs=1):
+        """Report what a fit would cost, without fitting and without a charge.
+
+        Parameters
+        ----------
+        estimator : estimator
+            With a method ``planned_event``, which every estimator of this package has.
+        n_samples, n_features : int
+            Shape of the training data.
+        n_outputs : int, default=1
+            Number of targets, or of classes fitted one by one.
+
+        Returns
+        -------
+        cost : PrivacyCost
+
+        Raises
+        ------
+        TypeError
+            If the estimator can't say what it would release.
+        ValueError
+            If the fit could never be charged to this ledger, or the handle is closed.
+        LedgerError
+            If the ledger can't be read or was changed.
+        """
+        self._check_open()
+        if not hasattr(estimator, "planned_event"):
+            raise TypeError(
+                f"{type(estimator).__name__} can't say what it would release: it has no method "
+                "planned_event. Ask for each private step of a pipeline by itself"
+            )
+        event = estimator.planned_event(n_samples, n_features, n_outputs=n_outputs)
+        price = _filter.price(self._ledger.parameters, event)
+        amounts = _filter.amounts_of(self._ledger.rows())
+        return PrivacyCost(
+            epsilon=_filter.epsilon_alone(event, self.delta),
+            delta=self.delta,
+            amount=price.amount,
+            currency=self.currency,
+            fits_left=_filter.fits_left(self._ledger.parameters, amounts, price.amount),
+        )
+
+    def entries(self):
+        """Return all charges, oldest first, after a check of the whole ledger.
+
+        Returns
+        -------
+        entries : list of LedgerEntry
+
+        Raises
+        ------
+        LedgerError
+            If the ledger can't be read or was changed.
+        ValueError
+            If the handle is closed.
+        """
+        self._check_open()
+        return [LedgerEntry.from_row(row) for row in self._ledger.rows()]
+
+    def verify(self):
+        """Check that every entry is the one that was written.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger can't be read, or was changed; it names the first bad entry.
+        ValueError
+            If the handle is closed.
+        """
+        self._check_open()
+        self._ledger.rows()
+
+    def report(self):
+        """Return the entries and the sums as one readable table.
+
+        Returns
+        -------
+        report : LedgerReport
+
+        Raises
+        ------
+        LedgerError
+            If the ledger can't be read or was changed.
+        ValueError
+            If the handle is closed.
+        """
+        self._check_open()
+        parameters, rows = self._ledger.parameters, self._ledger.rows()
+        entries = tuple(map(LedgerEntry.from_row, rows))
+        return LedgerReport(
+            parameters, entries, _filter.spent(parameters, rows), self._remaining(rows)
+        )
+
+    # ---- the handle -----------------------------------------------------------------------------
+
+    def close(self):
+        """Close this handle (and whatever shares it); other handles and the file stay."""
+        self._closed = True
+
+    def _check_open(self):
+        if self._closed:
+            raise ValueError(
+                "this accountant is closed; open its ledger again with "
+                f"PrivacyAccountant.open({self.path!r})"
+            )
+
+    def __enter__(self):
+        self._check_open()
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    path = property(lambda self: self._ledger.path, doc="Absolute path of the ledger.")
+    epsilon = _stored("epsilon", "Budget for everything together.")
+    delta = _stored("delta", "Budget for everything together.")
+    currency = _stored("currency", "What is added up: 'rdp' or 'gdp'.")
+    neighboring = _stored("neighboring", "The neighbouring relation of the ledger.")
+    n_public = _stored("n_public", "Public number of records under add_remove, else None.")
+    testing = _stored("testing", "Whether releases without noise are admitted.")
+    order = _stored("order", "Rényi order of an 'rdp' ledger, else None.")
+
+    def __repr__(self):
+        # Never what was spent: scikit-learn prints and compares parameters by their repr.
+        text = f"epsilon={self.epsilon!r}, delta={self.delta!r}, currency={self.currency!r}"
+        if self.neighboring != "replace_one":
+            text += f", neighboring={self.neighboring!r}, n_public={self.n_public!r}"
+        if self.testing:
+            text += ", testing=True"
+        return f"PrivacyAccountant({text})"
+
+    def __eq__(self, other):
+        if not isinstance(other, PrivacyAccountant):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self):
+        return hash(self._identity())
+
+    def _identity(self):
+        return self.path, self._ledger.parameters.ledger_id
+
+    # A clone or copy that had a budget of its own would spend the records' budget twice.
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __getstate__(self):
+        parameters = dataclasses.asdict(self._ledger.parameters)
+        return {
+            "path": self.path,
+            "parameters": parameters,
+            "seen": self._ledger.seen,
+            "closed": self._closed,
+        }
+
+    def __setstate__(self, state):
+        parameters = LedgerParameters(**state["parameters"])
+        self._ledger = Ledger(state["path"], parameters, state["seen"])
+        self._closed = state["closed"]
+
+
+# ---- arguments --------------------------------------------------------------------------------
+
+
+def _absolute(path):
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
+    if name in ("", ":memory:"):
+        raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
+    return os.path.abspath(name)  # workers may run in another folder
+
+
+def _described(release):
+    return {"release": type(release).__name__, **dataclasses.asdict(release)}
+
+
+def _known(value, name):
+    return None if value is None else _filter.check_count(value, name)
+
+
+def _params_json(params):
+    if params is not None and not isinstance(params, dict):
+        raise TypeError(f"params must be a dict or None, got {params!r}")
+    return to_json(params or {})

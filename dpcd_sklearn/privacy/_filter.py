@@ -1,0 +1,283 @@
+"""The privacy filter: what an event counts, what is admitted, what was spent. Arithmetic only.
+
+A filter, not a composition: later charges may depend on earlier outputs, and so may the choice of
+what to charge. It is valid (Feldman & Zrnic 2021, for the Rényi divergence at one order) because
+the rule was fixed before the first of them: one currency, one order, one limit, all stored in the
+ledger (PRIVACY.md §3). The tight curves of ``_accounting`` calibrate single fits and make reports;
+they never admit.
+
+Rounding goes towards more loss. An amount is rounded upwards by one part in 10^12, more than all
+errors of the operations behind it and behind the limit; the sum of the stored amounts is exact.
+"""
+
+import dataclasses
+import math
+import platform
+import uuid
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from numbers import Integral
+
+from ..utils._public import check_real
+from ._accounting import (
+    best_order,
+    conversion_gap,
+    epsilon_of,
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+    gdp_squared,
+    rdp,
+    rdp_epsilon,
+    zcdp,
+    zcdp_epsilon,
+)
+from ._calibration import gaussian_fit_event
+from ._events import NEIGHBORING, FitEvent, GaussianEvent, SelectionEvent
+from ._ledger_records import LedgerParameters, PrivacySpent, now, package_version
+
+_UP = 1 + 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class Price:
+    """What one event counts in one ledger; rho and mu_squared are for information."""
+
+    amount: float
+    rho: float | None
+    mu_squared: float | None
+    private: bool
+
+
+# ---- the rule -----------------------------------------------------------------------------------
+
+
+def fixed_parameters(epsilon, delta, currency, neighboring, n_public, testing):
+    """Check what a new ledger is asked to be, and fix its order and limit for good.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is invalid, or the budget admits nothing.
+    """
+    advice = "a budget is finite" if epsilon == math.inf else ""
+    epsilon = check_real(epsilon, "epsilon", low=0, high=math.inf, advice=advice)
+    delta = check_real(
+        delta, "delta", low=0, high=0.5, closed="right", advice="take less than 1 / n_samples"
+    )
+    if currency not in ("rdp", "gdp"):
+        raise ValueError(f"currency must be 'rdp' or 'gdp', got {currency!r}")
+    if neighboring not in NEIGHBORING:
+        raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
+    if neighboring == "add_remove":
+        if n_public is None:
+            raise ValueError("neighboring='add_remove' needs n_public, a public number of records")
+        n_public = check_count(n_public, "n_public", low=1)
+    elif n_public is not None:
+        raise ValueError("n_public belongs to neighboring='add_remove'; leave it out")
+    if not isinstance(testing, bool):
+        raise TypeError(f"testing must be True or False, got {testing!r}")
+    order, limit = _limit(epsilon, delta, currency)
+    return LedgerParameters(
+        ledger_id=uuid.uuid4().hex,
+        created=now(),
+        host=platform.node(),
+        version=package_version(),
+        epsilon=epsilon,
+        delta=delta,
+        currency=currency,
+        neighboring=neighboring,
+        n_public=n_public,
+        testing=testing,
+        order=order,
+        limit=limit,
+    )
+
+
+def _limit(epsilon, delta, currency):
+    """The order and the largest sum of amounts that is (epsilon, delta)-DP."""
+    if currency == "rdp":
+        order = best_order(epsilon, delta)[0]
+        return order, epsilon - conversion_gap(order, delta)
+    limit = gdp_mu(epsilon, delta) ** 2
+    # gdp_mu rounds down by 1e-10. So much of this is given back that a budget for exactly k fits
+    # admits k, although each amount was rounded upwards; the exact curve has the last word.
+    generous = limit * (1 + 1e-11)
+    return None, generous if gdp_delta(math.sqrt(generous), epsilon) <= delta else limit
+
+
+def admits(parameters, amounts, amount):
+    """The one rule by which anything is ever admitted; ``fsum`` is the rounded exact sum."""
+    return math.fsum([*amounts, amount]) <= parameters.limit
+
+
+def price(parameters, event):
+    """What an event counts in a ledger.
+
+    Raises
+    ------
+    TypeError
+        If the event is malformed, or no accounting is known for it.
+    ValueError
+        If it has another neighbouring relation, is not private, or is unknown to the currency.
+    """
+    releases = list(checked_releases(event))
+    if event.neighboring != parameters.neighboring:
+        raise ValueError(
+            f"the fit is private under {event.neighboring!r} neighbours, the ledger protects under "
+            f"{parameters.neighboring!r}; give the estimator "
+            f"neighboring={parameters.neighboring!r}"
+        )
+    rho = math.fsum(_loss(zcdp, release) for release in releases)
+    if math.isinf(rho):
+        if not parameters.testing:
+            raise ValueError(
+                "a fit without noise (epsilon=inf) is not private and can't be charged; give the "
+                "estimator a finite epsilon, or fit without an accountant"
+            )
+        return Price(0.0, None, None, private=False)
+    squares = [gdp_squared(release) for release in releases]
+    mu_squared = None if None in squares else math.fsum(squares)
+    if parameters.currency == "rdp":
+        amount = math.fsum(_loss(rdp, release, parameters.order) for release in releases)
+    elif mu_squared is None:
+        raise ValueError(
+            "the currency of this ledger is fixed to 'gdp', and this fit does not release "
+            "Gaussians only; create the accountant with currency='rdp' for it"
+        )
+    else:
+        amount = mu_squared
+    return Price(amount * _UP, rho, mu_squared, private=True)
+
+
+def checked_releases(event):
+    """Every single release of an event; a malformed one must not count too little, or negative."""
+    if not isinstance(event, FitEvent):
+        raise TypeError(f"a FitEvent is charged, got {event!r}")
+    if not isinstance(event.releases, tuple) or not event.releases:
+        raise TypeError(f"the releases of a fit are a tuple, not empty, got {event.releases!r}")
+    for release in event.releases:
+        if isinstance(release, FitEvent):
+            if release.neighboring != event.neighboring:
+                raise ValueError("the parts of a fit must have one neighbouring relation")
+            yield from checked_releases(release)
+        elif isinstance(release, (GaussianEvent, SelectionEvent)):
+            name = "noise_multiplier" if isinstance(release, GaussianEvent) else "eta"
+            value = check_real(getattr(release, name), name, low=0)
+            count = check_count(release.count, "count", low=1)
+            # in double precision from here on, whatever type it came in
+            yield dataclasses.replace(release, **{name: value, "count": count})
+        else:
+            yield release  # what _accounting does not know, it refuses
+
+
+def check_count(value, name, low=0):
+    """Return a public integer as an int that SQLite can hold."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if not low <= value < 2**63:
+        raise ValueError(f"{name} must be in [{low}, 2^63), got {value!r}")
+    return int(value)
+
+
+def _loss(measure, release, *args):
+    try:
+        value = measure(release, *args)
+    except ArithmeticError as error:
+        raise ValueError(f"the loss of {release!r} is out of range") from error
+    if not value >= 0:
+        raise ValueError(f"the loss of {release!r} is no number >= 0")
+    return value
+
+
+# ---- reports ----------------------------------------------------------------------------------
+
+
+def spent(parameters, rows):
+    """What the entries of a ledger cost together, at the ledger's delta."""
+    delta = parameters.delta
+    if not all(row["private"] for row in rows):
+        return PrivacySpent(math.inf, delta)
+    total = math.fsum(amounts_of(rows))
+    if parameters.currency == "gdp":
+        epsilon = gdp_epsilon(math.sqrt(total), delta)
+    else:
+        epsilon = rdp_epsilon(total, parameters.order, delta)
+        rhos = [row["rho"] for row in rows]
+        if None not in rhos:  # then every order has a bound, not only the ledger's
+            epsilon = min(epsilon, zcdp_epsilon(math.fsum(rhos) * _UP, delta))
+    # What was admitted is within the budget, though conversions round upwards.
+    return PrivacySpent(float(min(epsilon, parameters.epsilon)), delta)
+
+
+def remaining(parameters, amounts):
+    """The largest epsilon of one more Gaussian fit that is admitted, rounded downwards."""
+    left = parameters.limit - math.fsum(amounts)
+    if left <= 0:
+        return 0.0
+    mu = math.sqrt(left if parameters.currency == "gdp" else 2 * left / parameters.order)
+    target = gdp_epsilon(mu, parameters.delta)
+
+    def admitted(epsilon):
+        fit = gaussian_fit_event(epsilon, parameters.delta, 1, parameters.neighboring)
+        # A fit of more than one release differs by its rounding.
+        return admits(parameters, amounts, price(parameters, fit).amount * (1 + 1e-14))
+
+    # The conversions there and back round by 1e-10; near epsilon = 0 they are ill-conditioned.
+    for step in (-1e-9, 0.0, *(10.0**k for k in range(-11, 0))):
+        epsilon = min(target * (1 - step), parameters.epsilon)
+        if epsilon > 0 and admitted(epsilon):
+            return float(epsilon)
+    return 0.0
+
+
+def fits_left(parameters, amounts, amount):
+    """How many events of one amount are admitted in a row; infinitely many if they count 0."""
+    if amount == 0:
+        return math.inf
+    # In exact arithmetic, as the sum of `admits`, which is rounded once: so is float(Fraction).
+    total, step = sum(map(Fraction, amounts)), Fraction(amount)
+    fits = max(0, int((Fraction(parameters.limit) - total) / step))
+    return fits + (float(total + (fits + 1) * step) <= parameters.limit)
+
+
+def refusal(parameters, rows, event):
+    """Why an event was refused, and what to do; from public facts only."""
+    amounts = amounts_of(rows)
+    left, delta = remaining(parameters, amounts), parameters.delta
+    entries = "1 entry" if len(rows) == 1 else f"{len(rows):,} entries"
+    # cut, not rounded: what is read here must be admitted when it is typed in
+    shown = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
+    text = (
+        f"this fit would cost epsilon={epsilon_alone(event, delta):.6g} at delta={delta:g} by "
+        "itself and does not fit into the budget; nothing was drawn or recorded. Spent so far: "
+        f"epsilon={spent(parameters, rows).epsilon:.6g} of {parameters.epsilon:g} in {entries}. "
+        f"Left for one more Gaussian fit: remaining() = {shown}. "
+    )
+    if left == 0:
+        return text + "The budget is spent: no other fit may use these records under it"
+    gaussian = gdp_squared(event) is not None
+    if gaussian and parameters.currency == "rdp" and not any(amounts):
+        return text + (
+            "A Gaussian fit that is calibrated exactly to a budget costs slightly more than it in "
+            "the 'rdp' currency: lower the estimator's epsilon to at most remaining(), or create "
+            "the accountant with currency='gdp' if every estimator releases Gaussians only"
+        )
+    other = "" if gaussian else " (to less, since this one makes private choices too)"
+    return text + (
+        f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often; cost() "
+        "tells the price beforehand"
+    )
+
+
+def epsilon_alone(event, delta):
+    """The loss of one event by itself; infinite where the exact curve leaves double precision."""
+    try:
+        return float(epsilon_of(event, delta))
+    except ValueError:  # no root: noise below 1e-15 of the sensitivity
+        return math.inf
+
+
+def amounts_of(rows):
+    """The column that the filter adds up."""
+    return [row["amount"] for row in rows]

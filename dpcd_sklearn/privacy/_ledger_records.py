@@ -1,0 +1,274 @@
+"""What goes into a ledger and comes out of it, as plain public facts; no storage, no decisions."""
+
+import dataclasses
+import datetime
+import hashlib
+import html
+import json
+import math
+import sys
+import types
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+
+# The encoding that is hashed.
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr).encode
+
+
+class PrivacySpent(NamedTuple):
+    """What was spent: (epsilon, delta)-DP, delta being the ledger's."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivacyCost:
+    """What one fit would cost.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The loss of this fit alone, by the tightest curve known, at the ledger's delta.
+    amount : float
+        What it would count in the ledger's currency.
+    currency : {"rdp", "gdp"}
+    fits_left : int
+        How many such fits what is left of the budget admits (``inf`` when one counts nothing).
+    """
+
+    epsilon: float
+    delta: float
+    amount: float
+    currency: str
+    fits_left: int
+
+    def __str__(self):
+        fits = "fit is" if self.fits_left == 1 else "fits are"
+        return (
+            f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g} ({self.amount:.4g} in the "
+            f"ledger's {self.currency} currency); {self.fits_left} such {fits} left"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class LedgerParameters:
+    """What is fixed when a ledger is created; its hash starts the chain."""
+
+    ledger_id: str
+    created: str
+    host: str
+    version: str
+    epsilon: float
+    delta: float
+    currency: str
+    neighboring: str
+    n_public: int | None
+    testing: bool
+    order: float | None
+    limit: float
+
+    def to_json(self):
+        return canonical(dataclasses.asdict(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class LedgerEntry:
+    """One charge, as it stands in the ledger.
+
+    Attributes
+    ----------
+    id : int
+        Number of the charge, from 1 on.
+    time : datetime.datetime
+        When it was admitted (aware, UTC).
+    estimator : str
+        What was fitted.
+    params : dict
+        Its public parameters; never a seed.
+    event : str
+        What it releases, as a sentence.
+    releases : tuple of dict
+        The same as numbers.
+    amount : float
+        What it counts in the ledger's currency.
+    rho, mu_squared : float or None
+        Its loss in zCDP and in Gaussian DP, for information; None where there is none.
+    n_samples, n_features : int or None
+        Shape of the data; ``n_public`` stands for n_samples under add_remove neighbours.
+    private : bool
+        False for a release without noise in a ledger made for tests.
+    version : str
+        Version of the package that wrote it.
+    hash : str
+        SHA-256 of the entry and of the hash before it.
+    """
+
+    id: int
+    time: datetime.datetime
+    estimator: str
+    params: dict
+    event: str
+    releases: tuple
+    amount: float
+    rho: float | None
+    mu_squared: float | None
+    n_samples: int | None
+    n_features: int | None
+    private: bool
+    version: str
+    hash: str
+
+    @classmethod
+    def from_row(cls, row):
+        """Build an entry from a verified row."""
+        return cls(
+            **row
+            | {
+                "time": datetime.datetime.fromisoformat(row["time"]),
+                "params": json.loads(row["params"]),
+                "releases": tuple(json.loads(row["releases"])),
+                "private": bool(row["private"]),
+            }
+        )
+
+
+def now():
+    """The time in UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+
+
+def package_version():
+    """Version of the package that writes; the package itself is above this room."""
+    package = sys.modules[__name__.partition(".")[0]]
+    return str(getattr(package, "__version__", "unknown"))
+
+
+def plain_text(value):
+    """A string that SQLite can hold, whatever its characters."""
+    return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+# ---- public parameters as JSON ----------------------------------------------------------------
+
+_SECRET = ("random_state", "accountant")
+
+
+def to_json(params):
+    """Canonical JSON of public parameters, without seeds (PRIVACY.md §6) and handles."""
+    return canonical(_plain(params))
+
+
+def _plain(value, depth=0):
+    """What JSON can hold of a value; a digest of an array, a short repr of anything else."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        # JSON has no inf and no nan
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return {"shape": list(value.shape), "sha256": digest}
+    if depth < 8:  # deeper, or a cycle, is cut off by repr
+        if isinstance(value, (dict, types.MappingProxyType)):
+            return {
+                str(key): _plain(item, depth + 1)
+                for key, item in value.items()
+                if not str(key).endswith(_SECRET)
+            }
+        if isinstance(value, (list, tuple)):
+            return [_plain(item, depth + 1) for item in value]
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            params = _plain(value.get_params(deep=False), depth + 1)
+            return {"estimator": type(value).__name__, "params": params}
+    return _short(value)
+
+
+def _short(value):
+    try:
+        text = repr(value)
+    except Exception:  # a broken repr must not stop a charge
+        text = ""
+    # a repr may show a seed deep inside
+    return type(value).__name__ if not text or "random_state" in text else text[:200]
+
+
+# ---- a table for people -----------------------------------------------------------------------
+
+
+class LedgerReport:
+    """Entries and sums of a ledger: ``print`` it, show it in a notebook, or take `to_frame`.
+
+    Attributes
+    ----------
+    entries : tuple of LedgerEntry
+    spent : PrivacySpent
+    remaining : float
+        As `PrivacyAccountant.remaining` reports it.
+    """
+
+    _HEADER = ("id", "time (UTC)", "estimator", "event", "n", "p", "share of budget")
+
+    def __init__(self, parameters, entries, spent, remaining):
+        self._parameters = parameters
+        self.entries, self.spent, self.remaining = entries, spent, remaining
+
+    def _cells(self):
+        for entry in self.entries:
+            n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
+            share = f"{entry.amount / self._parameters.limit:.2%}" if entry.private else "no noise"
+            time = f"{entry.time:%Y-%m-%d %H:%M:%S}"
+            yield str(entry.id), time, entry.estimator, entry.event, n, p, share
+
+    def _summary(self):
+        stated = self._parameters
+        fits = "1 entry" if len(self.entries) == 1 else f"{len(self.entries):,} entries"
+        return (
+            f"{fits}: spent epsilon={self.spent.epsilon:.4g} of {stated.epsilon:g} at "
+            f"delta={stated.delta:g} ({stated.currency}, {stated.neighboring} neighbours); one "
+            f"more Gaussian fit may have epsilon={self.remaining:.4g}"
+        )
+
+    def __str__(self):
+        table = [self._HEADER, *self._cells()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        return "\n".join([*lines, self._summary()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        def line(tag, cells):
+            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+        body = "".join(line("td", cells) for cells in self._cells())
+        return (
+            f"<table><thead>{line('th', self._HEADER)}</thead><tbody>{body}</tbody></table>"
+            f"<p>{html.escape(self._summary())}</p>"
+        )
+
+    def to_frame(self):
+        """Return the entries as a data frame, one row each.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        columns = [field.name for field in dataclasses.fields(LedgerEntry)]
+        rows = [[getattr(entry, name) for name in columns] for entry in self.entries]
+        return pd.DataFrame(rows, columns=columns).set_index("id")

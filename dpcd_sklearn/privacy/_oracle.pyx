@@ -1,0 +1,476 @@
+"""The only reader of records: clip, sum in integers, add noise.
+
+(a) Solvers see the abstract ``Oracle``: released numbers come out, public steps go in. Its
+    declaration (``_oracle.pxd``) has no field, so a solver can't reach X or y.
+(b) ``RecordOracle`` is made from a redeemed receipt, that is, after the charge is durable, and
+    releases no more often than the receipt's event says.
+(c) In the geometry of M^(-1/2) a block S of gradient entries is clipped to the norm
+    C sqrt(|S| / tr M): one coordinate to C sqrt(M_j / tr M), all of them to C sqrt(p / tr M).
+    All integer contributions of one release share one unit, so the noise is isotropic there.
+(d) Sensitivity is written once, in ``_limit`` and ``_score_sensitivity``.
+    Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``.
+(e) One pass over X a release: the margins are brought up to date with the last step while the
+    next release reads the rows.
+"""
+
+import math
+
+import numpy as np
+from libc.math cimport fabs, floor, sqrt
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+
+from ..losses._base cimport Loss
+from ..penalties._base cimport Penalty
+from ._noise cimport NoiseSource
+
+from ._events import GaussianEvent, NonPrivateEvent, SelectionEvent
+
+cdef extern from "_kernels.h":
+    const int DPCD_TILE_ROWS
+    const int DPCD_TILE_CELLS
+    const int DPCD_LANES
+    ctypedef struct dpcd_matrix:
+        const void *data
+        int is_float
+        int c_order
+        Py_ssize_t stride
+        Py_ssize_t n_columns
+        const double *lo
+        const double *hi
+        const double *center
+    ctypedef struct dpcd_tile:
+        pass
+    void dpcd_load(const dpcd_matrix *m, Py_ssize_t i0, Py_ssize_t n_rows,
+                   const Py_ssize_t *columns, Py_ssize_t n_columns, double *scratch,
+                   dpcd_tile *t) noexcept nogil
+    void dpcd_margins(const dpcd_tile *t, const double *step, double *margins) noexcept nogil
+    void dpcd_square_norms(const dpcd_tile *t, const double *weights,
+                           double *norms) noexcept nogil
+    void dpcd_weigh(Py_ssize_t n, const double *weights, double *r) noexcept nogil
+    void dpcd_clip_norms(Py_ssize_t n, const double *square_norms, double clip,
+                         double *r) noexcept nogil
+    void dpcd_clipped_sums(const dpcd_tile *t, const double *r, const double *scale,
+                           double limit, double *sums) noexcept nogil
+    void dpcd_plain_sums(const dpcd_tile *t, const double *r, double *sums) noexcept nogil
+    double dpcd_clipped_sum_of_ones(Py_ssize_t n, const double *r, double scale,
+                                    double limit) noexcept nogil
+    double dpcd_plain_sum_of_ones(Py_ssize_t n, const double *r) noexcept nogil
+
+cdef enum:
+    MAX_NOISE_BITS = 48
+    RELEASED = 0
+    REFUSED = -1
+
+# Floating-point Gumbel selection is the exact one at a range wider by this factor, at most, while
+# the public part of the scores stays below MAX_PUBLIC_SCORE * eta (proofs/release_argmax.md).
+cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
+cdef double MAX_PUBLIC_SCORE = 2.0**33
+
+
+cdef class Oracle:
+    """What a solver sees of the records: releases that are paid for.
+
+    Every method returns a negative number when the receipt admits no further release.
+    """
+
+    cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
+        """One noisy coordinate of the mean gradient at the current iterate."""
+        return REFUSED
+
+    cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
+                              double *gradient) noexcept nogil:
+        """A noisy block (ascending) of the mean gradient: gradient[k] is of coordinate block[k]."""
+        return REFUSED
+
+    cdef Py_ssize_t release_argmax(self, Penalty penalty, const double *coef,
+                                   int *direction) noexcept nogil:
+        """The coordinate that promises most, by noisy argmax, and the direction of its move."""
+        return REFUSED
+
+    cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
+                         const double *step) noexcept nogil:
+        """Tell the oracle that the iterate moved by step[k] in coordinate block[k]."""
+        pass
+
+
+cdef class RecordOracle(Oracle):
+    """Oracle over dense records.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        Proof that the event was charged; it is redeemed here, once.
+    X : ndarray of shape (n_samples, n_features), float32 or float64
+        Read in place; rows or columns must be contiguous.
+    y : ndarray of shape (n_samples,), float64
+    loss : Loss
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j, public. The intercept is the last coordinate when `fit_intercept`.
+    clip : float
+        C, public.
+    n_normalizer : int
+        Public number of records: n, or n_public under add_remove.
+    sample_weight : ndarray of shape (n_samples,), float64, or None
+    fit_intercept : bool
+    bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
+        Records are clipped to [lo, hi] and centred while they are read.
+    key : bytes of length 32, or None
+        Reproducible noise, which protects nobody.
+    """
+
+    cdef object _owners  # keeps the buffers behind the pointers alive
+    cdef dpcd_matrix _X
+    cdef const double *_y
+    cdef const double *_weights
+    cdef Py_ssize_t _n, _p, _n_coordinates
+    cdef bint _fit_intercept, _exact
+    cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale
+    cdef double _max_public_score
+    cdef int _bits
+    cdef Py_ssize_t _gaussians_left, _selections_left
+    cdef double _coordinate_clip
+    cdef Loss _loss
+    cdef NoiseSource _noise
+    cdef double[::1] _smoothness, _roots, _inverses, _margins, _sums, _scale, _norms
+    cdef double[::1] _block_inverses
+    cdef bint _norms_known, _fresh
+    cdef Py_ssize_t[::1] _columns, _step_columns
+    cdef double[::1] _step
+    cdef Py_ssize_t _n_step_columns
+    cdef double _intercept_step
+    cdef bint _has_step
+
+    def __init__(self, receipt, X, y, *, Loss loss, smoothness, double clip, n_normalizer,
+                 sample_weight=None, bint fit_intercept=True, bounds=None, key=None):
+        self._loss = loss
+        self._fit_intercept = fit_intercept
+        self._n, self._p = X.shape
+        self._n_coordinates = self._p + fit_intercept
+        self._n_normalizer = n_normalizer
+        self._set_geometry(smoothness, clip)
+        self._read_event(receipt.redeem())
+        self._noise = NoiseSource(key)
+        self._hold_records(X, y, sample_weight, bounds)
+        self._margins = np.zeros(self._n)
+        self._sums = np.empty(self._n_coordinates)
+        self._scale = np.empty(self._n_coordinates)
+        self._norms = np.empty(self._n)
+        self._block_inverses = np.empty(self._n_coordinates)
+        self._columns = np.empty(self._n_coordinates, dtype=np.intp)
+        self._step_columns = np.empty(self._n_coordinates, dtype=np.intp)
+        self._step = np.empty(self._n_coordinates)
+
+    def __reduce__(self):
+        raise TypeError("an oracle holds records and noise: it is never copied or pickled")
+
+    # ---- set-up ----
+
+    def _set_geometry(self, smoothness, clip):
+        smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        if smoothness.shape != (self._n_coordinates,):
+            raise ValueError(f"smoothness has shape {smoothness.shape}, "
+                             f"expected ({self._n_coordinates},)")
+        # The kernels' guards against overflow are proved for this range.
+        if not ((smoothness > 1e-30) & (smoothness < 1e30)).all():
+            raise ValueError("smoothness must lie in (1e-30, 1e30); rescale the features")
+        if not 1e-30 < clip < 1e30:
+            raise ValueError("clip must lie in (1e-30, 1e30); rescale the target or the features")
+        self._smoothness = smoothness
+        self._roots = np.sqrt(smoothness)
+        self._inverses = 1 / smoothness
+        self._coordinate_clip = clip / math.sqrt(smoothness.sum())
+
+    def _read_event(self, event):
+        """Take noise and the number of releases from what was paid for."""
+        self._neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
+        self._exact = event.releases == (NonPrivateEvent(),)
+        if self._exact:
+            return
+        eta = 0.0
+        for release in event.releases:
+            if isinstance(release, GaussianEvent) and not self._gaussians_left:
+                self._noise_multiplier = release.noise_multiplier
+                self._gaussians_left = release.count
+            elif isinstance(release, SelectionEvent) and not self._selections_left:
+                eta = release.eta
+                self._selections_left = release.count
+            else:
+                raise TypeError(f"this oracle can't carry out {release!r}")
+        # The unit is chosen by the noise: 2^bits units of standard deviation, so that a record
+        # counts for at most 2^24 units and the sum of all records stays exact.
+        target = min(2.0**24, 2.0**50 / self._n_normalizer)
+        bits = math.floor(math.log2(self._noise_multiplier * self._neighbors * target))
+        self._bits = min(MAX_NOISE_BITS, bits)
+        if self._bits < 1 or self._limit(self._n_coordinates) < 1:
+            raise ValueError(f"noise multiplier {self._noise_multiplier:g} is out of the range "
+                             "that the integer grid supports; change epsilon or max_iter")
+        if self._n * self._limit(1) > 2.0**52:
+            raise ValueError("too many records for exact sums; state a larger n_public")
+        if eta:
+            if not 2.0**-30 <= eta <= 2.0**10 or self._n_normalizer > 2.0**34:
+                raise ValueError(f"bounded range {eta:g} with {self._n_normalizer:g} records is "
+                                 "outside what is proved; change epsilon or max_iter")
+            self._gumbel_scale = 2 * self._score_sensitivity() / eta * GUMBEL_ROUNDING
+            self._max_public_score = MAX_PUBLIC_SCORE * eta * self._gumbel_scale
+
+    cdef double _limit(self, Py_ssize_t size) noexcept nogil:
+        """K, the norm bound of one record's integers, such that 2^bits >= z * sensitivity.
+
+        The sensitivity of the integer sums is `neighbors` (2 or 1) times the largest norm of one
+        record's integers: K for one coordinate, which is clamped, and K (1 + (size + 16) 2^-52) +
+        sqrt(size) / 2 for a vector, whose entries are rounded after the clip.
+        """
+        cdef double norm = 2.0**self._bits / (self._noise_multiplier * self._neighbors)
+        if size > 1:
+            norm = (norm - 0.5 * sqrt(<double>size)) / (1 + (size + 16) * 2.0**-52)
+        return floor(norm)
+
+    cdef double _score_sensitivity(self) noexcept nogil:
+        """Largest change of a greedy score between neighbours, equal for all coordinates.
+
+        The mean partial derivative changes by neighbors * C_j / n with C_j = sqrt(M_j) *
+        coordinate_clip, and a score is 1/sqrt(M_j)-Lipschitz in it.
+        """
+        return self._neighbors * self._coordinate_clip / self._n_normalizer
+
+    def _hold_records(self, X, y, sample_weight, bounds):
+
+        self._X.is_float = X.dtype == np.float32
+        item = X.dtype.itemsize
+        if X.dtype not in (np.float32, np.float64) or not X.flags.aligned:
+            raise TypeError("records must be aligned float32 or float64")
+        if X.strides[1] == item or self._p == 1:
+            self._X.c_order, stride = 1, X.strides[0]
+        elif X.strides[0] == item or self._n == 1:
+            self._X.c_order, stride = 0, X.strides[1]
+        else:
+            raise ValueError("rows or columns of X must be contiguous")
+        self._X.stride = stride // item
+        self._X.data = <const void *><size_t>X.ctypes.data
+        self._X.n_columns = self._p
+        self._owners = [X]
+        self._y = self._hold(y, self._n)
+        if sample_weight is not None:
+            self._weights = self._hold(sample_weight, self._n)
+        if bounds is not None:
+            self._X.lo, self._X.hi, self._X.center = (
+                self._hold(bounds[0], self._p), self._hold(bounds[1], self._p),
+                self._hold(bounds[2], self._p)
+            )
+
+    cdef const double *_hold(self, array, Py_ssize_t size) except NULL:
+        cdef const double[::1] view = array
+        if view.shape[0] != size:
+            raise ValueError(f"expected {size} values, got {view.shape[0]}")
+        self._owners.append(array)
+        return &view[0]
+
+    # ---- the one pass over the records ----
+
+    cdef void _sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
+                   bint joint) noexcept nogil:
+        """Fill sums[k] for coordinate block[k] (NULL: all) at the current iterate.
+
+        Clipped integer units of at most `limit`, each coordinate by itself or, when `joint`, the
+        block's vector by its norm; plain sums when the fit is not private.
+        """
+        cdef Py_ssize_t n_columns = 0, k, j, i0, n_rows, intercept_at = -1
+        cdef double clip = self._coordinate_clip * (sqrt(<double>size) if joint else 1.0)
+        for k in range(size):
+            j = k if block == NULL else block[k]
+            self._scale[k] = limit / (clip * self._roots[j])
+            self._block_inverses[k] = self._inverses[j]
+            self._sums[k] = 0.0
+            if j == self._p:
+                intercept_at = k
+            else:
+                self._columns[n_columns] = j
+                n_columns += 1
+        cdef bint all_columns = block == NULL
+        cdef Py_ssize_t widest = max(1, n_columns)
+        if self._has_step:
+            widest = max(widest, self._n_step_columns)
+        cdef Py_ssize_t tile_rows = max(
+            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
+        )
+        tile_rows -= tile_rows % (2 * DPCD_LANES)
+        cdef double *scratch = <double *>malloc(tile_rows * widest * sizeof(double))
+        cdef double *r = <double *>malloc(2 * tile_rows * sizeof(double))
+        if scratch == NULL or r == NULL:
+            self._noise.failed = True  # out of memory: refuse this release and all that follow
+        else:
+            i0 = 0
+            while i0 < self._n:
+                n_rows = min(tile_rows, self._n - i0)
+                self._sum_tile(i0, n_rows, all_columns, n_columns, intercept_at, limit,
+                               clip if joint else 0.0, scratch, r)
+                i0 += n_rows
+            self._has_step = False
+            if joint and all_columns:
+                self._norms_known = True
+        free(scratch)
+        free(r)
+
+    cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns,
+                        Py_ssize_t n_columns, Py_ssize_t intercept_at, double limit,
+                        double joint_clip, double *scratch, double *r) noexcept nogil:
+        cdef dpcd_tile tile
+        cdef Py_ssize_t i
+        cdef double *norms
+        self._move_margins(i0, n_rows, scratch)
+        self._loss.derivative(n_rows, &self._margins[i0], self._y + i0, r)
+        dpcd_weigh(n_rows, NULL if self._weights == NULL else self._weights + i0, r)
+        dpcd_load(&self._X, i0, n_rows, NULL if all_columns else &self._columns[0], n_columns,
+                  scratch, &tile)
+        if self._exact:
+            dpcd_plain_sums(&tile, r, &self._sums[0])
+            if intercept_at >= 0:
+                self._sums[intercept_at] += dpcd_plain_sum_of_ones(n_rows, r)
+            return
+        if joint_clip > 0:
+            norms = &self._norms[i0] if all_columns else r + n_rows
+            if not (all_columns and self._norms_known):
+                for i in range(n_rows):
+                    norms[i] = 0.0
+                dpcd_square_norms(&tile, &self._block_inverses[0], norms)
+                if intercept_at >= 0:
+                    for i in range(n_rows):
+                        norms[i] += self._block_inverses[intercept_at]
+            dpcd_clip_norms(n_rows, norms, joint_clip, r)
+        dpcd_clipped_sums(&tile, r, &self._scale[0], limit, &self._sums[0])
+        if intercept_at >= 0:
+            self._sums[intercept_at] += dpcd_clipped_sum_of_ones(
+                n_rows, r, self._scale[intercept_at], limit)
+
+    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
+                            double *scratch) noexcept nogil:
+        """margins += X @ step for the rows of one tile."""
+        cdef dpcd_tile tile
+        cdef Py_ssize_t i
+        if not self._has_step:
+            return
+        if self._n_step_columns:
+            dpcd_load(&self._X, i0, n_rows,
+                      NULL if self._n_step_columns == self._p else &self._step_columns[0],
+                      self._n_step_columns, scratch, &tile)
+            dpcd_margins(&tile, &self._step[0], &self._margins[i0])
+        if self._intercept_step != 0.0:
+            for i in range(n_rows):
+                self._margins[i0 + i] += self._intercept_step
+
+    # ---- releases ----
+
+    cdef bint _spend_gaussian(self) noexcept nogil:
+        if self._exact:
+            return True
+        if self._gaussians_left == 0 or self._noise.failed:
+            return False
+        self._gaussians_left -= 1
+        return True
+
+    cdef double _noisy_mean(self, double total, Py_ssize_t j, double clip,
+                            double limit) noexcept nogil:
+        """The released value of a sum: (sum + floor(N) + 1/2) units, over n."""
+        if self._exact:
+            return total / self._n_normalizer
+        cdef int64_t noisy = <int64_t>total + self._noise.gaussian(self._bits)
+        return (<double>noisy + 0.5) * (clip * self._roots[j] / limit) / self._n_normalizer
+
+    cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
+        cdef double limit = self._limit(1) if not self._exact else 1.0
+        cdef double total
+        if not self._spend_gaussian():
+            return REFUSED
+        if self._fresh and not self._has_step:
+            total = self._sums[j]  # the argmax has just summed every coordinate at this iterate
+        else:
+            self._fresh = False
+            self._sum(&j, 1, limit, False)
+            total = self._sums[0]
+        partial[0] = self._noisy_mean(total, j, self._coordinate_clip, limit)
+        return REFUSED if self._noise.failed else RELEASED
+
+    cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
+                              double *gradient) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef double limit = self._limit(size) if not self._exact else 1.0
+        cdef double clip = self._coordinate_clip * sqrt(<double>size)
+        if not self._spend_gaussian():
+            return REFUSED
+        self._fresh = False
+        self._sum(NULL if size == self._n_coordinates else block, size, limit, True)
+        for k in range(size):
+            gradient[k] = self._noisy_mean(self._sums[k], block[k], clip, limit)
+        return REFUSED if self._noise.failed else RELEASED
+
+    cdef Py_ssize_t release_argmax(self, Penalty penalty, const double *coef,
+                                   int *direction) noexcept nogil:
+        cdef Py_ssize_t j, best = 0
+        cdef int sign
+        cdef double unit, gradient, score, key, known, least = 0.0
+        cdef double limit = self._limit(1) if not self._exact else 1.0
+        if not self._exact:
+            if self._selections_left == 0 or self._noise.failed:
+                return REFUSED
+            self._selections_left -= 1
+        if not self._fresh or self._has_step:
+            self._fresh = True
+            self._sum(NULL, self._n_coordinates, limit, False)
+        direction[0] = 0
+        for j in range(self._n_coordinates):
+            unit = 1.0 if self._exact else self._coordinate_clip * self._roots[j] / limit
+            gradient = self._sums[j] * unit / self._n_normalizer
+            for sign in range(-1, 2, 2):
+                if j == self._p:  # the intercept carries no penalty
+                    score = -sign * gradient / self._roots[j]
+                else:
+                    score = penalty.signed_score(coef[j], gradient, self._smoothness[j], sign)
+                    known = (fabs(penalty.signed_score(coef[j], 0.0, self._smoothness[j], sign))
+                             + fabs(coef[j]) * self._roots[j])
+                    if not self._exact and not known < self._max_public_score:
+                        return REFUSED  # the iterate diverged: a public fact
+                if self._exact:
+                    key = -score
+                else:
+                    key = self._noise.log_exponential() - score / self._gumbel_scale
+                if direction[0] == 0 or key < least:
+                    least, best, direction[0] = key, j, sign
+        return REFUSED if self._noise.failed else best
+
+    cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
+                         const double *step) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef bint moves = False
+        for k in range(size):
+            moves = moves or step[k] != 0.0
+        if not moves:
+            return
+        if self._has_step:
+            self._sum(NULL, 0, 1.0, False)  # two steps without a release between them
+        self._n_step_columns = 0
+        self._intercept_step = 0.0
+        for k in range(size):
+            if block[k] == self._p:
+                self._intercept_step = step[k]
+            else:
+                self._step_columns[self._n_step_columns] = block[k]
+                self._step[self._n_step_columns] = step[k]
+                self._n_step_columns += 1
+        self._has_step = True
+
+    # ---- for the tests of this room only ----
+
+    def _unreleased_sums(self, block, step=None, *, bint joint):
+        """The noiseless integer sums of a block, and its limit: never to leave a test."""
+        cdef Py_ssize_t[::1] columns = np.asarray(block, dtype=np.intp)
+        cdef Py_ssize_t size = columns.shape[0]
+        cdef Py_ssize_t[::1] everything = np.arange(self._n_coordinates, dtype=np.intp)
+        cdef double[::1] move
+        if step is not None:
+            move = np.ascontiguousarray(step, dtype=np.float64)
+            self.apply_step(&everything[0], self._n_coordinates, &move[0])
+        cdef double limit = self._limit(size if joint else 1)
+        self._fresh = False
+        self._sum(NULL if size == self._n_coordinates else &columns[0], size, limit, joint)
+        return np.array(self._sums[:size]), limit

@@ -1,0 +1,11 @@
+"""Random sets of coordinates. A new one is one new file and one line here.
+
+A sampling is public: it depends on n_features and public facts only, and a block that was drawn
+shows in the released iterates, so it amplifies no privacy and needs no secret randomness.
+"""
+
+from ._block import BlockSampling
+from ._full import FullSampling
+from ._single import SingleSampling
+
+SAMPLINGS = {sampling.name: sampling for sampling in (SingleSampling, BlockSampling, FullSampling)}

@@ -1,0 +1,1 @@
+"""Solvers: they see the oracle and public numbers, never the records. One file each."""

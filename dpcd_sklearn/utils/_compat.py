@@ -1,0 +1,25 @@
+"""What differs between scikit-learn's versions, and the few private names that we need."""
+
+import numpy as np
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+__all__ = ["HasMethods", "Interval", "StrOptions", "check_sample_weight", "fit_context"]
+
+
+def check_sample_weight(sample_weight, X):
+    """Return weights as a float64 array of shape (n_samples,), or None for no weights.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, if all are zero, or the shape is wrong. (scikit-learn
+        before 1.9 accepts weights that are all zero.)
+    """
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every record; at least one must be positive")
+    return np.ascontiguousarray(weights)

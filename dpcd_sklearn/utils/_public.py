@@ -1,0 +1,102 @@
+"""Checks of public facts: what a user states about the data, never what the data says."""
+
+import math
+from numbers import Real
+
+import numpy as np
+
+
+def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", advice=""):
+    """Return `value` as a float, or raise when it is no number or outside the interval.
+
+    Parameters
+    ----------
+    closed : {"neither", "left", "right", "both"}
+        Which ends of the interval are allowed.
+    advice : str
+        What to do instead; ends the message.
+
+    Raises
+    ------
+    TypeError
+        If `value` is not a real number (booleans and strings are not).
+    ValueError
+        If it is NaN or outside the interval.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
+    value = float(value)
+    above = value >= low if closed in ("left", "both") else value > low
+    below = value <= high if closed in ("right", "both") else value < high
+    if not (above and below):  # also refuses NaN
+        left = "[" if closed in ("left", "both") else "("
+        right = "]" if closed in ("right", "both") else ")"
+        message = f"{name} must be in {left}{low:g}, {high:g}{right}, got {value!r}"
+        raise ValueError(f"{message}; {advice}" if advice else message)
+    return value
+
+
+def check_bounds(bounds, n_features, name="feature_bounds"):
+    """Return public bounds as two float arrays of shape (n_features,).
+
+    Parameters
+    ----------
+    bounds : pair (lo, hi) of scalars or arrays of shape (n_features,)
+    n_features : int
+    name : str
+        How the user calls it, for the messages.
+
+    Raises
+    ------
+    TypeError
+        If `bounds` is no pair of numbers or arrays of numbers.
+    ValueError
+        If a bound is not finite, of another length, or lo > hi somewhere.
+    """
+    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+        raise TypeError(f"{name} must be a pair (lo, hi) of numbers or arrays, got {bounds!r}")
+    arrays = []
+    for side, bound in zip(("lo", "hi"), bounds, strict=True):
+        array = np.asarray(bound)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"{name}: {side} must hold numbers, got dtype {array.dtype}")
+        if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
+            raise ValueError(
+                f"{name}: {side} has shape {array.shape}, allowed are a scalar and "
+                f"shape ({n_features},), one bound for each feature"
+            )
+        array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name}: {side} must be finite; state a bound that you know")
+        arrays.append(array)
+    lo, hi = arrays
+    if (lo > hi).any():
+        j = int(np.argmax(lo > hi))
+        raise ValueError(
+            f"{name}: lo must not exceed hi, but feature {j} has lo={lo[j]:g} > hi={hi[j]:g}; "
+            "swap them"
+        )
+    return lo, hi
+
+
+def check_scales(scale, n_features, name="feature_scale"):
+    """Return public root mean squares of the features as a float array of shape (n_features,).
+
+    Raises
+    ------
+    TypeError
+        If `scale` holds no numbers.
+    ValueError
+        If it is not positive and finite, or of another length.
+    """
+    array = np.asarray(scale)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be a number or an array of numbers, got {scale!r}")
+    if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
+        raise ValueError(
+            f"{name} has shape {array.shape}, allowed are a scalar and shape ({n_features},)"
+        )
+    array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        raise ValueError(f"{name} must be positive and finite everywhere")
+    return array

@@ -1,0 +1,54 @@
+"""Fixtures and settings that every test may use.
+
+Environment variables
+---------------------
+DPCD_DATA
+    Folder of the benchmark data; default ``../shared/data`` beside the checkout. Tests that need
+    a file which is not there are skipped and say so.
+DPCD_TEST_SEEDS
+    Seeds that ``global_random_seed`` takes: "42" (one), "0-9" (a range); default "0".
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def _seeds(text):
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def pytest_generate_tests(metafunc):
+    if "global_random_seed" in metafunc.fixturenames:
+        seeds = _seeds(os.environ.get("DPCD_TEST_SEEDS", "0"))
+        metafunc.parametrize("global_random_seed", seeds, ids=lambda seed: f"seed{seed}")
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder of the benchmark data, which is not part of the package."""
+    folder = Path(os.environ.get("DPCD_DATA") or CHECKOUT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("the benchmark data is not here; DPCD_DATA may name its folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def benchmark_data(data_folder):
+    """A function that returns X and y of a dense benchmark set by its name, or skips."""
+
+    def load(name):
+        path = data_folder / f"{name}.npz"
+        if not path.is_file():
+            pytest.skip(f"{path.name} is not among the benchmark data")
+        with np.load(path, allow_pickle=False) as arrays:
+            return arrays["X"], arrays["y"]
+
+    return load

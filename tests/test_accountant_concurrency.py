@@ -1,0 +1,366 @@
+"""One ledger for clones, copies, threads, forks and worker processes: each fit is charged once."""
+
+import copy
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import dpcd_sklearn
+from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.privacy import _ledger
+from dpcd_sklearn.privacy._accountant import PrivacyAccountant, charge
+from dpcd_sklearn.privacy._accounting import gdp_mu, zcdp_epsilon
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
+
+SMALL = FitEvent((GaussianEvent(100.0),))
+
+
+def budget_for(fits, **params):
+    """An accountant and an event of which it admits exactly `fits`."""
+    accountant = PrivacyAccountant(1.0, 1e-6, currency="gdp", **params)
+    return accountant, FitEvent((GaussianEvent(math.sqrt(fits) / gdp_mu(1.0, 1e-6)),))
+
+
+def in_child(function):
+    """Fork, run `function` in the child, and return a function that waits for its result."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(60)  # a child that hangs must not outlive the test
+            try:
+                answer = pickle.dumps((True, function()))
+            except BaseException:
+                answer = pickle.dumps((False, traceback.format_exc()))
+            with os.fdopen(write_end, "wb") as pipe:
+                pipe.write(answer)
+        finally:
+            os._exit(0)
+    os.close(write_end)
+
+    def wait():
+        with os.fdopen(read_end, "rb") as pipe:
+            answer = pipe.read()
+        os.waitpid(pid, 0)
+        assert answer, "the child died"
+        fine, result = pickle.loads(answer)
+        assert fine, result
+        return result
+
+    return wait
+
+
+def charge_many(accountant, event, attempts):
+    """Try to charge; return the numbers of the entries that were admitted."""
+    admitted = []
+    for _ in range(attempts):
+        try:
+            admitted.append(accountant.charge(event).entry_id)
+        except BudgetExceededError:
+            pass
+    return admitted
+
+
+class ChargingRegressor(RegressorMixin, BaseEstimator):
+    """An estimator that charges as the private ones do, and releases nothing."""
+
+    def __init__(self, alpha=1.0, accountant=None):
+        self.alpha = alpha
+        self.accountant = accountant
+
+    def fit(self, X, y):
+        charge(
+            self.accountant,
+            SMALL,
+            estimator=type(self).__name__,
+            params=self.get_params(deep=False),
+            n_samples=X.shape[0],
+            n_features=X.shape[1],
+        ).redeem()
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+# ---- handles ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "copier",
+    [
+        copy.copy,
+        copy.deepcopy,
+        clone,
+        lambda a: clone(a, safe=False),
+        lambda a: clone(ChargingRegressor(accountant=a)).accountant,
+        lambda a: copy.deepcopy(make_pipeline(ChargingRegressor(accountant=a)))[-1].accountant,
+        lambda a: pickle.loads(pickle.dumps(a)),
+        lambda a: cloudpickle.loads(cloudpickle.dumps(a)),
+        lambda a: pickle.loads(pickle.dumps(ChargingRegressor(accountant=a))).accountant,
+    ],
+)
+def test_copies_share_the_ledger(copier):
+    accountant, event = budget_for(3)
+    accountant.charge(event)
+    copied = copier(accountant)
+    assert copied == accountant and hash(copied) == hash(accountant)
+    assert repr(copied) == repr(accountant)
+    assert copied.charge(event).entry_id == 2
+    assert accountant.charge(event).entry_id == 3
+    for handle in (copied, accountant):
+        with pytest.raises(BudgetExceededError):
+            handle.charge(event)
+        assert len(handle.entries()) == 3
+
+
+def test_pickles_hold_a_path_and_public_parameters_only():
+    accountant, event = budget_for(3)
+    accountant.charge(event)
+    state = accountant.__getstate__()
+    assert set(state) == {"path", "parameters", "seen", "closed"}
+    assert state["seen"] == (1, accountant.entries()[0].hash)
+    assert len(pickle.dumps(accountant)) < 2000
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_thirteen_fits_of_a_grid_search_are_thirteen_entries(n_jobs):
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    X, y = np.ones((30, 2)), np.zeros(30)
+    model = make_pipeline(FunctionTransformer(), ChargingRegressor(accountant=accountant))
+    GridSearchCV(
+        model,
+        {"chargingregressor__alpha": [0.1, 1.0, 10.0, 100.0]},
+        cv=KFold(3),
+        n_jobs=n_jobs,
+        error_score="raise",
+    ).fit(X, y)
+    entries = accountant.entries()
+    assert len(entries) == 13
+    assert [entry.id for entry in entries] == list(range(1, 14))
+    assert sorted(entry.params["alpha"] for entry in entries)[::4] == [0.1, 1.0, 10.0, 100.0]
+    assert {"accountant", "random_state"}.isdisjoint(entries[0].params)
+    assert [entry.n_samples for entry in entries] == [20] * 12 + [30]
+
+
+def test_nested_searches_write_to_one_ledger():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    X, y = np.ones((30, 2)), np.zeros(30)
+    search = GridSearchCV(
+        ChargingRegressor(accountant=accountant), {"alpha": [1.0, 2.0]}, cv=KFold(2)
+    )
+    cross_val_score(search, X, y, cv=KFold(3), n_jobs=2)
+    assert len(accountant.entries()) == 3 * (2 * 2 + 1)
+
+
+def test_a_refused_fit_raises_out_of_a_parallel_search():
+    model = ChargingRegressor(accountant=PrivacyAccountant(0.05, 1e-6))
+    search = GridSearchCV(
+        model, {"alpha": [1.0, 2.0, 3.0]}, cv=KFold(3), n_jobs=2, error_score="raise"
+    )
+    with pytest.raises(BudgetExceededError, match="remaining"):
+        search.fit(np.ones((30, 2)), np.zeros(30))
+    assert 0 < len(model.accountant.entries()) < 10
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_joblib_workers_share_the_budget(backend):
+    accountant, event = budget_for(7)
+    admitted = Parallel(n_jobs=2, backend=backend)(
+        delayed(charge_many)(accountant, event, 3) for _ in range(4)
+    )
+    assert sorted(sum(admitted, [])) == list(range(1, 8))
+    assert [entry.id for entry in accountant.entries()] == list(range(1, 8))
+
+
+# ---- races ------------------------------------------------------------------------------------
+
+
+def test_threads_never_overspend():
+    accountant, event = budget_for(23)
+    admitted, start = [], threading.Barrier(8)
+
+    def work():
+        start.wait()
+        admitted.extend(charge_many(accountant, event, 5))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(admitted) == list(range(1, 24))
+    assert len(accountant.entries()) == 23
+
+
+@needs_fork
+@pytest.mark.parametrize("fits", [1, 137])
+def test_eighth_process_never_overspends(fits, tmp_path):
+    accountant, event = budget_for(fits, path=tmp_path / "shared.ledger")
+    start = time.monotonic() + 0.3
+
+    def work():
+        time.sleep(max(0.0, start - time.monotonic()))  # all at once
+        return charge_many(accountant, event, 50)
+
+    admitted = [wait() for wait in [in_child(work) for _ in range(8)]]
+    assert sorted(sum(admitted, [])) == list(range(1, fits + 1))
+    entries = accountant.entries()
+    assert [entry.id for entry in entries] == list(range(1, fits + 1))
+    assert math.fsum(entry.amount for entry in entries) <= accountant._ledger.parameters.limit
+    assert accountant.spent().epsilon <= 1.0
+
+
+@needs_fork
+def test_processes_that_create_one_path_at_once_share_one_ledger(tmp_path):
+    path = tmp_path / "shared.ledger"
+    start = time.monotonic() + 0.3
+
+    def work():
+        time.sleep(max(0.0, start - time.monotonic()))
+        accountant = PrivacyAccountant(1.0, 1e-5, path=path)
+        accountant.charge(SMALL)
+        return accountant._ledger.parameters.ledger_id
+
+    identities = {wait() for wait in [in_child(work) for _ in range(8)]}
+    assert len(identities) == 1
+    assert len(PrivacyAccountant.open(path).entries()) == 8
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_reports_read_one_snapshot_while_others_charge():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            accountant.charge(SMALL)
+
+    writers = [threading.Thread(target=work) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(30):
+            report = accountant.report()
+            n_entries = len(report.entries)
+            assert [entry.id for entry in report.entries] == list(range(1, n_entries + 1))
+            spent = zcdp_epsilon(math.fsum(entry.rho for entry in report.entries), 1e-5)
+            assert report.spent.epsilon == pytest.approx(spent, rel=1e-6)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+
+
+# ---- forks --------------------------------------------------------------------------------------
+
+
+@needs_fork
+def test_a_fork_during_a_charge_in_another_thread_leaves_no_lock_behind():
+    """SQLite's own table of locks is copied by fork; no connection may be open then."""
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    stop, charged = threading.Event(), []
+
+    def work():
+        while not stop.is_set():
+            charged.append(accountant.charge(SMALL).entry_id)
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    try:
+        waits = []
+        for _ in range(15):
+            waits.append(in_child(lambda: accountant.charge(SMALL).entry_id))
+            time.sleep(0.003)
+        charged_by_children = [wait() for wait in waits]
+    finally:
+        stop.set()
+        writer.join()
+    assert sorted(charged + charged_by_children) == [e.id for e in accountant.entries()]
+
+
+@needs_fork
+def test_a_receipt_is_not_redeemed_by_a_forked_child():
+    receipt = charge(None, SMALL)
+
+    def redeem():
+        with pytest.raises(RuntimeError, match="process that charged"):
+            receipt.redeem()
+
+    in_child(redeem)()
+    assert receipt.redeem() is SMALL
+
+
+@needs_fork
+def test_a_temporary_ledger_lives_as_long_as_its_creating_process():
+    program = """
+import os, pickle, sys
+from dpcd_sklearn.privacy._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
+accountant = PrivacyAccountant(5.0, 1e-5)
+if os.fork() == 0:
+    copied = pickle.loads(pickle.dumps(accountant))
+    copied.charge(FitEvent((GaussianEvent(100.0),)))
+    copied.close()
+    sys.exit()  # runs the exit handlers that the fork inherited
+os.wait()
+assert len(accountant.entries()) == 1
+accountant.close()
+assert os.path.exists(accountant.path)
+print(accountant.path)
+"""
+    root = Path(dpcd_sklearn.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    path = Path(run.stdout.strip())
+    assert path.is_absolute() and not path.exists() and not path.parent.exists()
+
+
+# ---- locks --------------------------------------------------------------------------------------
+
+
+@needs_fork
+def test_a_charge_waits_for_the_lock_of_another_process(tmp_path):
+    accountant, event = budget_for(2, path=tmp_path / "shared.ledger")
+    read_end, write_end = os.pipe()
+
+    def hold():
+        with _ledger._connected(accountant.path) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            os.write(write_end, b"!")
+            time.sleep(0.3)
+
+    wait = in_child(hold)
+    os.read(read_end, 1)
+    started = time.monotonic()
+    assert accountant.charge(event).entry_id == 1
+    assert time.monotonic() - started > 0.1
+    wait()
+    os.close(read_end)
+    os.close(write_end)

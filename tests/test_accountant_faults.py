@@ -1,0 +1,481 @@
+"""What goes wrong around a ledger: it fails closed, and keeps every charge that returned."""
+
+import math
+import os
+import pickle
+import platform
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import pytest
+
+from dpcd_sklearn.exceptions import LedgerError
+from dpcd_sklearn.privacy import _ledger
+from dpcd_sklearn.privacy._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
+
+if not hasattr(os, "fork"):
+    pytest.skip("this system can't fork", allow_module_level=True)
+resource = pytest.importorskip("resource")
+
+SMALL = FitEvent((GaussianEvent(1000.0),))
+
+
+@pytest.fixture
+def accountant(tmp_path):
+    """A ledger with three entries."""
+    accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
+    for number in range(1, 4):
+        accountant.charge(SMALL, estimator=f"fit {number}", n_samples=100)
+    return accountant
+
+
+def in_child(function, *args):
+    """The result of a function in a forked child, or the text of what it raised."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(60)
+            try:
+                answer = pickle.dumps(function(*args))
+            except BaseException:
+                answer = pickle.dumps(traceback.format_exc())
+            with os.fdopen(write_end, "wb") as pipe:
+                pipe.write(answer)
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    return pickle.loads(answer)
+
+
+def assert_fails_closed(accountant, match, exceptions=()):
+    """Whatever asks the ledger gets a LedgerError that says that nothing was released."""
+    calls = {
+        "charge": lambda: accountant.charge(SMALL),
+        "spent": accountant.spent,
+        "remaining": accountant.remaining,
+        "entries": accountant.entries,
+        "verify": accountant.verify,
+        "report": accountant.report,
+    }
+    for name, call in calls.items():
+        if name not in exceptions:
+            with pytest.raises(LedgerError, match=match) as caught:
+                call()
+            text = str(caught.value)
+            assert "nothing was released. " in text and accountant.path in text
+            assert text.split("nothing was released. ")[1]  # what to do
+
+
+def edit(path, *statements):
+    """Change a ledger by hand, as somebody with a database browser would."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        for statement in statements:
+            connection.execute(statement)
+    finally:
+        connection.close()
+
+
+# ---- kills --------------------------------------------------------------------------------------
+
+
+def kill_while_charging(accountant, delay):
+    """SIGKILL a child that charges without end; the numbers that were returned to it."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(60)
+            while True:
+                entry_id = accountant.charge(SMALL, params={"x": "y" * 500}).entry_id
+                os.write(write_end, entry_id.to_bytes(4, "big"))
+        finally:
+            os._exit(1)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        answers = pipe.read(4)  # it is at work
+        time.sleep(delay)
+        os.kill(pid, signal.SIGKILL)
+        answers += pipe.read()
+    os.waitpid(pid, 0)
+    assert len(answers) % 4 == 0
+    return [int.from_bytes(answers[i : i + 4], "big") for i in range(0, len(answers), 4)]
+
+
+def check_kills(kills):
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    delays, before, unfinished = random.Random(0), 0, 0
+    for _ in range(kills):
+        returned = kill_while_charging(accountant, delays.uniform(0.0, 0.012))
+        unfinished += os.path.exists(accountant.path + "-journal")
+        entries = accountant.entries()  # verifies, and rolls an unfinished entry back
+        assert [entry.id for entry in entries] == list(range(1, len(entries) + 1))
+        assert returned == list(range(before + 1, before + 1 + len(returned)))
+        # The last charge may have been committed without the time to say so, never the reverse.
+        assert len(entries) - (before + len(returned)) in (0, 1)
+        assert all(entry.params == {"x": "y" * 500} for entry in entries)
+        before = len(entries)
+        if before > 300:  # a short ledger keeps the time in the transaction, not in the check
+            accountant, before = PrivacyAccountant(5.0, 1e-5), 0
+    return unfinished
+
+
+def test_twenty_kills_leave_a_whole_ledger_with_every_charge_that_returned():
+    check_kills(20)
+
+
+@pytest.mark.slow
+def test_two_hundred_kills_leave_a_whole_ledger_with_every_charge_that_returned():
+    # some of so many hit a transaction half way
+    assert check_kills(200) > 0
+
+
+def kill_at_line(accountant, number):
+    """Charge in a child that is killed before the given line of the storage; None if it ended."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(60)
+            seen = 0
+
+            def count(frame, event, arg):
+                nonlocal seen
+                if frame.f_code.co_filename != _ledger.__file__:
+                    return None
+                if event == "line":
+                    seen += 1
+                    if seen == number:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                return count
+
+            sys.settrace(count)
+            entry_id = accountant.charge(SMALL).entry_id
+            os.write(write_end, entry_id.to_bytes(4, "big"))
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    return int.from_bytes(answer, "big") if answer else None
+
+
+def test_a_kill_before_any_line_of_a_charge_leaves_the_entry_whole_or_absent(tmp_path):
+    outcomes = []
+    for number in range(1, 500):
+        accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / f"{number}.ledger")
+        returned = kill_at_line(accountant, number)
+        entries = accountant.entries()
+        outcomes.append(len(entries))
+        assert accountant.charge(SMALL).entry_id == len(entries) + 1
+        if returned:
+            break
+    assert outcomes == sorted(outcomes)  # absent, then whole
+    assert outcomes[0] == 0 and outcomes[-1] == 1 and len(outcomes) > 30
+
+
+# ---- the disk -----------------------------------------------------------------------------------
+
+
+def test_a_full_disk_refuses_the_charge_and_keeps_the_others(accountant):
+    size = os.path.getsize(accountant.path)
+
+    def fill():
+        # Python ignores SIGXFSZ: a write past the limit fails as on a full disk.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 8192, size + 8192))
+        charged = 0
+        while charged < 1000:
+            try:
+                accountant.charge(SMALL, params={"x": "y" * 3000})
+            except LedgerError as error:
+                return charged, str(error)
+            charged += 1
+        return None
+
+    charged, text = in_child(fill)
+    assert 0 < charged < 10
+    assert "no space is left" in text and "nothing was released. Make room" in text
+    assert len(accountant.entries()) == 3 + charged
+    assert accountant.charge(SMALL).entry_id == 3 + charged + 1
+
+
+def test_no_ledger_is_created_on_a_full_disk(tmp_path):
+    def create():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+        try:
+            PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
+        except LedgerError as error:
+            return str(error)
+
+    assert "nothing was released" in in_child(create)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("read_only", ["file", "folder", "both"])
+def test_a_read_only_ledger_can_be_read_and_not_charged(read_only):
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))  # tmp_path can't be entered by other users
+    try:
+        accountant = PrivacyAccountant(5.0, 1e-5, path=folder / "a.ledger")
+        accountant.charge(SMALL)
+        os.chmod(accountant.path, 0o444 if read_only != "folder" else 0o666)
+        os.chmod(folder, 0o555 if read_only != "file" else 0o777)
+
+        def use():
+            if os.getuid() == 0:  # permissions don't bind root
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            spent = accountant.spent()
+            try:
+                accountant.charge(SMALL)
+            except LedgerError as error:
+                return spent, str(error)
+
+        spent, text = in_child(use)
+        assert spent.epsilon > 0
+        assert "can't be opened for writing" in text
+        assert "nothing was released. Make the file and its folder" in text
+        assert len(accountant.entries()) == 1
+    finally:
+        os.chmod(folder, 0o700)
+        shutil.rmtree(folder)
+
+
+def test_an_unreadable_folder_gives_no_ledger(tmp_path):
+    with pytest.raises(LedgerError, match="nothing was released. Choose a path in an existing"):
+        PrivacyAccountant(5.0, 1e-5, path=tmp_path / "missing" / "a.ledger")
+    with pytest.raises(LedgerError, match="nothing was released"):
+        PrivacyAccountant(5.0, 1e-5, path=tmp_path)
+    with pytest.raises(LedgerError, match="does not exist"):
+        PrivacyAccountant.open(tmp_path / "a.ledger")
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_temporary_folder_gives_no_ledger(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(LedgerError, match="Give a path"):
+        PrivacyAccountant(5.0, 1e-5)
+
+
+def test_a_file_system_without_hard_links_is_served(monkeypatch, tmp_path):
+    def link(source, target):
+        raise PermissionError("no hard links here")
+
+    monkeypatch.setattr(os, "link", link)
+    path = tmp_path / "a.ledger"
+    PrivacyAccountant(5.0, 1e-5, path=path).charge(SMALL)
+    assert len(PrivacyAccountant(5.0, 1e-5, path=path).entries()) == 1
+    assert os.listdir(tmp_path) == ["a.ledger"]
+    with pytest.raises(FileExistsError):  # a name that is taken meanwhile is left alone
+        _ledger.Ledger.create(str(path), PrivacyAccountant(5.0, 1e-5)._ledger.parameters)
+    assert len(PrivacyAccountant.open(path).entries()) == 1
+
+
+# ---- files that went away or changed ------------------------------------------------------------
+
+
+def test_a_deleted_ledger_is_never_made_anew(accountant):
+    os.unlink(accountant.path)
+    assert_fails_closed(accountant, "does not exist")
+    assert not os.path.exists(accountant.path)
+
+
+def test_a_directory_in_place_of_the_ledger_fails_closed(accountant):
+    os.unlink(accountant.path)
+    os.mkdir(accountant.path)
+    assert_fails_closed(accountant, "can't be")
+
+
+def test_a_handle_on_another_machine_names_the_path_and_the_host_it_came_from(
+    accountant, monkeypatch
+):
+    home = platform.node()
+    pickled = pickle.dumps(accountant)
+    os.unlink(accountant.path)
+    monkeypatch.setattr(platform, "node", lambda: "elsewhere")
+    arrived = pickle.loads(pickled)  # loads: only a use needs the file
+    assert repr(arrived) == repr(accountant)
+    assert_fails_closed(arrived, f"'elsewhere' .it was created on host {home!r}")
+
+
+def test_another_ledger_at_the_path_is_not_charged_by_an_old_handle(accountant, tmp_path):
+    os.unlink(accountant.path)
+    new = PrivacyAccountant(5.0, 1e-5, path=accountant.path)
+    assert_fails_closed(accountant, "holds another ledger")
+    assert new.entries() == [] and new != accountant
+
+
+def test_an_older_copy_of_the_ledger_is_noticed_by_a_living_handle(accountant):
+    copy = accountant.path + ".copy"
+    shutil.copy(accountant.path, copy)
+    accountant.charge(SMALL)
+    os.replace(copy, accountant.path)
+    assert_fails_closed(accountant, "entry 4, written before, is missing")
+    # and a different history after the copy too
+    PrivacyAccountant.open(accountant.path).charge(SMALL)
+    assert_fails_closed(accountant, "entry 4 is not the one that was written before")
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 4096, 5000])
+def test_a_truncated_ledger_fails_closed_and_is_not_begun_again(accountant, length):
+    os.truncate(accountant.path, length)
+    assert_fails_closed(accountant, "nothing was released")
+    with pytest.raises(LedgerError):
+        PrivacyAccountant(5.0, 1e-5, path=accountant.path)
+    with pytest.raises(LedgerError):
+        PrivacyAccountant.open(accountant.path)
+    assert os.path.getsize(accountant.path) == length
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_overwritten_bytes_never_yield_a_smaller_sum(accountant, seed):
+    noise, spent = random.Random(seed), accountant.spent()
+    with open(accountant.path, "r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        for _ in range(40):
+            file.seek(noise.randrange(size))
+            file.write(noise.randbytes(16))
+    try:
+        after = accountant.spent()
+    except LedgerError:
+        with pytest.raises(LedgerError, match="nothing was released"):
+            accountant.charge(SMALL)
+    else:  # only free space was overwritten
+        assert after == spent
+
+
+def test_a_file_that_is_no_database_fails_closed(accountant, tmp_path):
+    text = "alpha,beta\n" * 1000
+    Path(accountant.path).write_text(text)
+    assert_fails_closed(accountant, "damaged or no ledger")
+    with pytest.raises(LedgerError, match="no ledger"):
+        PrivacyAccountant(5.0, 1e-5, path=accountant.path)
+    assert Path(accountant.path).read_text() == text
+
+
+def test_a_foreign_database_is_left_alone(tmp_path):
+    path = tmp_path / "notes.sqlite"
+    edit(path, "CREATE TABLE entries (id INTEGER PRIMARY KEY, amount REAL)")
+    before = path.read_bytes()
+    for attempt in (PrivacyAccountant.open, lambda path: PrivacyAccountant(5.0, 1e-5, path=path)):
+        with pytest.raises(LedgerError, match="empty or no ledger of dpcd_sklearn"):
+            attempt(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_another_schema_version_asks_for_the_package_that_wrote_it(accountant, version):
+    edit(accountant.path, f"PRAGMA user_version = {version}")
+    assert_fails_closed(accountant, f"schema version {version}.*Use the version of dpcd_sklearn")
+    with pytest.raises(LedgerError, match="schema version"):
+        PrivacyAccountant.open(accountant.path)
+
+
+def test_a_schema_without_its_tables_fails_closed(accountant):
+    edit(accountant.path, "DROP TRIGGER entries_stay", "DROP TABLE entries")
+    assert_fails_closed(accountant, "no such table")
+
+
+# ---- edits by hand ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET amount = 0.0 WHERE id = 2",
+        "DELETE FROM entries",
+        "REPLACE INTO entries SELECT * FROM entries WHERE id = 2",
+        "INSERT INTO entries SELECT 9, time, estimator, params, event, releases, amount, rho, "
+        "mu_squared, n_samples, n_features, private, version, hash FROM entries WHERE id = 2",
+        "UPDATE ledger SET parameters = ''",
+        "DELETE FROM ledger",
+    ],
+)
+def test_triggers_keep_the_ledger_append_only(accountant, statement):
+    with pytest.raises(sqlite3.IntegrityError, match=r"append-only|fixed"):
+        edit(accountant.path, statement)
+    accountant.verify()
+
+
+@pytest.mark.parametrize(
+    ("drop", "statement", "fault"),
+    [
+        ("entries_are_fixed", "UPDATE entries SET amount = 1e-9 WHERE id = 2", "entry 2 is not"),
+        ("entries_are_fixed", "UPDATE entries SET rho = NULL WHERE id >= 2", "entry 2 is not"),
+        ("entries_are_fixed", "UPDATE entries SET n_samples = 101 WHERE id = 3", "entry 3 is not"),
+        ("entries_are_fixed", "UPDATE entries SET params = x'00ff' WHERE id = 1", "entry 1 is not"),
+        ("entries_are_fixed", "UPDATE entries SET estimator = 'other'", "entry 1 is not"),
+        ("entries_stay", "DELETE FROM entries WHERE id = 1", "entry 1 is missing"),
+        ("entries_stay", "DELETE FROM entries WHERE id = 2", "entry 2 is missing"),
+        ("entries_stay", "DELETE FROM entries WHERE id = 3", "entry 3 is missing"),
+        ("entries_stay", "DELETE FROM entries", "entry 1 is missing"),
+        ("entries_follow", "SELECT 1", "triggers"),
+        ("ledger_is_fixed", "UPDATE ledger SET parameters = '{}'", "parameters of the ledger"),
+        ("ledger_stays", "DELETE FROM ledger", "parameters of the ledger"),
+    ],
+)
+def test_tampering_is_named(accountant, drop, statement, fault):
+    edit(accountant.path, f"DROP TRIGGER {drop}", statement)
+    assert_fails_closed(accountant, fault)
+    with pytest.raises(LedgerError, match=fault):  # a handle that has seen nothing before
+        PrivacyAccountant.open(accountant.path)
+
+
+def test_invalid_text_in_a_row_fails_closed(accountant):
+    edit(
+        accountant.path,
+        "DROP TRIGGER entries_are_fixed",
+        "UPDATE entries SET estimator = CAST(x'ff00fe' AS TEXT) WHERE id = 2",
+    )
+    assert_fails_closed(accountant, "nothing was released")
+
+
+def test_a_wider_budget_cannot_be_written_into_the_ledger(accountant):
+    edit(
+        accountant.path,
+        "DROP TRIGGER ledger_is_fixed",
+        "UPDATE ledger SET parameters = replace(parameters, '\"limit\":', '\"limit\":9')",
+    )
+    assert_fails_closed(accountant, "parameters of the ledger")
+
+
+# ---- locks --------------------------------------------------------------------------------------
+
+
+def test_a_ledger_that_stays_locked_fails_closed_and_recovers(accountant, monkeypatch):
+    monkeypatch.setattr(_ledger, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(accountant.path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    assert_fails_closed(accountant, r"was locked for more than 0\.05 s")
+    other.execute("ROLLBACK")
+    # a reader that does not end blocks the commit
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM entries").fetchone()
+    with pytest.raises(LedgerError, match="locked"):
+        accountant.charge(SMALL)
+    assert len(accountant.entries()) == 3
+    other.close()
+    assert accountant.charge(SMALL).entry_id == 4
+
+
+def test_an_error_in_the_filter_writes_nothing_and_frees_the_lock(accountant):
+    def broken(rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        accountant._ledger.append({}, broken)
+    assert accountant.charge(SMALL).entry_id == 4
+    assert math.isfinite(accountant.spent().epsilon)

@@ -1,0 +1,370 @@
+"""The privacy filter: limits, amounts, what is admitted, and what is refused with which words."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.privacy import _filter
+from dpcd_sklearn.privacy._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy._accounting import (
+    best_order,
+    conversion_gap,
+    epsilon_of,
+    gdp_delta,
+    gdp_mu,
+    rdp,
+    zcdp,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+
+ONE = "replace_one"
+INFINITE = FitEvent((NonPrivateEvent(),))
+
+
+def gaussian(mu_squared, count=1):
+    """A fit of `count` Gaussian releases that are sqrt(mu_squared)-GDP together."""
+    return FitEvent((GaussianEvent(math.sqrt(count / mu_squared), count),))
+
+
+def selections(rho, count=1):
+    return FitEvent((SelectionEvent(math.sqrt(8 * rho / count), count),))
+
+
+def stated(epsilon, delta, currency="rdp", neighboring=ONE, n_public=None, testing=False):
+    """The parameters of a ledger without the ledger, for many cases in little time."""
+    return _filter.fixed_parameters(epsilon, delta, currency, neighboring, n_public, testing)
+
+
+@pytest.fixture(params=["rdp", "gdp"])
+def currency(request):
+    return request.param
+
+
+# ---- the filter -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.5])
+def test_limits_are_those_of_the_privacy_page(epsilon, delta):
+    order = best_order(epsilon, delta)[0]
+    rdp_ledger = stated(epsilon, delta)
+    assert rdp_ledger.order == order
+    assert rdp_ledger.limit == epsilon - conversion_gap(order, delta)
+    gdp_ledger = stated(epsilon, delta, "gdp")
+    assert gdp_ledger.order is None
+    # the rounding that is given back stays within what gdp_mu rounded down
+    assert gdp_ledger.limit == pytest.approx(gdp_mu(epsilon, delta) ** 2, rel=2e-11)
+    assert gdp_delta(math.sqrt(gdp_ledger.limit), epsilon) <= delta
+
+
+def test_an_amount_is_the_currency_of_the_event_rounded_up():
+    event = FitEvent((GaussianEvent(7.0, 3), SelectionEvent(0.1, 4)))
+    ledger = stated(1.0, 1e-5)
+    price = _filter.price(ledger, event)
+    assert rdp(event, ledger.order) < price.amount <= rdp(event, ledger.order) * (1 + 2e-12)
+    assert price.rho == zcdp(event)
+    assert price.mu_squared is None and price.private
+    assert _filter.price(ledger, gaussian(0.01)).mu_squared == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("fits", [*range(1, 31), 1000])
+def test_a_budget_for_exactly_k_fits_admits_exactly_k(fits, currency):
+    ledger = stated(1.0, 1e-6, currency)
+    if currency == "gdp":
+        event = gaussian(gdp_mu(1.0, 1e-6) ** 2 / fits, count=17)
+    else:
+        event = selections(zcdp_rho(1.0, 1e-6) / fits, count=17)
+    amount = _filter.price(ledger, event).amount
+    assert _filter.admits(ledger, [amount] * (fits - 1), amount)
+    assert not _filter.admits(ledger, [amount] * fits, amount)
+
+
+def test_one_fit_calibrated_to_the_whole_budget_is_admitted_in_its_currency():
+    for epsilon in (0.1, 1.0, 10.0):
+        whole = gaussian_fit_event(epsilon, 1e-6, 100, ONE)
+        ledger = stated(epsilon, 1e-6, "gdp")
+        assert _filter.admits(ledger, [], _filter.price(ledger, whole).amount)
+        greedy = greedy_fit_event(epsilon, 1e-6, 100, 0.8, ONE)
+        ledger = stated(epsilon, 1e-6)
+        assert _filter.admits(ledger, [], _filter.price(ledger, greedy).amount)
+        # Canonne, Kamath & Steinke lose a little against the exact curve of Gaussians
+        assert not _filter.admits(ledger, [], _filter.price(ledger, whole).amount)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    epsilon=st.floats(0.01, 50.0),
+    log_delta=st.floats(-14.0, -0.31),
+    currency=st.sampled_from(["rdp", "gdp"]),
+    shares=st.lists(st.floats(0.0, 0.5), max_size=4),
+    count=st.sampled_from([1, 3, 7, 1000, 12345]),
+)
+def test_a_fit_of_what_remains_is_admitted_and_no_larger_one(
+    epsilon, log_delta, currency, shares, count
+):
+    ledger = stated(epsilon, 10**log_delta, currency)
+    amounts = []
+    for share in shares:
+        amounts.append(share * (ledger.limit - math.fsum(amounts)))
+    remaining = _filter.remaining(ledger, amounts)
+    assert 0.0 <= remaining <= epsilon
+
+    def admitted(target):
+        event = gaussian_fit_event(target, ledger.delta, count, ONE)
+        return _filter.admits(ledger, amounts, _filter.price(ledger, event).amount)
+
+    if remaining > 0:
+        assert admitted(remaining)
+    if remaining < epsilon:
+        assert not admitted(1.001 * remaining + 1e-6)
+
+
+def test_all_of_a_fresh_gdp_budget_remains():
+    for epsilon in (0.1, 1.0, 3.0, 10.0):
+        assert _filter.remaining(stated(epsilon, 1e-6, "gdp"), []) == epsilon
+
+
+def test_nothing_remains_when_delta_alone_is_not_enough():
+    ledger = stated(1.0, 0.1, "gdp")
+    # a loss below the one of epsilon = 0 at this delta is left, but no positive epsilon
+    left = 0.5 * gdp_mu(1e-12, 0.1) ** 2
+    assert _filter.remaining(ledger, [ledger.limit - left]) == 0.0
+    assert _filter.remaining(ledger, [2 * ledger.limit]) == 0.0
+
+
+def test_budget_for_five_fits_stops_the_sixth(currency):
+    epsilon, delta = 5.0, 1e-5
+    accountant = PrivacyAccountant(epsilon, delta, currency=currency)
+    fit = gaussian(_filter.price(accountant._ledger.parameters, gaussian(1.0)).mu_squared)
+    per_unit = _filter.price(accountant._ledger.parameters, fit).amount
+    fit = gaussian(accountant._ledger.parameters.limit / per_unit / 5.0001, count=20)
+    for number in range(1, 6):
+        assert accountant.charge(fit).entry_id == number
+    spent = accountant.spent()
+    with pytest.raises(BudgetExceededError, match=r"in 5 entries"):
+        accountant.charge(fit)
+    assert len(accountant.entries()) == 5
+    assert accountant.spent() == spent and spent.epsilon <= epsilon
+
+
+# ---- adaptive choices (PRIVACY.md §3) -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", ["gaussian", "greedy"])
+def test_two_fits_that_each_compose_to_the_budget_cannot_be_chosen_between(outcome, currency):
+    """A rule by tight curves would admit whichever of two second fits the first outcome picks.
+
+    Each pair is (1, 1e-6)-DP by its own tightest curve, the choice between them is not: a ledger
+    has one currency, and the second fit that is tight in the other one is refused.
+    """
+    epsilon, delta = 1.0, 1e-6
+    accountant = PrivacyAccountant(epsilon, delta, currency=currency)
+    first = gaussian_fit_event(0.2, delta, 10, ONE)
+    second = {
+        "gaussian": gaussian(gdp_mu(epsilon, delta) ** 2 - 2 * zcdp(first), count=10),
+        "greedy": selections(zcdp_rho(epsilon, delta) - zcdp(first), count=10),
+    }
+    pair = FitEvent(first.releases + second["gaussian"].releases)
+    assert epsilon_of(pair, delta) == pytest.approx(epsilon, rel=1e-8)
+    pair = FitEvent(first.releases + second["greedy"].releases)
+    assert zcdp_epsilon(zcdp(pair), delta) == pytest.approx(epsilon, rel=1e-8)
+
+    accountant.charge(first)
+    if (currency, outcome) in {("gdp", "gaussian"), ("rdp", "greedy")}:
+        accountant.charge(second[outcome])
+    elif currency == "rdp":
+        with pytest.raises(BudgetExceededError):
+            accountant.charge(second[outcome])
+    else:
+        with pytest.raises(ValueError, match="fixed to 'gdp'"):
+            accountant.charge(second[outcome])
+    total = math.fsum(entry.amount for entry in accountant.entries())
+    assert total <= accountant._ledger.parameters.limit
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_switching_between_sums_of_rho_and_of_mu_squared_gains_nothing(seed, currency):
+    """An adversary may hope for the currency in which the next fit still has room."""
+    adversary = random.Random(seed)
+    epsilon, delta = 1.0, 1e-6
+    ledger = stated(epsilon, delta, currency)
+    rho_limit, mu_limit = zcdp_rho(epsilon, delta), gdp_mu(epsilon, delta) ** 2
+    assert 2 * rho_limit < mu_limit  # the room between the two rules
+    amounts, rho, mu_squared, refused = [], 0.0, 0.0, 0
+    for _ in range(200):
+        if adversary.random() < 0.5:
+            # what the other rule would still have room for, exactly
+            event = gaussian(max(mu_limit - mu_squared, 1e-3) * adversary.choice([1, 0.3]))
+        else:
+            event = selections(max(rho_limit - rho, 1e-4) * adversary.choice([1, 0.3]))
+        try:
+            price = _filter.price(ledger, event)
+        except ValueError:
+            assert currency == "gdp"
+            refused += 1
+            continue
+        if _filter.admits(ledger, amounts, price.amount):
+            amounts.append(price.amount)
+            rho += price.rho
+            mu_squared += price.mu_squared or 0.0
+        else:
+            refused += 1
+    assert refused
+    if currency == "rdp":
+        assert rho <= best_order(epsilon, delta)[1] * (1 + 1e-12)
+        assert zcdp_epsilon(rho, delta) <= epsilon * (1 + 1e-9)
+    else:
+        assert gdp_delta(math.sqrt(mu_squared), epsilon) <= delta
+        assert rho == pytest.approx(mu_squared / 2)
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+
+def test_the_first_refusal_explains_the_price_of_the_currency():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(BudgetExceededError) as caught:
+        accountant.charge(gaussian_fit_event(1.0, 1e-5, 50, ONE))
+    text = str(caught.value)
+    assert "currency='gdp'" in text and "epsilon=1 at delta=1e-05" in text
+    assert "nothing was drawn or recorded" in text and "in 0 entries" in text
+    # the number in the text can be typed in
+    shown = float(text.split("remaining() = ")[1].split(". ")[0])
+    assert shown <= accountant.remaining() == pytest.approx(shown, rel=1e-5)
+    assert accountant.charge(gaussian_fit_event(shown, 1e-5, 50, ONE)).entry_id == 1
+
+
+def test_later_refusals_say_what_was_spent_and_what_remains(currency):
+    accountant = PrivacyAccountant(1.0, 1e-5, currency=currency)
+    accountant.charge(gaussian_fit_event(0.9, 1e-5, 50, ONE))
+    with pytest.raises(BudgetExceededError) as caught:
+        accountant.charge(gaussian_fit_event(0.9, 1e-5, 50, ONE))
+    text = str(caught.value)
+    assert f"epsilon={accountant.spent().epsilon:.6g} of 1 in 1 entry" in text
+    assert "Lower the estimator's epsilon" in text and "currency='gdp'" not in text
+    accountant.charge(gaussian_fit_event(accountant.remaining(), 1e-5, 50, ONE))
+    with pytest.raises(BudgetExceededError, match="The budget is spent"):
+        accountant.charge(gaussian_fit_event(0.9, 1e-5, 50, ONE))
+
+
+def test_a_refusal_of_choices_does_not_advise_a_ledger_that_refuses_them_for_good():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    with pytest.raises(BudgetExceededError) as caught:
+        accountant.charge(greedy_fit_event(1.1, 1e-5, 50, 0.8, ONE))
+    assert "gdp" not in str(caught.value)
+    assert "makes private choices" in str(caught.value)
+
+
+def test_enormous_losses_are_refused_as_any_other(currency):
+    accountant = PrivacyAccountant(1.0, 1e-5, currency=currency)
+    for noise_multiplier in (1e-3, 1e-8, 1e-150):
+        with pytest.raises(BudgetExceededError):
+            accountant.charge(FitEvent((GaussianEvent(noise_multiplier),)))
+    assert accountant.entries() == []
+
+
+class UnknownEvent:
+    """A release that no accounting knows."""
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        (FitEvent((UnknownEvent(),)), TypeError),
+        (FitEvent((GaussianEvent(5.0), UnknownEvent())), TypeError),
+        (GaussianEvent(5.0), TypeError),
+        ("a fit", TypeError),
+        (None, TypeError),
+        (FitEvent(()), TypeError),
+        (FitEvent(iter((GaussianEvent(5.0),))), TypeError),
+        (FitEvent([GaussianEvent(5.0)]), TypeError),
+        (FitEvent((GaussianEvent(float("nan")),)), ValueError),
+        (FitEvent((GaussianEvent(0.0),)), ValueError),
+        (FitEvent((GaussianEvent(-5.0),)), ValueError),
+        (FitEvent((GaussianEvent("5"),)), TypeError),
+        (FitEvent((GaussianEvent(5.0, 0),)), ValueError),
+        (FitEvent((GaussianEvent(5.0, -1),)), ValueError),
+        (FitEvent((GaussianEvent(5.0, 5), GaussianEvent(5.0, -4))), ValueError),
+        (FitEvent((GaussianEvent(5.0, 0.5),)), TypeError),
+        (FitEvent((GaussianEvent(5.0, True),)), TypeError),
+        (FitEvent((GaussianEvent(1e-200),)), ValueError),
+        (FitEvent((GaussianEvent(1e200),)), ValueError),
+        (FitEvent((SelectionEvent(-1.0),)), ValueError),
+        (FitEvent((SelectionEvent(1e200),)), ValueError),
+        (FitEvent((FitEvent((GaussianEvent(5.0),), "add_remove"),)), ValueError),
+        (FitEvent((GaussianEvent(5.0),), "add_remove"), ValueError),
+        (INFINITE, ValueError),
+        (FitEvent((GaussianEvent(5.0), NonPrivateEvent())), ValueError),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(event, error, currency):
+    accountant = PrivacyAccountant(100.0, 1e-5, currency=currency)
+    with pytest.raises(error):
+        accountant.charge(event)
+    assert accountant.entries() == []
+
+
+def test_choices_are_refused_by_a_gdp_ledger_for_good():
+    accountant = PrivacyAccountant(100.0, 1e-5, currency="gdp")
+    with pytest.raises(ValueError, match="create the accountant with currency='rdp'"):
+        accountant.charge(FitEvent((GaussianEvent(50.0), SelectionEvent(0.01))))
+    assert accountant.entries() == []
+
+
+def test_single_precision_noise_multipliers_are_counted_in_double():
+    ledger = stated(5.0, 1e-5)
+    noise = np.float32(3.3)
+    single = _filter.price(ledger, FitEvent((GaussianEvent(noise, np.int64(3)),)))
+    double = _filter.price(ledger, FitEvent((GaussianEvent(float(noise), 3),)))
+    assert single == double and type(single.amount) is float
+
+
+def test_parts_of_a_fit_may_be_fits():
+    ledger = stated(5.0, 1e-5)
+    flat = FitEvent((GaussianEvent(5.0), SelectionEvent(0.1)))
+    nested = FitEvent((FitEvent((GaussianEvent(5.0),)), SelectionEvent(0.1)))
+    assert _filter.price(ledger, flat) == _filter.price(ledger, nested)
+
+
+def test_another_neighbouring_relation_is_refused_with_advice():
+    accountant = PrivacyAccountant(5.0, 1e-5, neighboring="add_remove", n_public=100)
+    with pytest.raises(ValueError, match="neighboring='add_remove'"):
+        accountant.charge(gaussian(0.1))
+    accountant.charge(FitEvent((GaussianEvent(9.0),), "add_remove"))
+    assert len(accountant.entries()) == 1
+
+
+def test_add_remove_ledgers_store_the_public_number_of_records_never_n():
+    accountant = PrivacyAccountant(5.0, 1e-5, neighboring="add_remove", n_public=100)
+    accountant.charge(FitEvent((GaussianEvent(9.0),), "add_remove"), n_samples=98, n_features=2)
+    (entry,) = accountant.entries()
+    assert (entry.n_samples, entry.n_features, accountant.n_public) == (100, 2, 100)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    spent=st.lists(st.floats(0.0, 0.3), max_size=5),
+    parts=st.integers(1, 60),
+    nudge=st.sampled_from([-1, 0, 1]),
+)
+def test_fits_left_agrees_with_the_filter_to_the_last_bit(spent, parts, nudge):
+    ledger = stated(1.0, 1e-6)
+    amounts = [share * ledger.limit for share in spent]
+    amount = max(ledger.limit - math.fsum(amounts), ledger.limit / 7) / parts
+    amount = math.nextafter(amount, math.inf * nudge) if nudge else amount
+    left = _filter.fits_left(ledger, amounts, amount)
+    assert left == 0 or _filter.admits(ledger, amounts + [amount] * (left - 1), amount)
+    assert not _filter.admits(ledger, amounts + [amount] * left, amount)

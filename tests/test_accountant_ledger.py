@@ -1,0 +1,461 @@
+"""The accountant in one process: reports, entries, files, receipts and the handle."""
+
+import copy
+import datetime
+import hashlib
+import json
+import math
+import os
+import pickle
+import sqlite3
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import Lasso
+from sklearn.pipeline import make_pipeline
+
+from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.privacy._accountant import (
+    LedgerEntry,
+    PrivacyAccountant,
+    PrivacySpent,
+    Receipt,
+    charge,
+)
+from dpcd_sklearn.privacy._accounting import (
+    best_order,
+    epsilon_of,
+    zcdp,
+    zcdp_epsilon,
+)
+from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+
+ONE = "replace_one"
+INFINITE = FitEvent((NonPrivateEvent(),))
+
+
+def gaussian(mu_squared, count=1):
+    """A fit of `count` Gaussian releases that are sqrt(mu_squared)-GDP together."""
+    return FitEvent((GaussianEvent(math.sqrt(count / mu_squared), count),))
+
+
+def selections(rho, count=1):
+    return FitEvent((SelectionEvent(math.sqrt(8 * rho / count), count),))
+
+
+@pytest.fixture(params=["rdp", "gdp"])
+def currency(request):
+    return request.param
+
+
+# ---- releases without noise ---------------------------------------------------------------------
+
+
+def test_a_testing_ledger_flags_releases_without_noise_and_reports_infinity(currency):
+    accountant = PrivacyAccountant(1.0, 1e-5, currency=currency, testing=True)
+    accountant.charge(gaussian_fit_event(0.3, 1e-5, 5, ONE))
+    remaining = accountant.remaining()
+    accountant.charge(INFINITE)
+    entry = accountant.entries()[1]
+    assert not entry.private and entry.amount == 0.0
+    assert entry.rho is None and entry.mu_squared is None
+    assert accountant.spent() == PrivacySpent(math.inf, 1e-5)
+    assert accountant.remaining() == remaining
+    assert "no noise" in str(accountant.report())
+    assert repr(accountant).endswith("testing=True)")
+
+
+def test_a_testing_ledger_stays_one(tmp_path):
+    PrivacyAccountant(1.0, 1e-5, path=tmp_path / "a.ledger", testing=True)
+    with pytest.raises(ValueError, match="testing=True.*testing=False"):
+        PrivacyAccountant(1.0, 1e-5, path=tmp_path / "a.ledger")
+
+
+# ---- reports --------------------------------------------------------------------------------
+
+
+def test_nothing_is_spent_before_the_first_charge(currency):
+    accountant = PrivacyAccountant(2.0, 1e-5, currency=currency)
+    assert accountant.spent() == (0.0, 1e-5)
+    assert accountant.entries() == []
+    assert accountant.charge(gaussian(0.01)).entry_id == 1
+
+
+def test_spent_is_the_tightest_valid_conversion_of_the_sum():
+    fits = [gaussian(0.01, 3), gaussian(0.02, 5)]
+    gdp, rdp_ledger = (PrivacyAccountant(2.0, 1e-5, currency=c) for c in ("gdp", "rdp"))
+    for fit in fits:
+        gdp.charge(fit)
+        rdp_ledger.charge(fit)
+    together = FitEvent(fits[0].releases + fits[1].releases)
+    assert gdp.spent().epsilon == pytest.approx(epsilon_of(together, 1e-5), rel=1e-9)
+    spent = rdp_ledger.spent().epsilon
+    assert spent == pytest.approx(zcdp_epsilon(zcdp(together), 1e-5), rel=1e-9)
+    assert gdp.spent().epsilon < spent < 2.0
+    assert isinstance(spent, float) and not isinstance(spent, np.generic)
+
+
+def test_spent_never_exceeds_the_budget_when_everything_is_spent(currency):
+    for epsilon in (0.1, 1.0, 7.0):
+        accountant = PrivacyAccountant(epsilon, 1e-6, currency=currency)
+        accountant.charge(gaussian_fit_event(accountant.remaining(), 1e-6, 9, ONE))
+        assert accountant.spent().epsilon == pytest.approx(epsilon, rel=1e-6)
+        assert accountant.spent().epsilon <= epsilon
+        assert accountant.remaining() < 0.05 * epsilon
+
+
+class PlannedEstimator(BaseEstimator):
+    def __init__(self, event=None):
+        self.event = event
+
+    def planned_event(self, n_samples, n_features, n_outputs=1):
+        return self.event or gaussian(1e-6 * n_samples * n_features * n_outputs)
+
+
+def test_cost_foretells_exactly_how_many_fits_are_left(currency):
+    accountant = PrivacyAccountant(2.0, 1e-5, currency=currency)
+    estimator = PlannedEstimator()
+    cost = accountant.cost(estimator, 1000, 10)
+    event = estimator.planned_event(1000, 10)
+    assert cost.epsilon == epsilon_of(event, 1e-5) and cost.delta == 1e-5
+    assert cost.currency == currency
+    assert accountant.entries() == []
+    for left in range(cost.fits_left, 0, -1):
+        assert accountant.cost(estimator, 1000, 10).fits_left == left
+        accountant.charge(event)
+    assert accountant.cost(estimator, 1000, 10).fits_left == 0
+    with pytest.raises(BudgetExceededError):
+        accountant.charge(event)
+    assert "0 such fits are left" in str(accountant.cost(estimator, 1000, 10))
+    assert accountant.entries()[0].amount == cost.amount
+
+
+def test_cost_says_that_one_fit_is_left_and_refuses_what_charge_refuses():
+    accountant = PrivacyAccountant(1.0, 1e-5, currency="gdp")
+    whole = PlannedEstimator(gaussian_fit_event(1.0, 1e-5, 3, ONE))
+    assert str(accountant.cost(whole, 5, 2)).endswith("1 such fit is left")
+    with pytest.raises(ValueError, match="fixed to 'gdp'"):
+        accountant.cost(PlannedEstimator(selections(0.1)), 5, 2)
+    with pytest.raises(ValueError, match="not private"):
+        accountant.cost(PlannedEstimator(INFINITE), 5, 2)
+    with pytest.raises(TypeError, match="planned_event"):
+        accountant.cost(Lasso(), 5, 2)
+    testing = PrivacyAccountant(1.0, 1e-5, testing=True)
+    assert testing.cost(PlannedEstimator(INFINITE), 5, 2).fits_left == math.inf
+
+
+def test_entries_hold_the_public_facts_of_each_fit():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    event = greedy_fit_event(1.0, 1e-5, 7, 0.8, ONE)
+    before = datetime.datetime.now(datetime.UTC)
+    accountant.charge(
+        event, estimator="DPLogisticGCD", params={"C": 1.0}, n_samples=np.int64(90), n_features=4
+    )
+    (entry,) = accountant.entries()
+    assert isinstance(entry, LedgerEntry)
+    assert (entry.id, entry.estimator, entry.params) == (1, "DPLogisticGCD", {"C": 1.0})
+    assert (entry.n_samples, entry.n_features, entry.private) == (90, 4, True)
+    assert entry.event == str(event)
+    assert [release["release"] for release in entry.releases] == [
+        "SelectionEvent",
+        "GaussianEvent",
+    ]
+    assert entry.releases[1]["count"] == 7
+    assert entry.rho == pytest.approx(zcdp(event)) and entry.mu_squared is None
+    assert before <= entry.time <= datetime.datetime.now(datetime.UTC)
+    with pytest.raises(AttributeError):
+        entry.amount = 0.0
+
+
+def test_the_chain_can_be_recomputed_by_an_auditor_from_the_file_alone():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    for fit in range(3):
+        accountant.charge(gaussian(0.01), params={"fit": fit})
+    connection = sqlite3.connect(accountant.path)
+    connection.row_factory = sqlite3.Row
+    (stated_as,) = connection.execute("SELECT * FROM ledger").fetchall()
+    previous = hashlib.sha256(stated_as["parameters"].encode()).hexdigest()
+    assert previous == stated_as["hash"]
+    for row in map(dict, connection.execute("SELECT * FROM entries ORDER BY id")):
+        stored = row.pop("hash")
+        text = json.dumps(row | {"previous": previous}, sort_keys=True, separators=(",", ":"))
+        previous = hashlib.sha256(text.encode()).hexdigest()
+        assert previous == stored
+    connection.close()
+
+
+def test_seeds_and_handles_stay_out_of_entries():
+    accountant = PrivacyAccountant(5.0, 1e-5, testing=True)
+    lasso = Lasso(random_state=424242)
+    params = {
+        "random_state": 424242,
+        "accountant": accountant,
+        "lasso__random_state": 424242,
+        "nested": {"random_state": 424242, "kept": [lasso]},
+        "estimator": make_pipeline(lasso),
+        "function": lambda random_state=424242: random_state,
+    }
+    accountant.charge(gaussian(0.01), params=params)
+    (entry,) = accountant.entries()
+    assert set(entry.params) == {"nested", "estimator", "function"}
+    assert entry.params["nested"]["kept"][0]["estimator"] == "Lasso"
+    with open(accountant.path, "rb") as file:
+        content = file.read()
+    assert b"424242" not in content and b"random_state" not in content
+
+
+def test_parameters_that_json_cannot_hold_are_stored_as_facts():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError
+
+    cycle = []
+    cycle.append(cycle)
+    array = np.arange(6.0).reshape(2, 3)
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    accountant.charge(
+        gaussian(0.01),
+        estimator="lone surrogate \ud800",
+        params={
+            "inf": math.inf,
+            "nan": math.nan,
+            "numpy": [np.float32(0.5), np.int8(3), np.bool_(True)],
+            "array": array,
+            "fortran": np.asfortranarray(array),
+            "objects": np.array([object()]),
+            "class_weight": {0: 1.0, "b": 2},
+            "long": object.__new__(type("Long", (), {"__repr__": lambda self: "x" * 1000})),
+            "broken": Broken(),
+            "cycle": cycle,
+            "text": "\ud800'; DROP TABLE entries; --",
+            "none": None,
+        },
+    )
+    params = accountant.entries()[0].params
+    assert (params["inf"], params["nan"], params["none"]) == ("inf", "nan", None)
+    assert params["numpy"] == [0.5, 3, True]
+    digest = hashlib.sha256(array.tobytes()).hexdigest()
+    assert params["array"] == params["fortran"] == {"shape": [2, 3], "sha256": digest}
+    assert params["objects"].startswith("array(")
+    assert params["class_weight"] == {"0": 1.0, "b": 2}
+    assert params["long"] == "x" * 200
+    assert params["broken"] == "Broken"
+    assert params["text"] == "\ud800'; DROP TABLE entries; --"
+    with pytest.raises(TypeError, match="params must be a dict"):
+        accountant.charge(gaussian(0.01), params=[1])
+
+
+@pytest.mark.parametrize("value", [1.5, "3", True, -1, 2**63])
+def test_shapes_are_integers(value):
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    with pytest.raises((TypeError, ValueError), match="n_features"):
+        accountant.charge(gaussian(0.01), n_features=value)
+    assert accountant.entries() == []
+
+
+def test_report_reads_as_text_html_and_frame():
+    pd = pytest.importorskip("pandas")
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    assert "0 entries" in str(accountant.report())
+    accountant.charge(gaussian(0.01), estimator="<b>DPLassoCD", n_samples=1000, n_features=2)
+    accountant.charge(gaussian(0.02), estimator="DPRidgeSkGD")
+    report = accountant.report()
+    text = str(report)
+    assert text.splitlines()[1].startswith("1 ") and "DPRidgeSkGD" in text and "1,000" in text
+    assert f"spent epsilon={accountant.spent().epsilon:.4g} of 5" in text
+    assert "&lt;b&gt;DPLassoCD" in report._repr_html_()
+    frame = report.to_frame()
+    assert list(frame.index) == [1, 2] and frame["estimator"][2] == "DPRidgeSkGD"
+    assert frame["amount"].sum() == pytest.approx(sum(e.amount for e in accountant.entries()))
+    assert isinstance(frame["time"].iloc[0], pd.Timestamp)
+    assert len(PrivacyAccountant(5.0, 1e-5).report().to_frame()) == 0
+
+
+def test_to_frame_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        PrivacyAccountant(5.0, 1e-5).report().to_frame()
+
+
+# ---- parameters of the accountant ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "match"),
+    [
+        ({"epsilon": math.nan}, ValueError, "epsilon"),
+        ({"epsilon": math.inf}, ValueError, "a budget is finite"),
+        ({"epsilon": 0}, ValueError, "epsilon"),
+        ({"epsilon": -1.0}, ValueError, "epsilon"),
+        ({"epsilon": "1"}, TypeError, "epsilon"),
+        ({"epsilon": True}, TypeError, "epsilon"),
+        ({"epsilon": None}, TypeError, "epsilon"),
+        ({"delta": 0.0}, ValueError, "delta"),
+        ({"delta": 0.7}, ValueError, r"delta must be in \(0, 0.5\]"),
+        ({"delta": math.nan}, ValueError, "delta"),
+        ({"delta": "auto"}, TypeError, "delta"),
+        ({"currency": "zcdp"}, ValueError, "'rdp' or 'gdp'"),
+        ({"neighboring": "row"}, ValueError, "neighboring"),
+        ({"neighboring": "add_remove"}, ValueError, "n_public"),
+        ({"neighboring": "add_remove", "n_public": 0}, ValueError, "n_public"),
+        ({"neighboring": "add_remove", "n_public": 10.0}, TypeError, "n_public"),
+        ({"neighboring": "add_remove", "n_public": True}, TypeError, "n_public"),
+        ({"n_public": 10}, ValueError, "leave it out"),
+        ({"testing": 1}, TypeError, "testing"),
+        ({"path": 3}, TypeError, "path"),
+        ({"path": b"/tmp/x"}, TypeError, "path"),
+        ({"path": ":memory:"}, ValueError, "file"),
+        ({"path": ""}, ValueError, "file"),
+        ({"epsilon": 1e-9, "delta": 1e-100}, ValueError, "admits no release"),
+    ],
+)
+def test_invalid_parameters_are_refused(params, error, match, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=match):
+        PrivacyAccountant(**{"epsilon": 1.0, "delta": 1e-5} | params)
+    assert os.listdir(tmp_path) == []
+
+
+def test_properties_are_as_stated_and_cannot_be_set():
+    accountant = PrivacyAccountant(1, np.float64(1e-5), neighboring="add_remove", n_public=9)
+    assert (accountant.epsilon, accountant.delta, accountant.currency) == (1.0, 1e-5, "rdp")
+    assert (accountant.neighboring, accountant.n_public) == ("add_remove", 9)
+    assert accountant.testing is False and os.path.isabs(accountant.path)
+    assert accountant.order == best_order(1.0, 1e-5)[0]
+    assert PrivacyAccountant(1, 1e-5, currency="gdp").order is None
+    with pytest.raises(AttributeError):
+        accountant.epsilon = 100.0
+
+
+def test_repr_is_short_and_does_not_change_with_spending():
+    accountant = PrivacyAccountant(epsilon=5, delta=1e-5)
+    before = repr(accountant)
+    accountant.charge(gaussian(0.01))
+    assert (
+        repr(accountant)
+        == before
+        == ("PrivacyAccountant(epsilon=5.0, delta=1e-05, currency='rdp')")
+    )
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def test_a_ledger_outlives_its_handle(tmp_path):
+    path = tmp_path / "odd name ?#%41é.ledger"
+    first = PrivacyAccountant(5.0, 1e-5, path=path, currency="gdp")
+    first.charge(gaussian(0.01), estimator="A")
+    again = PrivacyAccountant(5.0, 1e-5, path=str(path), currency="gdp")
+    opened = PrivacyAccountant.open(path)
+    assert opened == again == first and hash(opened) == hash(first)
+    opened.charge(gaussian(0.01), estimator="B")
+    assert [entry.estimator for entry in again.entries()] == ["A", "B"]
+    assert opened.currency == "gdp" and opened.epsilon == 5.0
+    assert os.listdir(tmp_path) == [path.name]  # no drafts, no journals
+    assert first != PrivacyAccountant(5.0, 1e-5, path=tmp_path / "other.ledger", currency="gdp")
+
+
+def test_relative_paths_are_those_of_the_folder_at_creation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    accountant = PrivacyAccountant(5.0, 1e-5, path="a.ledger")
+    monkeypatch.chdir("/")
+    accountant.charge(gaussian(0.01))
+    assert accountant.path == str(tmp_path / "a.ledger")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"epsilon": 6.0},
+        {"delta": 1e-6},
+        {"currency": "gdp"},
+        {"neighboring": "add_remove", "n_public": 10},
+        {"testing": True},
+    ],
+)
+def test_an_existing_ledger_keeps_its_parameters(other, tmp_path):
+    asked = {"epsilon": 5.0, "delta": 1e-5, "path": tmp_path / "a.ledger"}
+    accountant = PrivacyAccountant(**asked)
+    with pytest.raises(ValueError) as caught:
+        PrivacyAccountant(**asked | other)
+    for name, value in other.items():
+        assert f"{name}={value!r}" in str(caught.value)
+        assert f"{name}={getattr(accountant, name)!r}" in str(caught.value)
+
+
+def test_the_ledger_of_one_user_is_not_readable_for_others(tmp_path):
+    for path in (None, tmp_path / "a.ledger"):
+        accountant = PrivacyAccountant(5.0, 1e-5, path=path)
+        assert os.stat(accountant.path).st_mode & 0o077 == 0
+
+
+def test_a_closed_handle_refuses_everything_but_other_handles_go_on(tmp_path):
+    path = tmp_path / "a.ledger"
+    with PrivacyAccountant(5.0, 1e-5, path=path) as accountant:
+        other = PrivacyAccountant.open(path)
+        accountant.charge(gaussian(0.01))
+    calls = [
+        lambda: accountant.charge(gaussian(0.01)),
+        accountant.spent,
+        accountant.remaining,
+        accountant.entries,
+        accountant.report,
+        accountant.verify,
+        lambda: accountant.cost(PlannedEstimator(), 10, 10),
+        accountant.__enter__,
+        lambda: charge(accountant, gaussian(0.01)),
+        lambda: pickle.loads(pickle.dumps(accountant)).spent(),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    accountant.close()
+    assert accountant.path == str(path) and "epsilon=5.0" in repr(accountant)
+    other.charge(gaussian(0.01))
+    assert len(other.entries()) == 2
+
+
+# ---- receipts -----------------------------------------------------------------------------------
+
+
+def test_a_receipt_is_redeemed_once():
+    event = gaussian(0.01)
+    receipt = charge(PrivacyAccountant(5.0, 1e-5), event, estimator="DPLassoCD")
+    assert isinstance(receipt, Receipt)
+    assert receipt.event is event and receipt.entry_id == 1
+    assert "redeemed=False" in repr(receipt)
+    assert receipt.redeem() is event
+    with pytest.raises(RuntimeError, match="redeemed before"):
+        receipt.redeem()
+    assert receipt.event is event and "redeemed=True" in repr(receipt)
+
+
+def test_without_an_accountant_a_receipt_has_no_entry():
+    receipt = charge(None, INFINITE, estimator="DPLassoCD", n_samples=3)
+    assert receipt.entry_id is None
+    assert receipt.redeem() is INFINITE
+    with pytest.raises(RuntimeError):
+        receipt.redeem()
+    with pytest.raises(TypeError, match="FitEvent"):
+        charge(None, "nothing")
+
+
+def test_only_an_accountant_is_charged():
+    with pytest.raises(TypeError, match="PrivacyAccountant or None"):
+        charge(5.0, gaussian(0.01))
+
+
+@pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_receipt_cannot_be_duplicated(copier):
+    receipt = charge(None, gaussian(0.01))
+    with pytest.raises(TypeError, match="one release"):
+        copier(receipt)
+    with pytest.raises(AttributeError):
+        receipt.event = gaussian(1.0)

@@ -1,0 +1,291 @@
+"""The rooms of the house: imports point downwards only, and the solvers see no records.
+
+The checks read source text, so they hold for code that was not run. Each takes the source as an
+argument, so that the self-tests below can show that it is able to fail.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PACKAGE = CHECKOUT / "dpcd_sklearn"
+
+# From the top of the house to its ground; a room may import from lower lines only.
+FLOORS = (
+    {"inspection"},
+    {"model_selection"},
+    {"linear_model", "preprocessing", "metrics"},
+    {"solvers"},
+    {"privacy"},
+    {"losses", "penalties", "samplings"},
+    {"utils"},
+)
+FLOOR = {room: -depth for depth, rooms in enumerate(FLOORS) for room in rooms}
+ALONE = {"datasets"}
+FOR_ALL = {"exceptions"}
+COMPAT = "utils/_compat.py"
+MAX_LINES = 500
+
+SOURCES = sorted(
+    path.relative_to(PACKAGE).as_posix()
+    for path in PACKAGE.rglob("*")
+    if path.suffix in {".py", ".pyx", ".pxd", ".h"}
+)
+MODULES = [name for name in SOURCES if not name.endswith(".h")]
+SOLVERS = [name for name in MODULES if name.startswith("solvers/")]
+
+
+def read(name):
+    return (PACKAGE / name).read_text(encoding="utf-8")
+
+
+# --- what a source imports ---------------------------------------------------------------------
+
+
+def absolute(name, module, level):
+    """The absolute name of `module`, imported with `level` dots in the file `name`."""
+    if not level:
+        return module
+    parts = ["dpcd_sklearn", *Path(name).parent.parts]
+    parts = parts[: len(parts) - level + 1]
+    return ".".join([*parts, module] if module else parts)
+
+
+def python_imports(name, source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = absolute(name, node.module or "", node.level)
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+CYTHON_FROM = re.compile(
+    r"^[ \t]*from\s+(\.*)\s*([\w.]*)\s+c?import\s+(\([^)]*\)|[^\n;]+)", re.MULTILINE
+)
+CYTHON_IMPORT = re.compile(r"^[ \t]*c?import\s+([^\n;]+)", re.MULTILINE)
+
+
+STRING_OR_COMMENT = re.compile(
+    r'"""[\s\S]*?"""'
+    r"|\'\'\'[\s\S]*?\'\'\'"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])*'"
+    r"|#[^\n]*"
+)
+
+
+def code_of(source):
+    """Cython source without strings and comments, continued lines joined."""
+    code = STRING_OR_COMMENT.sub(lambda m: "" if m[0].startswith("#") else '""', source)
+    return code.replace("\\\n", " ")
+
+
+def names_of(clause):
+    """The names of an import clause: "(a as b, c)" gives a, c."""
+    return [item.split()[0] for item in clause.strip("() \n").split(",") if item.strip()]
+
+
+def cython_imports(name, source):
+    code = code_of(source)
+    for dots, module, clause in CYTHON_FROM.findall(code):
+        module = absolute(name, module, len(dots))
+        yield from (f"{module}.{item}" for item in names_of(clause))
+    for clause in CYTHON_IMPORT.findall(code):
+        yield from names_of(clause)
+
+
+def imports_of(name, source):
+    reader = python_imports if name.endswith(".py") else cython_imports
+    return sorted(set(reader(name, source)))
+
+
+def room_of(name):
+    return Path(name).parts[0].removesuffix(".py")
+
+
+# --- the checks: each yields its complaints ----------------------------------------------------
+
+
+def upward_edges(name, source):
+    here = room_of(name)
+    for imported in imports_of(name, source):
+        package, _, rest = imported.partition(".")
+        if package != "dpcd_sklearn" or here == "__init__":
+            continue
+        room = rest.partition(".")[0]
+        if room == here or room in FOR_ALL:
+            continue
+        if here in FOR_ALL | ALONE or FLOOR.get(room, 1) >= FLOOR[here]:
+            yield f"{name} imports {imported}: {room or 'the package'} is not below {here}"
+
+
+def private_scikit_learn(name, source):
+    """Names with an underscore, of modules or in modules, change without notice."""
+    for imported in imports_of(name, source):
+        package, *rest = imported.split(".")
+        private = any(part.startswith("_") and not part.endswith("__") for part in rest)
+        if package == "sklearn" and private and name != COMPAT:
+            yield f"{name} imports {imported}; only {COMPAT} may"
+
+
+def records_in_a_solver(name, source):
+    for imported in imports_of(name, source):
+        module, _, last = imported.rpartition(".")
+        if module == "dpcd_sklearn.privacy._oracle" and last != "Oracle":
+            yield f"{name} imports {imported}; a solver sees the abstract Oracle only"
+        if imported == "dpcd_sklearn.privacy._oracle":
+            yield f"{name} imports the whole module of the oracle, with the record holder"
+    for word in sorted(set(re.findall(r"\b(X|y|sample_weight|RecordOracle)\b", code_of(source)))):
+        yield f"{name} mentions {word}; a solver never sees the records"
+
+
+PUBLIC_SCALARS = {"bint", "char", "double", "float", "int", "long", "short", "Py_ssize_t", "size_t"}
+PUBLIC_SCALARS |= {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+MODIFIERS = {"public", "readonly", "const", "unsigned", "signed"}
+
+
+def fields_of(class_name, source):
+    """Type and name of each field that a .pxd or .pyx declares on an extension class."""
+    header, indented_lines = rf"^cdef class {class_name}\b[^\n]*\n", r"((?:[ \t]+[^\n]*\n|\n)*)"
+    block = re.search(header + indented_lines, code_of(source) + "\n", re.MULTILINE)
+    if block is None:
+        raise LookupError(f"no class {class_name}")
+    for line in block[1].splitlines():
+        field = re.fullmatch(r"    cdef\s+([^()]+)", line)
+        if field:
+            yield field[1].removeprefix("inline ").strip()
+
+
+def fields_that_reach_records(source, class_name="Oracle"):
+    for field in fields_of(class_name, source):
+        kind = next(word for word in field.split() if word not in MODIFIERS)
+        if "*" in field or "[" in field or kind not in PUBLIC_SCALARS:
+            yield f"{class_name} has the field '{field}'; records may hide behind it"
+
+
+# --- the house as it stands --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_downwards(name):
+    assert not list(upward_edges(name, read(name)))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_private_scikit_learn_only_in_compat(name):
+    assert not list(private_scikit_learn(name, read(name)))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solver_never_sees_records(name):
+    assert not list(records_in_a_solver(name, read(name)))
+
+
+def test_abstract_oracle_holds_no_records():
+    """In the declaration that solvers compile against, and in the implementation."""
+    for name in ("privacy/_oracle.pxd", "privacy/_oracle.pyx"):
+        assert not list(fields_that_reach_records(read(name)))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_file_is_short(name):
+    n_lines = len(read(name).splitlines())
+    assert n_lines <= MAX_LINES, f"{name} has {n_lines} lines: something in it wants a name"
+
+
+def test_every_folder_is_a_known_room():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders <= set(FLOOR) | ALONE
+
+
+def test_every_release_has_its_proof():
+    """One proof for each mechanism, named as the method that it proves."""
+    releases = set(re.findall(r"\b(release_\w+)\s*\(", code_of(read("privacy/_oracle.pxd"))))
+    proofs = {path.stem for path in (PACKAGE / "privacy" / "proofs").glob("*.md")}
+    assert releases
+    assert releases <= proofs
+
+
+# --- the checks can fail -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "bad"),
+    [
+        ("utils/_a.py", "from ..privacy import _noise", True),
+        ("utils/_a.py", "def f():\n    import dpcd_sklearn.solvers", True),
+        ("utils/_a.py", "from .. import linear_model", True),
+        ("utils/_a.py", "from dpcd_sklearn import DPLassoCD", True),
+        ("losses/_a.py", "from ..penalties import ElasticNet", True),
+        ("losses/_a.pyx", "from ..privacy._noise cimport NoiseSource", True),
+        ("losses/_a.pyx", "from .. cimport (\n    privacy,\n)", True),
+        ("losses/_a.pxd", "cimport dpcd_sklearn.solvers._cd as cd", True),
+        ("privacy/_a.pyx", "from ..solvers._cd import solve  # why not", True),
+        ("datasets/_a.py", "from ..utils import check", True),
+        ("exceptions.py", "from .utils import check", True),
+        ("privacy/_a.py", "from ..exceptions import BudgetExceededError", False),
+        ("privacy/_a.pyx", "from ..losses._base cimport Loss\nfrom libc.math cimport exp", False),
+        ("privacy/_a.pyx", '"""\nfrom ..solvers import cd\n"""\n# from ..solvers import cd', False),
+        ("solvers/_a.py", "from ._b import solve\nfrom ..utils import check", False),
+        ("inspection/_a.py", "from ..linear_model import DPLassoCD", False),
+        ("__init__.py", "from .linear_model import DPLassoCD", False),
+    ],
+)
+def test_upward_edges_can_fail(name, source, bad):
+    assert bool(list(upward_edges(name, source))) is bad
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "bad"),
+    [
+        ("linear_model/_a.py", "from sklearn.linear_model._base import LinearModel", True),
+        ("linear_model/_a.py", "from sklearn.utils import _param_validation", True),
+        ("linear_model/_a.py", "import sklearn.utils._param_validation as p", True),
+        ("solvers/_a.pyx", "from sklearn.utils._cython_blas cimport _dot", True),
+        ("utils/_compat.py", "from sklearn.utils._param_validation import Interval", False),
+        ("linear_model/_a.py", "from sklearn.base import BaseEstimator", False),
+        ("linear_model/_a.py", "from sklearn import __version__", False),
+        ("linear_model/_a.py", "from ._base import LinearModel", False),
+    ],
+)
+def test_private_scikit_learn_can_fail(name, source, bad):
+    assert bool(list(private_scikit_learn(name, source))) is bad
+
+
+@pytest.mark.parametrize(
+    ("source", "bad"),
+    [
+        ("from ..privacy._oracle cimport RecordOracle", True),
+        ("from ..privacy._oracle cimport Oracle, RecordOracle", True),
+        ("from ..privacy cimport _oracle", True),
+        ("def solve(X, Oracle oracle):\n    pass", True),
+        ("cdef const double *y", True),
+        ("def solve(oracle, *, sample_weight=None):\n    pass", True),
+        ("from ..privacy._oracle cimport Oracle", False),
+        ('"""No X and no y here."""\ncdef double Xw  # y', False),
+    ],
+)
+def test_records_in_a_solver_can_fail(source, bad):
+    assert bool(list(records_in_a_solver("solvers/_a.pyx", source))) is bad
+
+
+@pytest.mark.parametrize(
+    ("fields", "bad"),
+    [
+        ("cdef const double *_y", True),
+        ("cdef double[::1] _margins", True),
+        ("cdef readonly object X", True),
+        ("cdef double _rows[8]", True),
+        ("cdef dpcd_matrix _X", True),
+        ("cdef Py_ssize_t n\n    cdef readonly bint failed", False),
+        ("cdef int release(self, Py_ssize_t j, double *out) noexcept nogil", False),
+        ("cdef int release(self, Py_ssize_t j,\n        double *out) noexcept nogil", False),
+    ],
+)
+def test_fields_that_reach_records_can_fail(fields, bad):
+    source = f"cdef class Oracle:\n    {fields}\n\ncdef class Other(Oracle):\n    cdef object X\n"
+    assert bool(list(fields_that_reach_records(source))) is bad
