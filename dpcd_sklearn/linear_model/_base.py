@@ -120,6 +120,9 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             If a parameter is invalid, as `fit` does.
         """
         self._validate_params()
+        for name, value in (("n_samples", n_samples), ("n_features", n_features)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
         if n_outputs != 1:
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return self._plan(n_samples, n_features).event
@@ -205,7 +208,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
         for name in ("epsilon", "delta", "clip", "max_iter", "step_size", "tol"):
             if getattr(self, name) != "auto":
-                check_real(getattr(self, name), name, low=0.0, high=math.inf, closed="right")
+                closed = "right" if name == "epsilon" else "neither"  # only epsilon may be infinite
+                check_real(getattr(self, name), name, low=0.0, closed=closed)
         if self.neighboring == "add_remove" and self.n_public is None:
             raise ValueError(
                 'neighboring="add_remove" needs n_public, a public number of records: the true '
@@ -263,12 +267,23 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             averaging=chosen["averaging"],
             tol=0.0 if private else float(self.tol),
         )
+        event = self._release(self.epsilon, delta, n_updates)
+        clip = self._resolve_clip(recipe, geometry, half_width, private)
+        if private:
+            RecordOracle.check(
+                event,
+                n_samples=n_samples,
+                smoothness=geometry.smoothness,
+                clip=clip,
+                n_normalizer=n,
+                fit_intercept=self.fit_intercept,
+            )
         return Plan(
-            event=self._release(self.epsilon, delta, n_updates),
+            event=event,
             geometry=geometry,
             sampling=sampling,
             problem=problem,
-            clip=self._resolve_clip(recipe, geometry, half_width, private),
+            clip=clip,
             n_normalizer=n,
             delta=delta,
             target_center=center,

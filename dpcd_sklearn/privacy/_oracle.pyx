@@ -161,6 +161,16 @@ cdef class RecordOracle(Oracle):
         self._step_columns = np.empty(self._n_coordinates, dtype=np.intp)
         self._step = np.empty(self._n_coordinates)
 
+    @staticmethod
+    def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept):
+        """Raise the ValueError that a fit with these public numbers would raise, before it pays."""
+        cdef RecordOracle dry = RecordOracle.__new__(RecordOracle)
+        dry._n, dry._n_normalizer = n_samples, n_normalizer
+        dry._n_coordinates = len(smoothness)
+        dry._fit_intercept = fit_intercept
+        dry._set_geometry(smoothness, clip)
+        dry._read_event(event)
+
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
 
@@ -235,7 +245,6 @@ cdef class RecordOracle(Oracle):
         return self._neighbors * self._coordinate_clip / self._n_normalizer
 
     def _hold_records(self, X, y, sample_weight, bounds):
-
         self._X.is_float = X.dtype == np.float32
         item = X.dtype.itemsize
         if X.dtype not in (np.float32, np.float64) or not X.flags.aligned:
