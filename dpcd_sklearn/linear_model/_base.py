@@ -12,6 +12,7 @@ import math
 import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,11 +21,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import PrivacyLeakWarning
 from ..privacy._accountant import PrivacySpent, charge
-from ..privacy._events import NEIGHBORING, GaussianEvent
+from ..privacy._events import NEIGHBORING, FitEvent, GaussianEvent
 from ..privacy._oracle import RecordOracle
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
 from ..utils._public import check_real
+from ..utils._typing import ArrayLike
 from ._geometry import public_geometry, record_geometry
 from ._plan import Facts, Plan, number_of_updates
 
@@ -99,7 +101,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     # ---- public: what a fit would release ----
 
-    def planned_event(self, n_samples, n_features, n_outputs=1):
+    def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
         """What a fit would release; nothing is charged and no record is needed.
 
         Parameters
@@ -130,7 +132,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     # ---- the recipe ----
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model, charging the accountant before a record is used.
 
         Parameters

@@ -1,5 +1,7 @@
 """Private logistic regression by greedy coordinate descent."""
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin
@@ -7,9 +9,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import LogisticLoss
 from ..penalties import ElasticNet
+from ..privacy._accountant import PrivacyAccountant
 from ..privacy._calibration import greedy_fit_event
 from ..solvers import _gcd
 from ..utils._compat import Interval, StrOptions
+from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import PrivateLinearModel, Real
 from ._recipes import greedy_recipe
 
@@ -176,27 +180,27 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        l1_ratio=0.0,
-        epsilon=1.0,
-        delta="auto",
-        rule="gs-r",
-        selection_share=0.8,
-        neighboring="replace_one",
-        n_public=None,
-        clip="auto",
-        max_iter="auto",
-        step_size="auto",
-        averaging="auto",
-        fit_intercept=True,
-        classes=None,
-        feature_bounds=None,
-        feature_scale=None,
-        row_norm_bound=None,
-        tol=1e-6,
-        accountant=None,
-        random_state=None,
+        l1_ratio: float = 0.0,
+        epsilon: float = 1.0,
+        delta: Auto = "auto",
+        rule: Literal["gs-r"] = "gs-r",
+        selection_share: float = 0.8,
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        clip: Auto = "auto",
+        max_iter: Auto = "auto",
+        step_size: Auto = "auto",
+        averaging: Averaging = "auto",
+        fit_intercept: bool = True,
+        classes: ArrayLike | None = None,
+        feature_bounds: Bounds | None = None,
+        feature_scale: ArrayLike | None = None,
+        row_norm_bound: float | None = None,
+        tol: float = 1e-6,
+        accountant: PrivacyAccountant | None = None,
+        random_state: Seed | None = None,
     ):
         self.C = C
         self.l1_ratio = l1_ratio
@@ -258,7 +262,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         self.coef_ = coef.reshape(1, -1)
         self.intercept_ = np.array([intercept])
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Signed distance to the decision boundary, up to the norm of `coef_`.
 
         Parameters
@@ -272,7 +276,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         """
         return self._margins(X)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict class labels.
 
         Parameters
@@ -286,7 +290,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         positive = self.decision_function(X) > 0  # first: it says when the model is not fitted
         return self.classes_[positive.astype(np.intp)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of both classes, in the order of `classes_`.
 
         Parameters
@@ -300,7 +304,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         margins = self.decision_function(X)
         return np.column_stack([expit(-margins), expit(margins)])
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities of both classes, in the order of `classes_`.
 
         Parameters

@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 
 from ..losses import SquaredLoss
 from ..utils._public import check_bounds
+from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 
 
@@ -45,7 +46,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         lo, hi = self.target_bounds
         return (np.clip(y, lo, hi) - plan.target_center) / plan.target_half_width
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the target.
 
         Parameters

@@ -1,12 +1,15 @@
 """Private ridge regression by sketched gradient descent."""
 
 import math
+from typing import Literal
 
 from ..penalties import ElasticNet
+from ..privacy._accountant import PrivacyAccountant
 from ..privacy._calibration import gaussian_fit_event
 from ..samplings import BlockSampling, FullSampling
 from ..solvers import _skgd
 from ..utils._compat import Interval, StrOptions
+from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import Integral, Real
 from ._recipes import descent_recipe
 from ._regression import PrivateRegressor
@@ -161,27 +164,27 @@ class DPRidgeSkGD(PrivateRegressor):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: float = 1.0,
         *,
-        epsilon=1.0,
-        delta="auto",
-        sampling="full",
-        block_size=None,
-        neighboring="replace_one",
-        n_public=None,
-        clip="auto",
-        max_iter="auto",
-        step_size="auto",
-        momentum="auto",
-        averaging="auto",
-        fit_intercept=True,
-        feature_bounds=None,
-        feature_scale=None,
-        row_norm_bound=None,
-        target_bounds=None,
-        tol=1e-6,
-        accountant=None,
-        random_state=None,
+        epsilon: float = 1.0,
+        delta: Auto = "auto",
+        sampling: Literal["full", "block"] = "full",
+        block_size: int | None = None,
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        clip: Auto = "auto",
+        max_iter: Auto = "auto",
+        step_size: Auto = "auto",
+        momentum: Auto = "auto",
+        averaging: Averaging = "auto",
+        fit_intercept: bool = True,
+        feature_bounds: Bounds | None = None,
+        feature_scale: ArrayLike | None = None,
+        row_norm_bound: float | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        tol: float = 1e-6,
+        accountant: PrivacyAccountant | None = None,
+        random_state: Seed | None = None,
     ):
         self.alpha = alpha
         self.epsilon = epsilon

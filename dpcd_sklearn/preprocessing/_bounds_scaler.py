@@ -1,5 +1,7 @@
 """Scaling from public bounds: what a private pipeline may do to its features for free."""
 
+from typing import Self
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -8,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..utils._compat import fit_context
 from ..utils._public import check_bounds
+from ..utils._typing import ArrayLike, Bounds
 
 # Entries mapped at a time. The double precision temporary of a tile (512 kB) stays in the cache,
 # so float32 data is rounded once, at the end, and no second array of the size of X exists.
@@ -112,13 +115,19 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "copy": ["boolean"],
     }
 
-    def __init__(self, bounds=(-1.0, 1.0), *, with_centering=True, copy=True):
+    def __init__(
+        self,
+        bounds: Bounds | dict[str, tuple[float, float]] = (-1.0, 1.0),
+        *,
+        with_centering: bool = True,
+        copy: bool = True,
+    ):
         self.bounds = bounds
         self.with_centering = with_centering
         self.copy = copy
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Check the bounds against the shape and the column names of X.
 
         Parameters
@@ -143,7 +152,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._refuse_sparse_if_zero_moves(X)
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike):
         """Map records to [-1, 1], clipping what lies outside the bounds.
 
         Parameters
@@ -167,7 +176,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         divisor = np.where(self.half_width_ > 0, self.half_width_, 1.0)
         return _map_in_place(X, _to_unit, self.lo_, self.hi_, self.center_, divisor)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike):
         """Undo the scaling; what was clipped stays at its bound.
 
         Parameters

@@ -6,8 +6,10 @@ both, and the receipts without which no record is read.
 
 import dataclasses
 import os
+from typing import Literal, Self
 
 from ..exceptions import BudgetExceededError
+from ..utils._typing import Neighboring
 from . import _filter
 from ._events import FitEvent
 from ._ledger import Ledger, create_temporary, open_or_create
@@ -141,14 +143,14 @@ class PrivacyAccountant:
 
     def __init__(
         self,
-        epsilon,
-        delta,
+        epsilon: float,
+        delta: float,
         *,
-        path=None,
-        currency="rdp",
-        neighboring="replace_one",
-        n_public=None,
-        testing=False,
+        path: str | os.PathLike | None = None,
+        currency: Literal["rdp", "gdp"] = "rdp",
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        testing: bool = False,
     ):
         parameters = _filter.fixed_parameters(
             epsilon, delta, currency, neighboring, n_public, testing
@@ -160,7 +162,7 @@ class PrivacyAccountant:
         self._closed = False
 
     @classmethod
-    def open(cls, path):
+    def open(cls, path: str | os.PathLike) -> Self:
         """Open an existing ledger with the parameters that it stores.
 
         Raises
@@ -174,7 +176,15 @@ class PrivacyAccountant:
 
     # ---- charging -------------------------------------------------------------------------------
 
-    def charge(self, event, *, estimator="", params=None, n_samples=None, n_features=None):
+    def charge(
+        self,
+        event: FitEvent,
+        *,
+        estimator: str = "",
+        params: dict | None = None,
+        n_samples: int | None = None,
+        n_features: int | None = None,
+    ) -> Receipt:
         """Record an event, durably, or refuse it.
 
         Parameters
@@ -229,7 +239,7 @@ class PrivacyAccountant:
 
     # ---- reports --------------------------------------------------------------------------------
 
-    def spent(self):
+    def spent(self) -> PrivacySpent:
         """Report what was spent, at the ledger's delta.
 
         The guarantee is the budget; this is the part of it that was used, converted from the
@@ -249,7 +259,7 @@ class PrivacyAccountant:
         self._check_open()
         return _filter.spent(self._ledger.parameters, self._ledger.rows())
 
-    def remaining(self):
+    def remaining(self) -> float:
         """Report the largest epsilon of one more Gaussian fit that would be admitted.
 
         At the ledger's delta, rounded downwards: a fit with exactly this epsilon is admitted.
@@ -272,7 +282,7 @@ class PrivacyAccountant:
     def _remaining(self, rows):
         return _filter.remaining(self._ledger.parameters, _filter.amounts_of(rows))
 
-    def cost(self, estimator, n_samples, n_features, n_outputs=1):
+    def cost(self, estimator, n_samples: int, n_features: int, n_outputs: int = 1) -> PrivacyCost:
         """Report what a fit would cost, without fitting and without a charge.
 
         Parameters
@@ -314,7 +324,7 @@ class PrivacyAccountant:
             fits_left=_filter.fits_left(self._ledger.parameters, amounts, price.amount),
         )
 
-    def entries(self):
+    def entries(self) -> list[LedgerEntry]:
         """Return all charges, oldest first, after a check of the whole ledger.
 
         Returns
@@ -331,7 +341,7 @@ class PrivacyAccountant:
         self._check_open()
         return [LedgerEntry.from_row(row) for row in self._ledger.rows()]
 
-    def verify(self):
+    def verify(self) -> None:
         """Check that every entry is the one that was written.
 
         Raises
@@ -344,7 +354,7 @@ class PrivacyAccountant:
         self._check_open()
         self._ledger.rows()
 
-    def report(self):
+    def report(self) -> LedgerReport:
         """Return the entries and the sums as one readable table.
 
         Returns
@@ -367,7 +377,7 @@ class PrivacyAccountant:
 
     # ---- the handle -----------------------------------------------------------------------------
 
-    def close(self):
+    def close(self) -> None:
         """Close this handle (and whatever shares it); other handles and the file stay."""
         self._closed = True
 
