@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from dpcd_sklearn.preprocessing import BoundsScaler, _bounds_scaler
@@ -482,6 +483,8 @@ def test_dict_needs_column_names():
 def test_sparse_columns_of_a_data_frame_stay_sparse():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).astype(pd.SparseDtype(np.float64, 0.0))
+    if not sparse.issparse(check_array(frame, accept_sparse=True)):
+        pytest.skip("this scikit-learn densifies sparse columns itself (1.8 with pandas 3)")
     Z = BoundsScaler({"a": (0, 5), "b": (-4, 4), "c": (0, 0)}, with_centering=False)
     Z = Z.fit(frame).transform(frame)
     assert sparse.issparse(Z)
