@@ -30,8 +30,7 @@ from ..utils._typing import ArrayLike
 from ._geometry import public_geometry, record_geometry
 from ._plan import Facts, Plan, number_of_updates
 
-# infinity included: epsilon=inf means no noise; the other parameters refuse it in _check_numbers
-POSITIVE = Interval(Real, 0, math.inf, closed="right")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 AUTO_OR_POSITIVE = [StrOptions({"auto"}), POSITIVE]
 
 
@@ -46,7 +45,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     _exact_max_iter = None  # passes of a fit without noise, unless max_iter says more
 
     _parameter_constraints = {
-        "epsilon": [POSITIVE],
+        "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
         "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "neighboring": [StrOptions(set(NEIGHBORING))],
         "n_public": [None, Interval(Integral, 1, None, closed="left")],
@@ -84,7 +83,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         """Run the solver on a plan."""
 
     @abstractmethod
-    def _encode_labels(self, y):
+    def _encode_labels(self, y, sample_weight):
         """Validate the target before the charge; what needs values of y comes after it."""
 
     def _sampling(self, n_coordinates, geometry):
@@ -161,7 +160,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         # 1. validation: shape, dtype, finiteness, labels
         X, y = self._check_records(X, y)
         sample_weight = check_sample_weight(sample_weight, X)
-        y = self._encode_labels(y)
+        y = self._encode_labels(y, sample_weight)
         # 2. everything public, fixed from here on
         plan = self._plan(*X.shape)
         self._refuse_unprotected_charge()
@@ -238,14 +237,15 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         private = math.isfinite(self.epsilon)
         delta = self._resolve_delta(n)
         curvature = self._loss.curvature
-        geometry = public_geometry(
-            n_features,
-            curvature,
-            self.fit_intercept,
-            self.feature_bounds,
-            self.feature_scale,
-            self.row_norm_bound,
-        )
+        with np.errstate(over="ignore"):  # RecordOracle.check refuses what overflows
+            geometry = public_geometry(
+                n_features,
+                curvature,
+                self.fit_intercept,
+                self.feature_bounds,
+                self.feature_scale,
+                self.row_norm_bound,
+            )
         n_coordinates = len(geometry.smoothness)
         sampling = self._sampling(n_coordinates, geometry)
         block_size = n_coordinates if sampling is None else sampling.block_size
@@ -258,6 +258,11 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             for name in ("max_iter", "step_size", "momentum", "averaging")
         }
         n_updates = number_of_updates(chosen["max_iter"], n_coordinates, block_size)
+        if n_updates > 2**53:
+            raise ValueError(
+                f"max_iter={self.max_iter!r} asks for {n_updates:.3g} updates, at most 2^53 can be "
+                "counted; ask for fewer passes"
+            )
         center, half_width = self._scaling_of_target()
         problem = Problem(
             penalty=self._penalty(n, half_width),

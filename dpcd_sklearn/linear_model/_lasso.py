@@ -102,7 +102,7 @@ class DPLassoCD(PrivateRegressor):
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
         Number of features. Public.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has names that are all strings. Public.
     privacy_spent_ : PrivacySpent
         Named tuple (epsilon, delta) of this fit. Public.

@@ -117,7 +117,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
         Number of features. Public.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has names that are all strings. Public.
     privacy_spent_ : PrivacySpent
         Named tuple (epsilon, delta) of this fit. Public.
@@ -237,20 +237,27 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
     def _solve(self, oracle, plan, generator):
         return _gcd.solve(oracle, plan.problem)
 
-    def _encode_labels(self, y):
-        check_classification_targets(y)
+    def _encode_labels(self, y, sample_weight):
         if self.classes is None:
-            classes = np.unique(y)  # publishes the labels: documented
+            # both publish the labels, and may raise or warn about them: documented
+            check_classification_targets(y)
+            classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
             if len(classes) != 2:
                 raise ValueError(
                     f"Only binary classification is supported, got {len(classes)} class"
-                    f"{'' if len(classes) == 1 else 'es'}. If the labels are public, state them "
-                    "as classes=[negative, positive]"
+                    f"{'' if len(classes) == 1 else 'es'}. If the labels are public, state "
+                    "both as classes=[label, other label]"
                 )
         else:
             classes = np.unique(np.asarray(self.classes))
             if len(classes) != 2:
                 raise ValueError(f"classes must hold two labels, got {self.classes!r}")
+            dtypes = [array.dtype.kind for array in (y, classes)]
+            if "O" not in dtypes and len({kind in "biuf" for kind in dtypes}) == 2:
+                raise ValueError(
+                    f"y has dtype {y.dtype} and classes has dtype {classes.dtype}: no label of y "
+                    "could be among classes; state them as they stand in y"
+                )
         self.classes_ = classes
         return y
 

@@ -22,11 +22,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     }
 
     def _scaling_of_target(self):
-        if self.target_bounds is None or np.isinf(self.epsilon):
+        if self.target_bounds is None:
             return 0.0, 1.0
         (lo,), (hi,) = check_bounds(self.target_bounds, 1, name="target_bounds")
         if self.fit_intercept:
-            center, half_width = (lo + hi) / 2, (hi - lo) / 2
+            center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2  # hi - lo may overflow
         else:
             center, half_width = 0.0, max(abs(lo), abs(hi))
         if half_width == 0:
@@ -34,9 +34,13 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
                 f"target_bounds ({lo:g}, {hi:g}) leave the target no width; state the range that "
                 "the target may take"
             )
+        if np.isinf(self.epsilon):
+            return 0.0, 1.0
         return float(center), float(half_width)
 
-    def _encode_labels(self, y):
+    def _encode_labels(self, y, sample_weight):
+        if y.dtype.kind not in "biuf":  # a conversion that fails later would be paid for
+            raise TypeError(f"y must hold real numbers, got dtype {y.dtype}")
         return y
 
     def _scale_target(self, y, plan):

@@ -60,8 +60,8 @@ class DPRidgeSkGD(PrivateRegressor):
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
         C of the papers, public: the block S of a record's gradient is clipped so that the norm of
-        M_S^(-1/2) g_S is at most C sqrt(|S| / tr M), in the units of the target. "auto" follows n,
-        p, epsilon and delta.
+        M_S^(-1/2) g_S is at most ``C sqrt(|S| / tr M)``, in the units of the target. "auto" follows
+        n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Passes, one of which moves every coordinate once on average; may be a fraction. "auto"
         follows n, p, epsilon and delta.
@@ -107,7 +107,7 @@ class DPRidgeSkGD(PrivateRegressor):
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
         Number of features. Public.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X has names that are all strings. Public.
     privacy_spent_ : PrivacySpent
         Named tuple (epsilon, delta) of this fit. Public.
@@ -130,7 +130,7 @@ class DPRidgeSkGD(PrivateRegressor):
     Notes
     -----
     Every update releases a block of the mean gradient with Gaussian noise that is isotropic in the
-    geometry of M^(-1/2). Its sensitivity there is 2 C sqrt(|S| / tr M) / n (half of it, over
+    geometry of M^(-1/2). Its sensitivity there is ``2 C sqrt(|S| / tr M) / n`` (half of it, over
     n_public, under "add_remove"), and T of them with the noise multiplier z are exactly
     sqrt(T)/z-Gaussian-DP. A random block shows in the iterates, so its choice amplifies nothing.
     Proof: ``privacy/proofs/release_gradient.md``.

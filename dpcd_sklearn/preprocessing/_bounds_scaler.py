@@ -75,7 +75,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         within the bounds; 0 where lo = hi. Public.
     n_features_in_ : int
         Number of features. Public.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if X has names that are all strings. Public.
 
     Raises
