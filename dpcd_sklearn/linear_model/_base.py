@@ -131,6 +131,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     # ---- the recipe ----
 
     @fit_context(prefer_skip_nested_validation=True)
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model, charging the accountant before a record is used.
 
@@ -331,7 +332,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
                 "random_state makes the noise reproducible: whoever knows the seed can remove it, "
                 "so this fit is not private. Leave random_state=None for a private fit.",
                 PrivacyLeakWarning,
-                stacklevel=4,
+                stacklevel=5,  # the caller of fit, beyond two decorators
             )
         return key, np.random.default_rng(list(random_state.bytes(16)))
 

@@ -127,6 +127,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.copy = copy
 
     @fit_context(prefer_skip_nested_validation=True)
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Check the bounds against the shape and the column names of X.
 
@@ -152,6 +153,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._refuse_sparse_if_zero_moves(X)
         return self
 
+    @np.errstate(all="ignore")
     def transform(self, X: ArrayLike):
         """Map records to [-1, 1], clipping what lies outside the bounds.
 

@@ -1,0 +1,106 @@
+"""What users run first: the README's code, the demo and the gallery."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpcd_sklearn
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+README = CHECKOUT / "README.md"
+EXAMPLES = CHECKOUT / "examples"
+DEMO = EXAMPLES / "demo.py"
+GALLERY = sorted(EXAMPLES.glob("plot_*.py"))
+
+# An installed wheel is tested with the tests and the README beside it, but without the examples.
+needs_examples = pytest.mark.skipif(not DEMO.is_file(), reason="the examples are not here")
+
+
+def run(*arguments, folder):
+    """Run a script as a user does; return what it printed. A warning is a failure."""
+    # the package that is tested, wherever it was imported from
+    path = [str(Path(dpcd_sklearn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-W", "ignore:FigureCanvasAgg", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_readme_code_prints_what_the_readme_says(tmp_path):
+    text = README.read_text(encoding="utf-8")
+    (code,) = blocks(text, "python")
+    script = tmp_path / "readme.py"
+    script.write_text(code, encoding="utf-8")
+    printed = run(str(script), folder=tmp_path)
+    promised = blocks(text, "text")[0]
+    accuracy = r"accuracy (0\.\d{3})"
+    # The accuracy is noisy; what was charged and released is not, but for the last printed digit.
+    value, stated = (float(re.match(accuracy, out)[1]) for out in (printed, promised))
+    assert 0.6 < value < 1 and 0.75 < stated < 0.9
+    assert _rounded(printed) == _rounded(promised)
+
+
+def _rounded(text):
+    text = re.sub(r"accuracy \S+", "accuracy", text)
+    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.3g}", text).splitlines()
+
+
+def test_readme_names_two_commands_that_the_makefile_has():
+    text = README.read_text(encoding="utf-8")
+    (commands,) = blocks(text, "shell")
+    assert commands.split("\n") == ["make demo", "make test", ""]
+    makefile = CHECKOUT / "Makefile"
+    if makefile.is_file():
+        targets = re.findall(r"^(\w+):", makefile.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert {"demo", "test"} <= set(targets)
+
+
+def test_readme_links_lead_somewhere():
+    if not DEMO.is_file():
+        pytest.skip("not a checkout")
+    links = re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8"))
+    assert len(links) > 3
+    assert [link for link in links if "://" not in link and not (CHECKOUT / link).exists()] == []
+
+
+@needs_examples
+def test_demo_prints_its_table_and_saves_plots(tmp_path):
+    printed = run(str(DEMO), "--quick", "--folder", str(tmp_path), folder=tmp_path)
+    fits = re.findall(r"(DPLogisticGCD|DPLassoCD|DPRidgeSkGD) +\w+=\S+ +\S+ +(\d+)", printed)
+    # One accountant for each data set: the two models on diabetes share one.
+    assert fits == [
+        ("DPLogisticGCD", "13"),
+        ("DPLogisticGCD", "13"),
+        ("DPLassoCD", "13"),
+        ("DPRidgeSkGD", "26"),
+    ]
+    assert "(1, 1e-06)" in printed and "(10, 1e-06)" in printed
+    assert re.findall(r"(\S+) +(\d+) fits, \(", printed) == [
+        ("breast_cancer", "6"),
+        ("more", "6"),
+        ("diabetes", "12"),
+    ]
+    plots = sorted(path.name for path in tmp_path.glob("*.png"))
+    assert plots == ["demo_breast_cancer.png", "demo_diabetes.png", "demo_digits.png"]
+    assert all(path.stat().st_size > 10_000 for path in tmp_path.glob("*.png"))
+
+
+@needs_examples
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_gallery_example_runs_without_a_warning(path, tmp_path):
+    assert run(str(path), folder=tmp_path)

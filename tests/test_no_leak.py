@@ -1,0 +1,281 @@
+"""What is public follows from public facts: no record moves a count, a shape or a message."""
+
+import dataclasses
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLassoCD,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.preprocessing import BoundsScaler
+
+N_SAMPLES, N_FEATURES = 60, 4
+SECRET = 271828.1828  # stands in the records, and nowhere else
+
+MODELS = {
+    "lasso": DPLassoCD(0.01),
+    "lasso, bounds": DPLassoCD(
+        0.01, feature_bounds=(-2, 2), target_bounds=(-1, 3), sampling="importance"
+    ),
+    "lasso, add_remove": DPLassoCD(
+        0.01, neighboring="add_remove", n_public=50, delta=1e-3, fit_intercept=False
+    ),
+    "logistic": DPLogisticGCD(classes=[0, 1]),
+    "logistic, bounds": DPLogisticGCD(
+        l1_ratio=0.5, classes=[0, 1], feature_bounds=(-2, 2), averaging="tail"
+    ),
+    "ridge": DPRidgeSkGD(),
+    "ridge, blocks": DPRidgeSkGD(sampling="block", block_size=2, feature_scale=2.0),
+    "ridge, row norm": DPRidgeSkGD(row_norm_bound=3.0, target_bounds=(0, 1)),
+}
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N_SAMPLES, N_FEATURES))
+    return X, (X[:, 0] > 0).astype(float)
+
+
+def with_record(X, i, value):
+    X = X.copy()
+    X[i] = value
+    return X
+
+
+# Other data sets of the same shape and dtype: what is public must be the same for all of them.
+ALIKE = {
+    "an outlier": lambda X, y: (with_record(X, 3, SECRET), y),
+    "the largest double": lambda X, y: (with_record(X, 3, np.finfo(float).max), y),
+    "huge outliers of both signs": lambda X, y: (
+        with_record(X, 3, [1e308, -1e308, 1e200, -1e200]),
+        with_record(y, 3, -1e308),
+    ),
+    "huge everywhere": lambda X, y: (np.sign(X) * 1e300, y * 1e300),
+    "the largest doubles of both signs": lambda X, y: (
+        np.where(np.arange(X.size).reshape(X.shape) % 7 < 4, 1, -1) * np.finfo(float).max,
+        np.where(np.arange(y.size) % 7 < 4, 1, -1) * np.finfo(float).max,
+    ),
+    "denormals": lambda X, y: (X * 1e-310, y * 1e-310),
+    "permuted labels": lambda X, y: (X, y[::-1].copy()),
+    "one label": lambda X, y: (X, np.ones_like(y)),
+    "the other label": lambda X, y: (X, np.zeros_like(y)),
+    "labels of their own": lambda X, y: (X, np.linspace(-SECRET, SECRET, len(y))),
+    "an unknown label": lambda X, y: (X, with_record(y, 3, SECRET)),
+    "constant columns": lambda X, y: (np.full_like(X, 0.5), y),
+    "columns of zeros": lambda X, y: (np.zeros_like(X), y),
+    "equal columns": lambda X, y: (np.repeat(X[:, :1], N_FEATURES, axis=1), y),
+    "equal records": lambda X, y: (np.repeat(X[:1], N_SAMPLES, axis=0), y),
+    "a perfect fit": lambda X, y: (X, X[:, 0].copy()),
+}
+
+
+def public_outcome(model, X, y, **fit_params):
+    """All that a fit shows, but the released numbers: types and shapes stand for them."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        try:
+            model.fit(X, y, **fit_params)
+            error = None
+        except Exception as raised:
+            error = type(raised), str(raised)
+    outcome = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    for name in ("coef_", "intercept_"):
+        if name in outcome:
+            value = np.asarray(outcome[name])
+            outcome[name] = type(outcome[name]), value.dtype, value.shape
+            outcome[f"finite {name}"] = bool(np.isfinite(value).all())
+    if "classes_" in outcome:
+        outcome["classes_"] = outcome["classes_"].dtype, outcome["classes_"].tolist()
+    outcome["warnings"] = [(w.category, str(w.message), w.filename, w.lineno) for w in shown]
+    outcome["error"] = error
+    outcome["size"] = len(pickle.dumps(model))
+    return outcome
+
+
+@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@every_model
+def test_what_is_public_is_the_same_for_all_data_of_one_shape(model, data, alike, capfd):
+    expected = public_outcome(model, *data)
+    assert expected["error"] is None and expected["warnings"] == []
+    assert expected["finite coef_"] and expected["finite intercept_"]
+    assert public_outcome(model, *alike(*data)) == expected
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@every_model
+def test_float32_and_f_order_show_no_more(model, data, alike):
+    largest = np.finfo(np.float32).max
+
+    def cast(X, y):
+        return np.asfortranarray(np.clip(X, -largest, largest), dtype=np.float32), y
+
+    expected = public_outcome(model, *cast(*data))
+    assert expected["error"] is None and expected["warnings"] == [] and expected["finite coef_"]
+    assert public_outcome(model, *cast(*alike(*data))) == expected
+
+
+WEIGHTS = {
+    "one record only": lambda w: np.eye(1, len(w))[0],
+    "huge": lambda w: np.full_like(w, 1e300),
+    "huge for one record": lambda w: with_record(w, 3, np.finfo(float).max),
+    "tiny": lambda w: np.full_like(w, 5e-324),
+}
+
+
+@pytest.mark.parametrize("weigh", WEIGHTS.values(), ids=WEIGHTS)
+@every_model
+def test_weights_show_nowhere(model, data, weigh):
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, N_SAMPLES)
+    expected = public_outcome(model, *data, sample_weight=weights)
+    assert expected["error"] is None and expected["warnings"] == []
+    assert public_outcome(model, *data, sample_weight=weigh(weights)) == expected
+
+
+@every_model
+def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
+    model = type(model)(**model.get_params()).set_params(
+        neighboring="add_remove", n_public=50, delta=1e-3
+    )
+    X, y = data
+    expected = public_outcome(model, X, y)
+    for n in (1, 37, 49):
+        assert public_outcome(model, X[:n], y[:n]) == expected
+
+
+@every_model
+def test_the_ledger_of_all_data_sets_is_the_same(model, data):
+    entries = []
+    for alike in ALIKE.values():
+        accountant = PrivacyAccountant(
+            10.0, 1e-2, neighboring=model.neighboring, n_public=model.n_public
+        )
+        private = type(model)(**model.get_params()).set_params(accountant=accountant)
+        private.fit(*alike(*data))
+        (entry,) = accountant.entries()
+        assert "271828" not in repr(entry)
+        fields = dataclasses.asdict(entry)
+        entries.append({name: fields[name] for name in fields.keys() - {"time", "hash"}})
+    assert all(entry == entries[0] for entry in entries)
+
+
+@every_model
+def test_a_refusal_is_the_same_for_all_data_sets(model, data):
+    accountant = PrivacyAccountant(
+        0.01, 1e-6, neighboring=model.neighboring, n_public=model.n_public
+    )
+    outcomes = []
+    for alike in ALIKE.values():
+        refused = type(model)(**model.get_params()).set_params(accountant=accountant)
+        outcomes.append(public_outcome(refused, *alike(*data)))
+    assert outcomes[0]["error"][0] is BudgetExceededError
+    assert "coef_" not in outcomes[0]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+# --- labels -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+@pytest.mark.parametrize(
+    ("classes", "unknown"),
+    [([0, 1], 7), ([0.0, 1.0], 0.5), (["no", "yes"], "perhaps"), ([1, 0], -1), ([2, 5], 3)],
+    ids=str,
+)
+def test_an_unknown_label_counts_as_the_smaller_one_and_touches_no_other_record(
+    data, classes, unknown
+):
+    X, y = data
+    y = np.sort(classes)[y.astype(int)]
+    model = DPLogisticGCD(classes=classes, random_state=0)
+    odd, known = y.astype(object), y.astype(object)
+    odd[:5], known[:5] = unknown, min(classes)
+    expected = model.fit(X, known).coef_
+    np.testing.assert_array_equal(model.fit(X, odd).coef_, expected)
+    np.testing.assert_array_equal(model.fit(X, np.array(odd.tolist())).coef_, expected)
+    np.testing.assert_array_equal(model.classes_, np.sort(classes))
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_an_absent_class_is_no_error_and_can_be_predicted(data, label):
+    X, _ = data
+    model = DPLogisticGCD(classes=[0, 1]).fit(X, np.full(N_SAMPLES, label))
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+    assert model.predict_proba(X).shape == (N_SAMPLES, 2)
+
+
+def test_labels_in_their_own_dtype_come_back_from_predict(data):
+    X, y = data
+    words = np.array(["no", "yes"])[y.astype(int)]
+    model = DPLogisticGCD(classes=["yes", "no"]).fit(X, words)
+    assert set(model.predict(X)) <= {"no", "yes"}
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+
+def spoiled(X, y, where):
+    X, y, weights = X.copy(), y.copy(), np.ones(len(y))
+    X[:, 1], y[1], weights[1] = SECRET, SECRET, SECRET
+    array = {"X": X, "y": y, "weights": weights}[where]
+    array.flat[-1] = np.nan
+    return X, y, weights
+
+
+@pytest.mark.parametrize("where", ["X", "y", "weights"])
+@every_model
+def test_an_error_about_the_domain_quotes_no_record(model, data, where):
+    X, y, weights = spoiled(*data, where)
+    outcome = public_outcome(model, X, y, sample_weight=weights)
+    assert outcome["error"][0] is ValueError and "NaN" in outcome["error"][1]
+    assert "271828" not in outcome["error"][1]
+    assert outcome["warnings"] == []
+
+
+@every_model
+def test_a_fitted_model_does_not_show_an_outlier_in_its_repr(model, data):
+    X, y = data
+    model.fit(with_record(X, 3, SECRET), with_record(y, 3, SECRET))
+    for text in (repr(model), model._repr_html_(), str(model.privacy_event_)):
+        assert "271828" not in text
+
+
+# --- a sensitivity that is bounded is one that can be seen ---------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+@every_model
+def test_one_record_moves_a_fit_with_the_same_noise_no_further_the_farther_it_lies(model, data):
+    # The same seed cancels the noise. Clipping caps an outlier's pull, so 1e3 and 1e300 pull
+    # alike; an unclipped one would pull 1e297 times as hard. (Not exactly alike: which integer a
+    # clipped gradient rounds to and where greedy choices go may differ.)
+    X, y = data
+    model = type(model)(**model.get_params()).set_params(random_state=0, epsilon=8.0)
+    plain = model.fit(X, y).coef_
+    scale = np.abs(plain).max() + 1.0
+    for size in (1e3, 1e300):
+        outlier = model.fit(with_record(X, 3, size), with_record(y, 3, -size)).coef_
+        assert np.abs(outlier - plain).max() < 100 * scale
+
+
+# --- the scaler before the model ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+def test_scaling_to_public_bounds_warns_about_no_record(data, alike, dtype):
+    largest = np.finfo(dtype).max
+    X = np.clip(alike(*data)[0], -largest, largest).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Z = BoundsScaler((-2, 2)).fit(X).transform(X)
+    assert (np.abs(Z) <= 1).all() and Z.dtype == dtype
