@@ -23,6 +23,9 @@ class PrivacySpent(NamedTuple):
     epsilon: float
     delta: float
 
+    def __str__(self):
+        return f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
+
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyCost:
