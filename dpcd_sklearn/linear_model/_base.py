@@ -203,7 +203,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             self, X, y, dtype=[np.float64, np.float32], y_numeric=self._target_is_numeric
         )
         if not (X.flags.c_contiguous or X.flags.f_contiguous) or not X.flags.aligned:
-            X = np.ascontiguousarray(X)  # a view with gaps: the only case that is copied
+            X = np.array(X, order="C")  # gaps or no alignment: the only cases that are copied
         return X, y
 
     def _check_numbers(self):

@@ -103,14 +103,20 @@ def record_geometry(X, sample_weight, curvature, fit_intercept):
     """Geometry from the records themselves: for epsilon = inf only."""
     n_samples, n_features = X.shape
     weights = np.ones(n_samples) if sample_weight is None else sample_weight
-    center = weights @ X / weights.sum() if fit_intercept else np.zeros(n_features)
+    # by rows, so that no temporary has the size of X
+    tiles = [slice(start, start + 1024) for start in range(0, n_samples, 1024)]
+    center = np.zeros(n_features)
+    if fit_intercept:
+        for rows in tiles:
+            center += weights[rows] @ X[rows]
+        center /= weights.sum()
     squares = np.zeros(n_features)
-    for start in range(0, n_samples, 4096):  # no temporary of the size of X
-        rows = slice(start, start + 4096)
+    for rows in tiles:
         squares += weights[rows] @ (X[rows] - center) ** 2
+    squares[squares <= 1e-24 * weights.sum() * center**2] = 0.0  # constant, up to rounding
     smoothness = curvature * squares / n_samples
     if not smoothness.any():
-        smoothness = np.ones(n_features)  # constant features: their coefficients stay zero
+        smoothness = np.ones(n_features)  # constant features: their coefficients stay near zero
     mean_weight = weights.sum() / n_samples
     smoothness = _with_intercept(smoothness, curvature * mean_weight, fit_intercept)
     infinite = np.full(n_features, np.inf)

@@ -46,6 +46,14 @@ def descent_recipe(signal, spread, block_spread, full):
     return chosen | {"max_iter": n_iter, "step_size": step_size, "momentum": 0.0}
 
 
+def exact_descent_recipe(block_size, full):
+    """DP-SkGD without noise: the trace, |S|, bounds the curvature of a block whatever the data."""
+    chosen = {"max_iter": 1, "averaging": "last"}  # the passes of a fit without noise replace it
+    if full:
+        return chosen | {"step_size": 10.0 / block_size, "momentum": 0.9}
+    return chosen | {"step_size": min(1.0, 1.8 / block_size), "momentum": 0.0}
+
+
 def greedy_recipe(signal):
     """DP-GCD: few long steps where noise dominates, more and shorter ones where it does not.
 

@@ -11,7 +11,7 @@ from ..solvers import _skgd
 from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import Integral, Real
-from ._recipes import descent_recipe
+from ._recipes import descent_recipe, exact_descent_recipe
 from ._regression import PrivateRegressor
 
 
@@ -216,12 +216,7 @@ class DPRidgeSkGD(PrivateRegressor):
 
     def _recipe(self, facts, geometry, block_size):
         if not facts.private:
-            return {
-                "max_iter": 1,
-                "step_size": 10.0 / geometry.spread(block_size),
-                "momentum": 0.9,
-                "averaging": "last",
-            }
+            return exact_descent_recipe(block_size, full=block_size == facts.n_coordinates)
         return descent_recipe(
             facts.signal,
             geometry.spread(facts.n_coordinates),

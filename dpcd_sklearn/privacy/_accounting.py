@@ -83,12 +83,13 @@ def gdp_delta(mu, epsilon):
     if math.isinf(mu):
         return 1.0
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    tail = erfcx(b / math.sqrt(2))
-    if a > 0:
-        delta = 0.5 * math.exp(-a * a / 2) * (erfcx(a / math.sqrt(2)) - tail)
-    else:
-        delta = ndtr(-a) - 0.5 * math.exp(-a * a / 2) * tail
-    return min(1.0, delta * (1 + _ROUNDING))
+    scale = 0.5 * math.exp(-a * a / 2)
+    # Φ(-a), and e^ε Φ(-b)
+    first = scale * erfcx(a / math.sqrt(2)) if a > 0 else ndtr(-a)
+    second = scale * erfcx(b / math.sqrt(2))
+    delta = first - second
+    # The terms nearly cancel for tiny mu: each is good to a few 2^-53.
+    return min(1.0, delta * (1 + _ROUNDING) + first * 2.0**-50)
 
 
 def gdp_epsilon(mu, delta):
@@ -170,4 +171,5 @@ def zcdp_epsilon(rho, delta):
 
 def zcdp_rho(epsilon, delta):
     """The largest ρ whose mechanisms are (epsilon, delta)-DP, rounded downwards."""
-    return best_order(epsilon, delta)[1] * (1 - _ROUNDING)
+    # ε moves by about half as much as ρ, relatively: ten times the rounding of `zcdp_epsilon`
+    return best_order(epsilon, delta)[1] * (1 - 10 * _ROUNDING)

@@ -32,7 +32,9 @@ def solve(Oracle oracle, problem, sampling, generator):
     Solution
     """
     cdef Py_ssize_t done = 0, size
-    chunk = 4 * len(sampling.blocks) + 16 if problem.tol else CHUNK
+    # Without noise a chunk is a test of convergence: long enough to see that blocks move slowly.
+    n_blocks = len(sampling.blocks)
+    chunk = (20 if n_blocks == 1 else 100 * n_blocks) if problem.tol else CHUNK
     path = _Path(problem)
     while done < problem.n_updates:
         size = min(chunk, problem.n_updates - done)
