@@ -161,15 +161,15 @@ static void dpcd_square_norms(const dpcd_tile *t, const double *weights, double 
 
 /* ---- one record's derivative ---------------------------------------------------------------- */
 
-/* r[i] *= weights[i], then bounded: NaN and infinity become 1e100 before any clipping. */
+/* r[i] *= weights[i], then bounded: NaN and infinity become 1e90 before any clipping. */
 static void dpcd_weigh(ptrdiff_t n, const double *weights, double *restrict r)
 {
     ptrdiff_t i;
     if (weights)
         for (i = 0; i < n; i++) r[i] *= weights[i];
     for (i = 0; i < n; i++) {
-        double v = r[i] < 1e100 ? r[i] : 1e100;
-        r[i] = v > -1e100 ? v : -1e100;
+        double v = r[i] < 1e90 ? r[i] : 1e90;
+        r[i] = v > -1e90 ? v : -1e90;
     }
 }
 

@@ -143,6 +143,8 @@ cdef class RecordOracle(Oracle):
 
     def __init__(self, receipt, X, y, *, Loss loss, smoothness, double clip, n_normalizer,
                  sample_weight=None, bint fit_intercept=True, bounds=None, key=None):
+        if self._loss is not None:
+            raise RuntimeError("an oracle is made once; make another one with another receipt")
         self._loss = loss
         self._fit_intercept = fit_intercept
         self._n, self._p = X.shape
@@ -182,10 +184,11 @@ cdef class RecordOracle(Oracle):
             raise ValueError(f"smoothness has shape {smoothness.shape}, "
                              f"expected ({self._n_coordinates},)")
         # The kernels' guards against overflow are proved for this range.
-        if not ((smoothness > 1e-30) & (smoothness < 1e30)).all():
-            raise ValueError("smoothness must lie in (1e-30, 1e30); rescale the features")
-        if not 1e-30 < clip < 1e30:
-            raise ValueError("clip must lie in (1e-30, 1e30); rescale the target or the features")
+        if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
+            raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
+        if not 1e-30 < clip / math.sqrt(smoothness.sum()) < 1e30:
+            raise ValueError("clip over the root of the summed smoothness must lie in "
+                             "(1e-30, 1e30); rescale the target or the features")
         self._smoothness = smoothness
         self._roots = np.sqrt(smoothness)
         self._inverses = 1 / smoothness
@@ -199,14 +202,20 @@ cdef class RecordOracle(Oracle):
             return
         eta = 0.0
         for release in event.releases:
+            if not isinstance(release, (GaussianEvent, SelectionEvent)):
+                raise TypeError(f"this oracle can't carry out {release!r}")
+            if not release.count >= 1:
+                raise ValueError(f"an event counts at least one release, got {release!r}")
             if isinstance(release, GaussianEvent) and not self._gaussians_left:
+                if not 0 < release.noise_multiplier < math.inf:
+                    raise ValueError(f"noise must be positive and finite, got {release!r}")
                 self._noise_multiplier = release.noise_multiplier
                 self._gaussians_left = release.count
             elif isinstance(release, SelectionEvent) and not self._selections_left:
                 eta = release.eta
                 self._selections_left = release.count
             else:
-                raise TypeError(f"this oracle can't carry out {release!r}")
+                raise TypeError(f"an oracle carries out a kind of release once, not {release!r}")
         # The unit is chosen by the noise: 2^bits units of standard deviation, so that a record
         # counts for at most 2^24 units and the sum of all records stays exact.
         target = min(2.0**24, 2.0**50 / self._n_normalizer)
@@ -373,7 +382,7 @@ cdef class RecordOracle(Oracle):
     cdef bint _spend_gaussian(self) noexcept nogil:
         if self._exact:
             return True
-        if self._gaussians_left == 0 or self._noise.failed:
+        if self._gaussians_left <= 0 or self._noise.failed:
             return False
         self._gaussians_left -= 1
         return True
@@ -389,7 +398,7 @@ cdef class RecordOracle(Oracle):
     cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
         cdef double limit = self._limit(1) if not self._exact else 1.0
         cdef double total
-        if not self._spend_gaussian():
+        if not 0 <= j < self._n_coordinates or not self._spend_gaussian():
             return REFUSED
         if self._fresh and not self._has_step:
             total = self._sums[j]  # the argmax has just summed every coordinate at this iterate
@@ -405,7 +414,10 @@ cdef class RecordOracle(Oracle):
         cdef Py_ssize_t k
         cdef double limit = self._limit(size) if not self._exact else 1.0
         cdef double clip = self._coordinate_clip * sqrt(<double>size)
-        if not self._spend_gaussian():
+        for k in range(size):  # the kernels count on ascending coordinates, the intercept last
+            if not (block[k - 1] if k else -1) < block[k] < self._n_coordinates:
+                return REFUSED
+        if size < 1 or not self._spend_gaussian():
             return REFUSED
         self._fresh = False
         self._sum(NULL if size == self._n_coordinates else block, size, limit, True)
@@ -420,7 +432,7 @@ cdef class RecordOracle(Oracle):
         cdef double unit, gradient, score, key, known, least = 0.0
         cdef double limit = self._limit(1) if not self._exact else 1.0
         if not self._exact:
-            if self._selections_left == 0 or self._noise.failed:
+            if self._selections_left <= 0 or self._noise.failed:
                 return REFUSED
             self._selections_left -= 1
         if not self._fresh or self._has_step:

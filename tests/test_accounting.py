@@ -1,0 +1,441 @@
+"""Accounting and calibration: known values, fifty digits, and rounding towards more loss.
+
+"The truth" below is the same formula in 50 digits, and for zCDP a search over orders of its own.
+"""
+
+import math
+from dataclasses import dataclass
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from dpcd_sklearn.privacy._accounting import (
+    best_order,
+    conversion_gap,
+    epsilon_of,
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+    gdp_squared,
+    rdp,
+    rdp_epsilon,
+    zcdp,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+
+# What a conversion there and back may lose, in the direction of more loss.
+ROUND_TRIP = 1e-9
+
+
+def powers_of_ten(low, high):
+    return st.floats(low, high).map(lambda x: 10.0**x)
+
+
+epsilons = powers_of_ten(-4, 2)
+deltas = powers_of_ten(-15, math.log10(0.5))
+mus = powers_of_ten(-3, 1.5)
+counts = st.integers(1, 10**6)
+shares = st.floats(0.01, 0.99)
+relations = st.sampled_from(["replace_one", "add_remove"])
+budgets = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+# ---- the truth ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def digits():
+    with mpmath.workdps(50):
+        yield
+
+
+def true_delta(mu, epsilon):
+    """δ(ε) of μ-GDP, Dong, Roth & Su (2022), Corollary 2.13."""
+    mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    with mpmath.extradps(60):  # for the cancellation of the two terms
+        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(
+            -mu / 2 - epsilon / mu
+        )
+
+
+def true_gap(order, delta):
+    """Canonne, Kamath & Steinke (2020), Proposition 12."""
+    order, delta = mpmath.mpf(order), mpmath.mpf(delta)
+    return mpmath.log(1 - 1 / order) - (mpmath.log(delta) + mpmath.log(order)) / (order - 1)
+
+
+def searched_epsilon(rho, delta):
+    """The conversion at the best order of a fine grid: near its minimum from above."""
+    excess = np.exp(np.linspace(-12, 25, 200_001))
+    order = 1 + excess
+    log_term = np.log(excess) - np.log(order)
+    return np.min(order * rho + log_term - (np.log(delta) + np.log(order)) / excess)
+
+
+# ---- the tables of PRIVACY.md, section 3 -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "papers", "exact", "concentrated"),
+    [
+        (0.1, 1e-6, 64.38, 36.30, 39.46),
+        (1, 1e-6, 6.438, 4.225, 4.531),
+        (1, 1e-8, 7.434, 5.100, 5.391),
+        (3, 1e-6, 2.146, 1.544, 1.644),
+        (10, 1e-6, 0.644, 0.541, 0.570),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 50, 10_000])
+def test_noise_of_gaussian_fits_is_that_of_the_table(
+    epsilon, delta, papers, exact, concentrated, count
+):
+    (release,) = gaussian_fit_event(epsilon, delta, count, "replace_one").releases
+    assert release.noise_multiplier / math.sqrt(count) == pytest.approx(exact, rel=0.005)
+    by_zcdp = math.sqrt(1 / (2 * zcdp_rho(epsilon, delta)))
+    assert by_zcdp == pytest.approx(concentrated, rel=0.005)
+    assert math.sqrt(3 * math.log(1 / delta)) / epsilon == pytest.approx(papers, rel=0.005)
+
+
+@pytest.mark.parametrize(("count", "scale"), [(1, 6.41), (5, 14.33), (10, 20.26), (50, 45.31)])
+def test_noise_of_greedy_fits_is_that_of_the_table(count, scale):
+    selection, gaussian = greedy_fit_event(1, 1e-6, count, 0.5, "replace_one").releases
+    assert (selection.count, gaussian.count) == (count, count)
+    assert gaussian.noise_multiplier == pytest.approx(scale, rel=0.005)
+    assert 2 / selection.eta == pytest.approx(scale, rel=0.005)  # b/s
+
+
+# ---- δ of Gaussian DP --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.0, *np.logspace(-4, 2, 25)])
+def test_gdp_delta_is_the_truth_to_nine_digits_and_never_below_it(epsilon):
+    checked = 0
+    for mu in np.logspace(-5, 2, 141):
+        truth = true_delta(mu, epsilon)
+        if truth < 1e-15:
+            continue
+        found = mpmath.mpf(gdp_delta(mu, epsilon))
+        assert found >= truth, f"mu={mu!r}: below by {float((truth - found) / truth):.3g}"
+        # the rounding of the first term counts where the second nearly cancels it, for μ near 0
+        first = mpmath.ncdf(mu / 2 - epsilon / mu)
+        assert found <= truth * (1 + mpmath.mpf(2e-10)) + first * mpmath.mpf(2.0**-48)
+        checked += 1
+    assert checked >= 20
+
+
+@pytest.mark.parametrize(
+    ("mu", "epsilon"),
+    [(1.4208308325339208e-07, 0.0), (2.0187602546790e-07, 0.0), (1.94149194574388e-05, 1e-4)],
+)
+def test_gdp_delta_is_not_below_the_truth_where_its_terms_nearly_cancel(mu, epsilon):
+    assert gdp_delta(mu, epsilon) >= true_delta(mu, epsilon)
+
+
+def test_gdp_delta_has_its_limits():
+    assert gdp_delta(0, 1.0) == gdp_delta(0, 0.0) == 0
+    assert gdp_delta(math.inf, 1.0) == 1
+    assert gdp_delta(1e-3, 100.0) == 0  # 10^(-2e9): below every double
+    assert gdp_delta(1e4, 1.0) == 1
+
+
+@given(mus, mus, epsilons)
+@budgets
+def test_gdp_delta_grows_with_mu_and_falls_with_epsilon(mu, other, epsilon):
+    low, high = sorted((mu, other))
+    tolerance = 1 + 1e-12
+    assert gdp_delta(low, epsilon) <= gdp_delta(high, epsilon) * tolerance
+    assert gdp_delta(mu, 1.01 * epsilon) <= gdp_delta(mu, epsilon) * tolerance
+
+
+# ---- inverses: round trips, direction of rounding, monotone ------------------------------------
+
+
+@given(epsilons, deltas)
+@example(1e-4, 1e-15)
+@example(1e-4, 0.5)
+@example(100.0, 1e-15)
+@example(100.0, 0.5)
+@budgets
+def test_gdp_mu_is_the_largest_admitted_rounded_downwards(epsilon, delta):
+    mu = gdp_mu(epsilon, delta)
+    assert true_delta(mu, epsilon) <= delta
+    assert true_delta(mu * (1 + ROUND_TRIP), epsilon) > delta
+    assert gdp_epsilon(mu, delta) <= epsilon * (1 + ROUND_TRIP)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-10, 1e-8, 1e-5, 1e3, 1e5])
+@pytest.mark.parametrize("delta", [1e-30, 1e-15, 1e-9, 1e-3, 0.5, 0.99])
+def test_gdp_mu_keeps_its_promise_beyond_useful_budgets(epsilon, delta):
+    mu = gdp_mu(epsilon, delta)
+    assert true_delta(mu, epsilon) <= delta
+    assert epsilon < 1e-5 or true_delta(mu * (1 + 1e-6), epsilon) > delta
+
+
+@given(mus, deltas)
+@example(1e-3, 0.5)
+@example(10**1.5, 1e-15)
+@budgets
+def test_gdp_epsilon_is_the_smallest_admitted_rounded_upwards(mu, delta):
+    epsilon = gdp_epsilon(mu, delta)
+    assert true_delta(mu, epsilon) <= delta
+    if epsilon > 1e-9:
+        assert true_delta(mu, epsilon * (1 - ROUND_TRIP) - 1e-12) > delta
+
+
+def test_no_noise_is_an_infinite_loss_and_little_loss_none():
+    assert gdp_epsilon(math.inf, 1e-6) == math.inf
+    assert gdp_epsilon(0.0, 1e-6) == 0.0
+    assert gdp_epsilon(1e-7, 1e-6) == 0.0  # δ(0) = μ / sqrt(2 π) is below 1e-6
+
+
+@given(epsilons, epsilons, deltas, deltas)
+@budgets
+def test_a_larger_budget_admits_more(epsilon, other_epsilon, delta, other_delta):
+    small = min(epsilon, other_epsilon), min(delta, other_delta)
+    large = max(epsilon, other_epsilon), max(delta, other_delta)
+    assert gdp_mu(*small) <= gdp_mu(*large) * (1 + 1e-9)
+    try:
+        rho = zcdp_rho(*small)
+    except ValueError:  # admits nothing, near ε = 0
+        assume(False)
+    assert rho <= zcdp_rho(*large) * (1 + 1e-9)
+
+
+@given(mus, mus, deltas)
+@budgets
+def test_more_noise_costs_less(mu, other, delta):
+    low, high = sorted((mu, other))
+    assert gdp_epsilon(low, delta) <= gdp_epsilon(high, delta) * (1 + 1e-9)
+    assert zcdp_epsilon(low**2 / 2, delta) <= zcdp_epsilon(high**2 / 2, delta) * (1 + 1e-9)
+
+
+# ---- calibrations ------------------------------------------------------------------------------
+
+
+def exact_noise(epsilon, delta, count):
+    """The least noise multiplier of `count` releases, by bisection of the truth."""
+    low, high = mpmath.mpf(0), mpmath.mpf(100)  # of μ
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if true_delta(middle, epsilon) <= delta else (low, middle)
+    return mpmath.sqrt(count) / high
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-3, 1e-9), (0.1, 1e-6), (1, 1e-6), (1, 1e-15), (30, 1e-6), (3, 0.5)]
+)
+def test_noise_of_many_releases_is_within_one_percent_of_the_least_and_never_below(epsilon, delta):
+    one = exact_noise(epsilon, delta, 1)
+    for count in (1, 2, 7, 1000, 123_457, 10**6):
+        (release,) = gaussian_fit_event(epsilon, delta, count, "replace_one").releases
+        least = one * mpmath.sqrt(count)
+        assert least <= release.noise_multiplier <= 1.01 * least
+        assert release.noise_multiplier <= least * (1 + mpmath.mpf(ROUND_TRIP))
+        assert release.count == count
+
+
+@given(epsilons, deltas, counts, relations)
+@example(1e-4, 1e-15, 10**6, "replace_one")
+@example(100.0, 0.5, 1, "add_remove")
+@budgets
+def test_a_gaussian_calibration_stays_within_its_budget(epsilon, delta, count, neighboring):
+    event = gaussian_fit_event(epsilon, delta, count, neighboring)
+    assert event.neighboring == neighboring
+    (release,) = event.releases
+    mu = mpmath.sqrt(release.count) / mpmath.mpf(release.noise_multiplier)
+    assert true_delta(mu, epsilon) <= delta
+    assert epsilon_of(event, delta) <= epsilon * (1 + ROUND_TRIP)  # the report rounds upwards
+
+
+@given(epsilons, deltas, counts, shares, relations)
+@example(1e-4, 1e-15, 10**6, 0.01, "replace_one")
+@example(100.0, 1e-15, 1, 0.99, "add_remove")
+@budgets
+def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, share, neighboring):
+    try:
+        event = greedy_fit_event(epsilon, delta, count, share, neighboring)
+    except ValueError:  # admits nothing, near ε = 0
+        assume(False)
+    assert event.neighboring == neighboring
+    selection, gaussian = event.releases
+    assert isinstance(selection, SelectionEvent) and isinstance(gaussian, GaussianEvent)
+    assert selection.count == gaussian.count == count
+    eta, z = mpmath.mpf(selection.eta), mpmath.mpf(gaussian.noise_multiplier)
+    rho = count * (eta**2 / 8 + 1 / (2 * z**2))
+    order = mpmath.mpf(best_order(epsilon, delta)[0])  # any order proves it
+    assert order * rho + true_gap(order, delta) <= epsilon
+    assert epsilon_of(event, delta) <= epsilon * (1 + ROUND_TRIP)  # the report rounds upwards
+    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-6)  # and nothing is wasted
+
+
+@given(epsilons, powers_of_ten(-15, -5), counts, shares)
+@budgets
+def test_the_share_of_a_greedy_fit_goes_to_the_choices(epsilon, delta, count, share):
+    selection, gaussian = greedy_fit_event(epsilon, delta, count, share, "replace_one").releases
+    paid = zcdp(selection), zcdp(gaussian)
+    assert paid[0] / sum(paid) == pytest.approx(share, rel=1e-9)
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_an_infinite_budget_is_not_private(neighboring):
+    expected = FitEvent((NonPrivateEvent(),), neighboring)
+    assert gaussian_fit_event(math.inf, 1e-6, 10, neighboring) == expected
+    assert greedy_fit_event(math.inf, 1e-6, 10, 0.5, neighboring) == expected
+
+
+# ---- zCDP and Rényi DP -------------------------------------------------------------------------
+
+
+@given(powers_of_ten(-9, 3), deltas)
+@example(1e-9, 0.5)
+@example(1e3, 1e-15)
+@budgets
+def test_the_conversion_of_zcdp_takes_the_best_order(rho, delta):
+    found = zcdp_epsilon(rho, delta)
+    best = searched_epsilon(rho, delta)
+    assert found == pytest.approx(max(0.0, best), rel=1e-6, abs=1e-9)
+    # a minimum over orders is never below that over all of them (the grid's is 1e-8 above)
+    assert found >= best - 1e-7 * abs(best) - 1e-9
+
+
+@given(st.floats(1e-6, 1e10), deltas)
+@budgets
+def test_the_gap_of_the_conversion_is_that_of_the_theorem(excess, delta):
+    order = 1 + excess
+    truth = true_gap(order, delta)
+    assert conversion_gap(order, delta) == pytest.approx(float(truth), rel=1e-9, abs=1e-12)
+
+
+@given(mus, deltas)
+@example(1e-3, 1e-15)
+@example(10**1.5, 0.5)
+@budgets
+def test_zcdp_of_gaussians_is_never_better_than_gaussian_dp(mu, delta):
+    assert zcdp_epsilon(mu**2 / 2, delta) >= gdp_epsilon(mu, delta) * (1 - 1e-9)
+
+
+@given(epsilons, powers_of_ten(-15, -3))
+@budgets
+def test_zcdp_rho_is_admitted_and_rounded_downwards(epsilon, delta):
+    rho = zcdp_rho(epsilon, delta)
+    order, admitted = best_order(epsilon, delta)
+    assert rho < admitted
+    assert order * mpmath.mpf(rho) + true_gap(order, delta) <= epsilon
+    assert rdp_epsilon(order * rho, order, delta) <= epsilon
+    assert zcdp_epsilon(rho, delta) == pytest.approx(epsilon, rel=1e-6)
+    assert zcdp_epsilon(1.001 * rho, delta) > epsilon
+
+
+@given(powers_of_ten(-6, 2), deltas, st.floats(0.001, 1e4))
+@budgets
+def test_any_single_order_proves_no_less_loss_than_the_best(rho, delta, excess):
+    order = 1 + excess
+    assert rdp_epsilon(order * rho, order, delta) >= zcdp_epsilon(rho, delta) * (1 - 1e-9) - 1e-12
+
+
+def test_no_loss_costs_nothing_and_an_infinite_one_everything():
+    assert zcdp_epsilon(0, 1e-6) == rdp_epsilon(0, 10.0, 1e-6) == 0
+    assert zcdp_epsilon(math.inf, 1e-6) == math.inf
+
+
+def test_a_budget_that_admits_nothing_says_so():
+    # every order's gap is above ε: at δ near 0 with ε near 0
+    with pytest.raises(ValueError, match="admits no release"):
+        best_order(1e-13, 1e-15)
+
+
+# ---- composition -------------------------------------------------------------------------------
+
+RELEASES = [GaussianEvent(3.7), SelectionEvent(0.31), NonPrivateEvent()]
+several = pytest.mark.parametrize("count", [1, 2, 3, 17])
+
+
+def repeated(release, count):
+    if isinstance(release, GaussianEvent):
+        return GaussianEvent(release.noise_multiplier, count)
+    return SelectionEvent(release.eta, count)
+
+
+@several
+@pytest.mark.parametrize("release", RELEASES[:2], ids=str)
+def test_an_event_with_a_count_costs_as_much_as_that_many_events(release, count):
+    many = FitEvent((release,) * count)
+    for one in (repeated(release, count), FitEvent((repeated(release, count),))):
+        assert zcdp(one) == pytest.approx(zcdp(many), rel=1e-14)
+        assert rdp(one, 7.5) == pytest.approx(7.5 * zcdp(many), rel=1e-14)
+        assert epsilon_of(one, 1e-6) == pytest.approx(epsilon_of(many, 1e-6), rel=1e-12)
+        if isinstance(release, GaussianEvent):
+            assert gdp_squared(one) == pytest.approx(gdp_squared(many), rel=1e-14)
+            assert gdp_squared(one) == pytest.approx(count / 3.7**2, rel=1e-14)
+        else:
+            assert gdp_squared(one) is gdp_squared(many) is None
+            assert zcdp(one) == pytest.approx(count * 0.31**2 / 8, rel=1e-14)
+
+
+@given(st.lists(st.tuples(powers_of_ten(-1, 3), st.integers(1, 100)), min_size=1, max_size=5))
+@budgets
+def test_losses_add_in_every_order_and_nesting(pairs):
+    gaussians = tuple(GaussianEvent(z, count) for z, count in pairs)
+    selections = tuple(SelectionEvent(1 / z, count) for z, count in pairs)
+    both = gaussians + selections
+    total = zcdp(FitEvent(both))
+    assert total == pytest.approx(sum(map(zcdp, both)), rel=1e-12)
+    assert zcdp(FitEvent(both[::-1])) == total
+    assert zcdp(FitEvent((FitEvent(gaussians), FitEvent(selections)))) == pytest.approx(total)
+    mu_squared = gdp_squared(FitEvent(gaussians))
+    assert mu_squared == pytest.approx(sum(count / z**2 for z, count in pairs), rel=1e-12)
+    assert mu_squared / 2 == pytest.approx(zcdp(FitEvent(gaussians)), rel=1e-12)
+    assert gdp_squared(FitEvent(both)) is None
+
+
+def test_a_release_without_noise_is_an_infinite_loss_in_any_company():
+    for event in (
+        NonPrivateEvent(),
+        FitEvent((NonPrivateEvent(),)),
+        FitEvent((GaussianEvent(5.0), NonPrivateEvent())),
+        FitEvent((SelectionEvent(0.1), NonPrivateEvent())),
+    ):
+        assert zcdp(event) == rdp(event, 2.0) == math.inf
+        assert epsilon_of(event, 1e-6) == math.inf
+
+
+@dataclass(frozen=True)
+class LaplaceEvent:
+    """Looks like an event; nobody has proved what it costs."""
+
+    noise_multiplier: float
+    count: int = 1
+
+
+@pytest.mark.parametrize("measure", [zcdp, gdp_squared, lambda event: rdp(event, 2.0)])
+@pytest.mark.parametrize(
+    "event", [LaplaceEvent(10.0), FitEvent((GaussianEvent(1.0), LaplaceEvent(10.0))), None, 1.0]
+)
+def test_an_unknown_event_is_refused(measure, event):
+    with pytest.raises(TypeError, match="refused"):
+        measure(event)
+
+
+def test_an_unknown_event_has_no_epsilon():
+    with pytest.raises(TypeError, match="refused"):
+        epsilon_of(FitEvent((LaplaceEvent(10.0),)), 1e-6)
+
+
+def test_an_event_reads_like_a_sentence():
+    event = greedy_fit_event(1, 1e-6, 1000, 0.5, "add_remove")
+    assert str(event) == (
+        "1,000 choices of bounded range 0.00987 and 1,000 Gaussian releases with noise "
+        "multiplier 202.6, under add-remove neighbours"
+    )
+    assert str(NonPrivateEvent()) == "a release without noise (not private)"

@@ -1,0 +1,487 @@
+"""The compiled oracle and solvers against twins of ten lines of NumPy.
+
+With a key the noise is known: a twin that reads the same words must release the same numbers, which
+pins down the unit, the noise and the order of draws, not only the sums.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
+from dpcd_sklearn.penalties import ElasticNet
+from dpcd_sklearn.privacy._accountant import charge
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
+from dpcd_sklearn.solvers import _cd, _gcd, _skgd
+from dpcd_sklearn.solvers._problem import Problem
+
+LOSSES = [SquaredLoss(), LogisticLoss()]
+KEY = bytes(range(7, 39))
+
+
+class Case:
+    """Records with every option of the oracle, and what NumPy says about them."""
+
+    def __init__(
+        self, *, n=301, p=11, loss=LOSSES[0], dtype=np.float64, bounded=False, weighted=False,
+        intercept=True, clip=0.7, z=20.0, count=1000, eta=None, neighboring="replace_one", seed=0,
+        M=None,
+    ):  # fmt: skip
+        rng = np.random.default_rng([seed, n, p])
+        self.X = np.asarray(2 * rng.standard_normal((n, p)) + 0.3, dtype=dtype)
+        self.y = rng.integers(0, 2, n).astype(float)
+        self.weights = rng.exponential(size=n) if weighted else None
+        lo, hi = rng.uniform(-2, 0, p), rng.uniform(0.5, 2, p)
+        self.bounds = (lo, hi, (lo + hi) / 2) if bounded else None
+        self.loss, self.intercept, self.clip, self.n = loss, intercept, clip, n
+        self.M = rng.uniform(0.2, 3.0, p + intercept) if M is None else M
+        selection = () if eta is None else (SelectionEvent(eta, count),)
+        self.event = FitEvent((*selection, GaussianEvent(z, count)), neighboring)
+        self.z, self.eta = z, eta
+        self.neighbors = {"replace_one": 2, "add_remove": 1}[neighboring]
+
+    @property
+    def everything(self):
+        return np.arange(len(self.M))
+
+    def oracle(self, layout=np.ascontiguousarray, order=slice(None), event=None, key=KEY):
+        weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
+        return RecordOracle(
+            charge(None, event or self.event),
+            layout(self.X[order]),
+            np.ascontiguousarray(self.y[order]),
+            loss=self.loss,
+            smoothness=self.M,
+            clip=self.clip,
+            n_normalizer=self.n,
+            sample_weight=weights,
+            fit_intercept=self.intercept,
+            bounds=self.bounds,
+            key=key,
+        )
+
+    # ---- the twin ----
+
+    def rows(self):
+        Z = self.X.astype(np.float64)
+        if self.bounds is not None:
+            Z = np.clip(Z, *self.bounds[:2]) - self.bounds[2]
+        return np.column_stack([Z, np.ones(self.n)]) if self.intercept else Z
+
+    def gradients(self, coef):
+        """Every record's gradient before it is clipped."""
+        r = self.loss.gradient(self.rows() @ coef, self.y)
+        return (r if self.weights is None else r * self.weights)[:, None] * self.rows()
+
+    def threshold(self, size, joint):
+        return self.clip * np.sqrt((size if joint else 1) / self.M.sum())
+
+    def sums(self, coef, block, limit, joint):
+        """Integer sums: in the geometry of M^(-1/2), clip, scale, round, add."""
+        H = self.gradients(coef)[:, block] / np.sqrt(self.M[block])
+        threshold = self.threshold(len(block), joint)
+        if joint:
+            norms = np.maximum(np.linalg.norm(H, axis=1), 1e-300)
+            H = H * np.minimum(1, threshold / norms)[:, None]
+        return np.rint(np.clip(H / threshold, -1, 1) * limit).sum(axis=0)
+
+    def bits_and_limit(self, size):
+        """The noise in units, and the largest norm of a record in them."""
+        target = min(2.0**24, 2.0**50 / self.n)
+        bits = min(48, int(np.floor(np.log2(self.z * self.neighbors * target))))
+        norm = 2.0**bits / (self.z * self.neighbors)
+        if size > 1:
+            norm = (norm - np.sqrt(size) / 2) / (1 + (size + 16) * 2.0**-52)
+        return bits, np.floor(norm)
+
+    def release(self, noise, coef, block, joint):
+        bits, limit = self.bits_and_limit(len(block) if joint else 1)
+        units = self.sums(coef, block, limit, joint) + noise.gaussians(len(block), bits) + 0.5
+        threshold = self.threshold(len(block), joint)
+        return units * threshold * np.sqrt(self.M[block]) / limit / self.n
+
+    def assert_sums(self, sums, coef, block, limit, joint):
+        # A product that lies on an edge of rounding may fall to either side: of n contributions
+        # of 24 bits with 16 digits about n 1e-8 do.
+        assert_array_equal(sums, np.rint(sums))
+        assert_allclose(sums, self.sums(coef, block, limit, joint), rtol=0, atol=2)
+
+
+def rows_apart(X):
+    """Rows with gaps between them."""
+    return np.repeat(np.ascontiguousarray(X), 2, axis=0)[::2]
+
+
+def columns_apart(X):
+    """Columns with gaps between them."""
+    return rows_apart(X.T).T
+
+
+def shifted(X):
+    """At an address that no vector register likes."""
+    wide = np.empty((X.shape[0], X.shape[1] + 3), dtype=X.dtype)
+    wide[:, 1:-2] = X
+    return wide[:, 1:-2]
+
+
+LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart, shifted]
+
+
+# ---- sums --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
+    dtype, bounded, weighted, intercept, loss, joint
+):
+    case = Case(dtype=dtype, bounded=bounded, weighted=weighted, intercept=intercept, loss=loss)
+    p = len(case.M)
+    order = np.random.default_rng(3).permutation(case.n)
+    coef = np.linspace(-0.3, 0.4, p)
+    for block in (case.everything, [p - 1], [0], [2, 5, p - 1], range(p - 1), range(1, p)):
+        block = np.array(block)
+        oracle = case.oracle()
+        sums, limit = oracle._unreleased_sums(block, coef, joint=joint)
+        assert limit == case.bits_and_limit(len(block) if joint else 1)[1]
+        case.assert_sums(sums, coef, block, limit, joint)
+        for layout, records in itertools.product(LAYOUTS, (slice(None), order)):
+            again, _ = case.oracle(layout, records)._unreleased_sums(block, coef, joint=joint)
+            assert_array_equal(again, sums)
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
+@pytest.mark.parametrize("p", [1, 2, 7, 8, 9, 16, 17, 600])
+@pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 1024, 1037])
+def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, joint):
+    case = Case(n=n, p=p, weighted=True)
+    coef = np.random.default_rng(p).standard_normal(p + 1) / np.sqrt(p)
+    for block in (case.everything, [0], [p], [0, p]):
+        block, seen = np.array(block), []
+        for layout in LAYOUTS:
+            sums, limit = case.oracle(layout)._unreleased_sums(block, coef, joint=joint)
+            seen.append(sums)
+            assert_array_equal(sums, seen[0])
+        case.assert_sums(seen[0], coef, block, limit, joint)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sums_follow_the_iterate_over_many_steps(layout, loss):
+    case = Case(loss=loss, bounded=True)
+    rng = np.random.default_rng(5)
+    oracle, coef = case.oracle(layout), np.zeros(len(case.M))
+    for _ in range(30):
+        step = rng.normal(0, 0.1, len(case.M)) * rng.integers(0, 2, len(case.M))
+        block = np.sort(rng.choice(len(case.M), rng.integers(1, 13), replace=False))
+        joint = bool(rng.integers(2))
+        coef += step
+        sums, limit = oracle._unreleased_sums(block, step, joint=joint)
+        case.assert_sums(sums, coef, block, limit, joint)
+    again, _ = oracle._unreleased_sums(block, np.zeros(len(case.M)), joint=joint)
+    assert_array_equal(again, sums)  # no step, no change
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
+def test_every_layout_has_the_same_bits_after_many_steps(joint):
+    case = Case(p=21, weighted=True)
+    oracles = [case.oracle(layout) for layout in LAYOUTS]
+    steps = np.random.default_rng(6).normal(0, 0.3, (20, len(case.M)))
+    for step in steps:
+        sums = [o._unreleased_sums(case.everything, step, joint=joint)[0] for o in oracles]
+        for other in sums[1:]:
+            assert_array_equal(other, sums[0])
+
+
+def test_a_single_column_is_read_with_any_stride():
+    case = Case(p=1)
+    coef = np.array([0.3, -0.2])
+    expected, _ = case.oracle()._unreleased_sums([0, 1], coef, joint=True)
+    for stride in (2, 5, -1):
+        wide = np.zeros((case.n, abs(stride)))
+        wide[:, 0] = case.X[:: np.sign(stride), 0]
+        oracle = case.oracle(lambda X, wide=wide, s=stride: wide[:: int(np.sign(s)), :1])
+        assert_array_equal(oracle._unreleased_sums([0, 1], coef, joint=True)[0], expected)
+
+
+# ---- releases: the twin knows the noise --------------------------------------------------------
+
+
+class TwinPath:
+    """What all solvers share, in NumPy."""
+
+    def __init__(self, case, problem, momentum=0.0):
+        self.case, self.problem = case, problem
+        self.coef, self.velocity = np.zeros(len(case.M)), np.zeros(len(case.M))
+        self.noise, self.iterates = NoiseSource(KEY), []
+
+    def update(self, block, joint, direction=None):
+        problem, case = self.problem, self.case
+        gradient = case.release(self.noise, self.coef, block, joint)
+        beta = problem.momentum
+        self.velocity[block] = beta * self.velocity[block] + (1 - beta) * gradient
+        for j in block:
+            step = problem.step_size / case.M[j]
+            w = self.coef[j] - step * self.velocity[j]
+            if j < problem.n_penalized:
+                l1, l2 = problem.penalty.l1, problem.penalty.l2
+                w = np.sign(w) * max(abs(w) - step * l1, 0.0) / (1 + step * l2)
+            if direction is None or (w - self.coef[j]) * direction >= 0:
+                self.coef[j] = w
+        self.iterates.append(self.coef.copy())
+
+    def result(self):
+        tail = self.iterates[len(self.iterates) // 2 :]
+        return np.mean(tail, axis=0) if self.problem.averaging == "tail" else self.coef
+
+
+def problem_of(case, n_updates, **options):
+    p = len(case.M) - case.intercept
+    options = {"step_size": 0.5, "penalty": ElasticNet(0.001, 0.1), **options}
+    return Problem(smoothness=case.M, n_penalized=p, n_updates=n_updates, **options)
+
+
+# The twin's sums may differ from the kernel's by a unit or two where a contribution lies on an edge
+# of rounding: less than 1e-9 of a coefficient.
+CLOSE = {"rtol": 1e-7, "atol": 1e-8}
+
+every_option = pytest.mark.parametrize(
+    "options",
+    [
+        {"p": 5},
+        {"p": 9, "loss": LOSSES[1], "bounded": True, "intercept": False},
+        {"p": 3, "weighted": True, "neighboring": "add_remove", "z": 3.3, "dtype": np.float32},
+        {"p": 17, "loss": LOSSES[1], "weighted": True, "z": 0.011},
+        {"p": 2, "z": 1e6, "n": 1037},
+    ],
+    ids=["plain", "bounds", "add_remove", "little noise", "much noise"],
+)
+every_averaging = pytest.mark.parametrize("averaging", ["last", "tail"])
+
+
+@every_option
+@every_averaging
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_coordinate_descent_is_its_twin(options, averaging, layout):
+    case = Case(**options)
+    problem = problem_of(case, 40, averaging=averaging)
+    sampling, twin = SingleSampling(len(case.M)), TwinPath(case, problem)
+    for j in sampling.draw(np.random.default_rng(1), 40):
+        twin.update(np.array([j]), joint=False)
+    found = _cd.solve(case.oracle(layout), problem, sampling, np.random.default_rng(1))
+    assert found.n_updates == 40
+    assert_allclose(found.coef, twin.result(), **CLOSE)
+
+
+@every_option
+@every_averaging
+@pytest.mark.parametrize("block_size", [1, 2, 3, None])
+@pytest.mark.parametrize("momentum", [0.0, 0.7])
+def test_sketched_descent_is_its_twin(options, averaging, block_size, momentum):
+    case = Case(**options)
+    p = len(case.M)
+    sampling = FullSampling(p) if block_size is None else BlockSampling(p, block_size)
+    problem = problem_of(case, 30, averaging=averaging, momentum=momentum)
+    twin = TwinPath(case, problem)
+    for index in sampling.draw(np.random.default_rng(2), 30):
+        twin.update(sampling.blocks[index], joint=True)
+    found = _skgd.solve(case.oracle(), problem, sampling, np.random.default_rng(2))
+    assert_allclose(found.coef, twin.result(), **CLOSE)
+
+
+def twin_of_argmax(case, noise, coef, penalty):
+    """The exponential mechanism on 2 p signed scores, lower direction first (GS-r)."""
+    _, limit = case.bits_and_limit(1)
+    sums = case.sums(coef, case.everything, limit, joint=False)
+    g = sums / limit * case.threshold(1, False) * np.sqrt(case.M) / case.n
+    s = case.neighbors * case.threshold(1, False) / case.n
+    b = 2 * s / case.eta * (1 + 2.0**-12)
+    best, choice = np.inf, None
+    for j, direction in itertools.product(case.everything, (-1, 1)):
+        root, w = np.sqrt(case.M[j]), coef[j]
+        if case.intercept and j == case.everything[-1]:
+            score = -direction * g[j] / root
+        elif w == 0:
+            score = (-direction * g[j] - penalty.l1) * root / (case.M[j] + penalty.l2)
+        else:
+            v = w - g[j] / case.M[j]
+            v = np.sign(v) * max(abs(v) - penalty.l1 / case.M[j], 0)
+            score = direction * root * (v / (1 + penalty.l2 / case.M[j]) - w)
+        key = noise.log_exponentials(1)[0] - score / b
+        if key < best:
+            best, choice = key, (np.array([j]), direction)
+    return choice
+
+
+@every_option
+@every_averaging
+@pytest.mark.parametrize("eta", [0.01, 5.0])
+def test_greedy_descent_is_its_twin(options, averaging, eta):
+    case = Case(eta=eta, **options)
+    problem = problem_of(case, 25, averaging=averaging)
+    twin = TwinPath(case, problem)
+    for _ in range(25):
+        block, direction = twin_of_argmax(case, twin.noise, twin.coef, problem.penalty)
+        twin.update(block, joint=False, direction=direction)
+    found = _gcd.solve(case.oracle(), problem)
+    assert_allclose(found.coef, twin.result(), **CLOSE)
+    assert len({tuple(i) for i in twin.iterates}) > 5  # something moved
+
+
+@pytest.mark.parametrize("solver", [_cd, _gcd, _skgd])
+def test_every_layout_releases_the_same_bits(solver):
+    case = Case(p=9, eta=0.5, weighted=True, loss=LOSSES[1])
+    problem = problem_of(case, 60)
+    sampling = BlockSampling(10, 4) if solver is _skgd else SingleSampling(10)
+    seen = []
+    for layout in LAYOUTS:
+        oracle = case.oracle(layout)
+        seen.append(solver.solve(oracle, problem, sampling, np.random.default_rng(4)).coef)
+        assert_array_equal(seen[-1], seen[0])
+
+
+def test_noise_is_new_in_every_fit_without_a_key():
+    case = Case(p=3)
+    problem, sampling = problem_of(case, 1), FullSampling(4)
+    coefs = [
+        _skgd.solve(case.oracle(key=None), problem, sampling, np.random.default_rng(0)).coef[-1]
+        for _ in range(50)
+    ]
+    assert len(set(coefs)) == 50
+
+
+# ---- without noise -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
+def test_without_noise_a_step_follows_the_plain_mean_gradient(layout, loss, bounded):
+    case = Case(loss=loss, bounded=bounded, weighted=True, clip=1e-3)
+    problem = problem_of(case, 3, penalty=ElasticNet())
+    event = FitEvent((NonPrivateEvent(),))
+    coef = np.zeros(len(case.M))
+    for _ in range(3):
+        coef = coef - 0.5 * case.gradients(coef).mean(axis=0) / case.M
+    oracle, sampling = case.oracle(layout, event=event), FullSampling(len(case.M))
+    found = _skgd.solve(oracle, problem, sampling, np.random.default_rng(0))
+    assert_allclose(found.coef, coef, rtol=1e-10, atol=1e-12)
+
+
+# ---- records at the edge of what doubles can hold ----------------------------------------------
+
+HUGE, TINY, DENORMAL = 1e300, 1e-300, 5e-324
+
+
+EXTREME_ROWS = [
+    np.full(9, HUGE),
+    np.resize([HUGE, -HUGE], 9),
+    np.full(9, DENORMAL),
+    np.resize([HUGE, TINY, -1.0, DENORMAL, 0.0], 9),
+    np.zeros(9),
+]
+EXTREME_WEIGHTS = [0.0, 1.0, DENORMAL, 1e308]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("step", [0.0, 1.0, -1e200, 1e308])
+def test_a_record_of_extremes_stays_bounded_and_touches_no_other(layout, joint, loss, step):
+    case, i = Case(n=37, p=9, loss=loss, weighted=True), 20
+    coef = np.full(10, step) * np.resize([1, -1, 1], 10)  # 1e308: infinite and NaN margins too
+
+    def sums_of(records):
+        oracle = case.oracle(layout, records)
+        return oracle._unreleased_sums(case.everything, coef, joint=joint)
+
+    others, _ = sums_of(np.delete(np.arange(37), i))
+    for x, y, weight in itertools.product(EXTREME_ROWS, (0.0, 1.0, -HUGE), EXTREME_WEIGHTS):
+        case.X[i], case.y[i], case.weights[i] = x, y, weight
+        one, limit = sums_of([i])
+        assert_array_equal(one, np.rint(one))  # finite, too
+        assert np.max(np.abs(one)) <= limit
+        if joint:
+            assert np.linalg.norm(one) <= limit * (1 + 2.0**-40) + np.sqrt(10) / 2
+        assert_array_equal(sums_of(slice(None))[0], others + one)
+
+
+def test_the_same_layouts_of_extremes_have_the_same_bits():
+    case = Case(n=64, p=13)
+    rng = np.random.default_rng(8)
+    case.X[:] = rng.choice([HUGE, -HUGE, TINY, DENORMAL, 0.0, 1.0, -1.0, 1e160], case.X.shape)
+    case.y[:] = rng.choice([0.0, HUGE, -HUGE, DENORMAL], case.n)
+    steps = rng.choice([0.0, 1.0, 1e-300, 1e200], (5, 14))
+    for joint in (False, True):
+        oracles = [case.oracle(layout) for layout in LAYOUTS]
+        for step in steps:
+            sums = [o._unreleased_sums(case.everything, step, joint=joint)[0] for o in oracles]
+            for other in sums:
+                assert_array_equal(other, sums[0])
+
+
+def test_records_beyond_the_bounds_count_as_those_on_them():
+    case = Case(p=4, bounded=True)
+    lo, hi, _ = case.bounds
+    far = Case(p=4, bounded=True)
+    far.X[:5], case.X[:5] = HUGE, hi
+    far.X[5:9], case.X[5:9] = -HUGE, lo
+    for joint in (False, True):
+        coef = np.full(5, 0.3)
+        sums, _ = far.oracle()._unreleased_sums(case.everything, coef, joint=joint)
+        expected, _ = case.oracle()._unreleased_sums(case.everything, coef, joint=joint)
+        assert_array_equal(sums, expected)
+
+
+# ---- what can't be read is refused -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [
+        (lambda case: case.X.astype(">f8"), TypeError),
+        (lambda case: case.X.astype(np.float16), TypeError),
+        (lambda case: case.X.astype(np.int64), TypeError),
+        (lambda case: case.X[::2, ::2], ValueError),
+    ],
+    ids=["byte order", "float16", "integers", "gaps everywhere"],
+)
+def test_records_in_another_form_are_refused(spoil, error):
+    case = Case()
+    with pytest.raises(error):
+        case.oracle(lambda X: spoil(case))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("y", np.zeros(300)),
+        ("y", np.zeros(301, dtype=np.float32)),
+        ("weights", np.ones(302)),
+        ("M", np.ones(11)),
+        ("M", np.full(12, 1e-31)),
+        ("M", np.full(12, np.nan)),
+        ("clip", 0.0),
+        ("clip", np.nan),
+        ("clip", 1e31),
+    ],
+)
+def test_arrays_of_another_length_and_numbers_out_of_range_are_refused(attribute, value):
+    case = Case()
+    setattr(case, attribute, value)
+    with pytest.raises(ValueError):
+        case.oracle()

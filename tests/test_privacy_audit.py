@@ -1,0 +1,401 @@
+"""A statistical audit of the three estimators, and a test that mutants fail it.
+
+Many small fits on two worst-case neighbours; a threshold on one released statistic guesses which
+data set it was. Clopper-Pearson bounds on the two error rates give a lower bound on the loss, which
+must stay below the claim (``privacy_spent_``, ``privacy_event_``), and for a mutant with half the
+noise must exceed it. Each bound fails with a probability of `ALPHA`: a false alarm of one audit is
+rarer than 2 ALPHA = 2e-7, and by the binomial law a mutant escapes, or an honest model shows less
+than a third of its loss, with a probability below 1e-8.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import stats
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLassoCD,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.linear_model import _base
+from dpcd_sklearn.privacy._accounting import epsilon_of, gdp_mu
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
+
+ALPHA = 1e-7
+N_PILOT, N_RUNS = 100, 1000
+FAR = 1e9  # a target whose record reaches every clip at every iterate
+
+
+# ---- bounds ------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Rates:
+    """Bounds on P(statistic > threshold) under two neighbours, each wrong with probability ALPHA.
+
+    `least` bounds the rate where it is the higher one from below, `most` the other from above.
+    """
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, high, low, threshold):
+        n = len(high)
+        true, false = np.sum(high > threshold), np.sum(low > threshold)
+        return cls(
+            float(stats.beta.ppf(ALPHA, true, n - true + 1)) if true else 0.0,
+            float(stats.beta.isf(ALPHA, false + 1, n - false)) if false < n else 1.0,
+        )
+
+    @property
+    def mu(self):
+        """No test of a μ-GDP mechanism has Φ⁻¹(true rate) - Φ⁻¹(false rate) > μ."""
+        return stats.norm.ppf(self.least) - stats.norm.ppf(self.most)
+
+    @property
+    def eta(self):
+        """No event of an η-bounded-range mechanism changes its log odds by more than η."""
+        return math.log(self.least / (1 - self.least)) - math.log(self.most / (1 - self.most))
+
+    def epsilon(self, delta):
+        """No test of an (ε, δ)-DP mechanism has (true rate - δ) / false rate > e^ε."""
+        return math.log(max(self.least - delta, 1e-300) / self.most)
+
+
+def statistics_of(model, statistic, data, size):
+    """The statistic of `size` fits."""
+    with sklearn.config_context(skip_parameter_validation=True):
+        return np.array([statistic(model.fit(*data)) for _ in range(size)])
+
+
+def audit(model, statistic, one, other, n_runs=N_RUNS):
+    """Rates of the test that a pilot chose: halfway between the means."""
+    pilot = [np.mean(statistics_of(model, statistic, data, N_PILOT)) for data in (one, other)]
+    high, low = (one, other) if pilot[0] > pilot[1] else (other, one)
+    samples = [statistics_of(model, statistic, data, n_runs) for data in (high, low)]
+    return Rates.of(*samples, threshold=np.mean(pilot))
+
+
+def louder(release):
+    """A release at half the noise."""
+    if isinstance(release, GaussianEvent):
+        return dataclasses.replace(release, noise_multiplier=release.noise_multiplier / 2)
+    return dataclasses.replace(release, eta=2 * release.eta)
+
+
+def mutate(monkeypatch, model, mutants):
+    """Release with half the noise what is among the mutants; the claims stay as they are."""
+    honest = type(model)._release
+
+    def release(self, epsilon, delta, n_updates):
+        event = honest(self, epsilon, delta, n_updates)
+        releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
+        return FitEvent(releases, event.neighboring)
+
+    monkeypatch.setattr(type(model), "_release", release)
+
+
+# ---- Gaussian releases: DP-CD and DP-SkGD --------------------------------------------------------
+
+
+def weights_and_intercept(model):
+    """Every release pushes this sum the same way, so it is as telling as all of them together."""
+    return float(np.sum(model.coef_) + np.sum(model.intercept_))
+
+
+def gaussian_cases():
+    """Models with explicit recipes; all of their budget shows in the statistic."""
+    steps = {"epsilon": 4.0, "delta": 0.01, "clip": 1.0, "step_size": 1.0, "averaging": "last"}
+    steps |= {"alpha": 0.0}
+    relations = {
+        "replace_one": {},
+        "add_remove": {"neighboring": "add_remove", "n_public": 3},
+    }
+    for relation, options in relations.items():
+        for intercept in (False, True):
+            common = steps | options | {"fit_intercept": intercept}
+            name = f"{relation}{' with intercept' if intercept else ''}"
+            yield pytest.param(DPLassoCD(max_iter=3, **common), id=f"lasso {name}")
+            yield pytest.param(DPRidgeSkGD(max_iter=3, momentum=0, **common), id=f"ridge {name}")
+    common = steps | {"fit_intercept": True, "momentum": 0, "sampling": "block"}
+    blocks = DPRidgeSkGD(max_iter=2, block_size=1, **common)
+    yield pytest.param(blocks, id="ridge with blocks of one")
+    bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "sampling": "importance"}
+    bounded = DPLassoCD(max_iter=2, **steps | {"clip": 0.1}, fit_intercept=False, **bounds)
+    yield pytest.param(bounded, id="lasso with bounds")
+
+
+def gaussian_neighbours(model):
+    """One record pulls with all its weight, or the other way, or is not there; no other pulls."""
+    X, weights = np.array([[1.0], [1.0], [1.0]]), np.array([1.0, 0.0, 0.0])
+    one = X, np.array([FAR, 0.0, 0.0]), weights
+    if model.neighboring == "add_remove":
+        # weights may not all be zero: two records of a negligible one
+        return one, (X[1:], np.zeros(2), np.full(2, 1e-300))
+    return one, (X, np.array([-FAR, 0.0, 0.0]), weights)
+
+
+every_gaussian_case = pytest.mark.parametrize("model", list(gaussian_cases()))
+
+
+@every_gaussian_case
+def test_gaussian_fits_lose_no_more_than_they_claim(model):
+    rates = audit(model, weights_and_intercept, *gaussian_neighbours(model))
+    spent = model.privacy_spent_
+    assert (spent.epsilon, spent.delta) == (4.0, 0.01)
+    claim = gdp_mu(*spent)
+    assert rates.mu <= claim
+    assert rates.epsilon(spent.delta) <= spent.epsilon
+    assert rates.mu > claim / 3  # the test is worth its name: nearly all of the loss is seen
+
+
+@every_gaussian_case
+def test_gaussian_fits_at_half_the_noise_are_caught(model, monkeypatch):
+    mutate(monkeypatch, model, GaussianEvent)
+    rates = audit(model, weights_and_intercept, *gaussian_neighbours(model))
+    assert rates.mu > gdp_mu(*model.privacy_spent_)
+
+
+# ---- greedy choices: DP-GCD ----------------------------------------------------------------------
+
+
+N_OTHERS = 30  # records that all pull alike and make the directions certain
+
+
+def chosen_first(model):
+    """Which of two coordinates the only update chose."""
+    first, second = model.coef_.ravel()
+    assert (first != 0) + (second != 0) == 1
+    return float(first != 0)
+
+
+def greedy_neighbours(n_features, intercept):
+    """One record decides between the first coordinate and the second, or pulls the only one."""
+    X = np.ones((N_OTHERS + 1, n_features))
+    y = np.ones(N_OTHERS + 1, dtype=int)  # derivative -1/2: everything is pulled upwards
+    X[0] = [1, -1][:n_features]
+    other = X.copy()
+    other[0] = -X[0]
+    if intercept:  # a feature of zeros beside a constant: choices between it and the intercept
+        other_y = y.copy()
+        other_y[0] = 0
+        return (np.ones_like(X), y), (np.ones_like(X), other_y)
+    return (X, y), (other, y)
+
+
+def greedy_model(**options):
+    common = {
+        "C": 1e6,
+        "epsilon": 6.0,
+        "delta": 0.01,
+        "clip": 0.1,
+        "max_iter": 1,
+        "classes": [0, 1],
+    }
+    common |= {"step_size": 1e-3, "averaging": "last", "fit_intercept": False}
+    return DPLogisticGCD(**common | options)
+
+
+CHOOSING = greedy_model(selection_share=0.3)
+
+
+def test_a_greedy_choice_loses_no_more_than_it_claims():
+    rates = audit(CHOOSING, chosen_first, *greedy_neighbours(2, intercept=False))
+    claim = CHOOSING.privacy_event_.releases[0].eta
+    assert claim / 3 < rates.eta <= claim
+    assert rates.epsilon(0.01) <= 6.0
+
+
+def test_a_greedy_choice_of_twice_the_range_is_caught(monkeypatch):
+    claim = CHOOSING.planned_event(N_OTHERS + 1, 2).releases[0].eta
+    mutate(monkeypatch, CHOOSING, SelectionEvent)
+    rates = audit(CHOOSING, chosen_first, *greedy_neighbours(2, intercept=False))
+    assert rates.eta > claim
+
+
+def greedy_values():
+    for share in (0.2, 0.6):
+        for intercept in (False, True):
+            model = greedy_model(selection_share=share, fit_intercept=intercept, max_iter=4)
+            yield pytest.param(model, id=f"share {share}{' with intercept' if intercept else ''}")
+
+
+def claimed_mu(model):
+    """μ of the released values alone, whatever the choices cost."""
+    event = model.planned_event(N_OTHERS + 1, 1)
+    return math.sqrt(event.releases[1].count) / event.releases[1].noise_multiplier
+
+
+@pytest.mark.parametrize("model", list(greedy_values()))
+def test_greedy_values_lose_no_more_than_they_claim(model):
+    neighbours = greedy_neighbours(1, model.fit_intercept)
+    rates = audit(model, weights_and_intercept, *neighbours)
+    assert claimed_mu(model) / 3 < rates.mu <= claimed_mu(model)
+    spent = model.privacy_spent_
+    assert rates.epsilon(spent.delta) <= spent.epsilon == 6.0
+
+
+@pytest.mark.parametrize("model", list(greedy_values()))
+def test_greedy_values_at_half_the_noise_are_caught(model, monkeypatch):
+    claim = claimed_mu(model)
+    mutate(monkeypatch, model, GaussianEvent)
+    neighbours = greedy_neighbours(1, model.fit_intercept)
+    assert audit(model, weights_and_intercept, *neighbours).mu > claim
+
+
+# The whole greedy fit against its (ε, δ): the choice of a direction and the value of one release,
+# of one record alone, which pulls up or down. The mutant's bound is expected near 1.6, and falls
+# below 1 with a probability of less than 1e-9.
+ALONE = greedy_model(epsilon=1.0, delta=0.05, selection_share=0.5)
+
+
+def rates_of_one_record_alone(claimed):
+    z = claimed.releases[1].noise_multiplier
+    # 0.95 standard deviations of the mutant: z / 2 times the sensitivity 2 C, times γ / M
+    threshold = 0.95 * z / 2 * 2 * 0.1 * 1e-3 / 0.25
+    samples = [
+        statistics_of(ALONE, weights_and_intercept, (np.ones((1, 1)), np.array([y])), 20_000)
+        for y in (1, 0)
+    ]
+    return Rates.of(*samples, threshold)
+
+
+@pytest.mark.slow
+def test_a_greedy_fit_loses_no_more_than_its_epsilon_and_delta():
+    rates = rates_of_one_record_alone(ALONE.planned_event(1, 1))
+    assert 0.2 < rates.epsilon(0.05) <= 1.0
+
+
+@pytest.mark.slow
+def test_a_greedy_fit_at_half_of_all_noise_is_caught(monkeypatch):
+    claimed = ALONE.planned_event(1, 1)
+    mutate(monkeypatch, ALONE, (GaussianEvent, SelectionEvent))
+    assert epsilon_of(ALONE.planned_event(1, 1), 0.05) > 2
+    assert rates_of_one_record_alone(claimed).epsilon(0.05) > 1.0
+
+
+# More fits: sharper bounds for smaller faults.
+
+
+@pytest.mark.slow
+@every_gaussian_case
+def test_gaussian_fits_lose_no_more_than_they_claim_in_many_runs(model):
+    rates = audit(model, weights_and_intercept, *gaussian_neighbours(model), n_runs=5000)
+    claim = gdp_mu(*model.privacy_spent_)
+    assert 0.75 * claim < rates.mu <= claim
+
+
+# ---- nothing is read before it is paid for -------------------------------------------------------
+
+MODELS = [
+    pytest.param(DPLassoCD(max_iter=2, clip=1.0, step_size=1.0), id="lasso"),
+    pytest.param(DPLogisticGCD(max_iter=2, clip=1.0, step_size=1.0), id="logistic"),
+    pytest.param(DPRidgeSkGD(max_iter=2, clip=1.0, step_size=1.0), id="ridge"),
+]
+every_model = pytest.mark.parametrize("model", MODELS)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+class NeverMade:
+    """In place of the oracle: fails the test that makes one."""
+
+    check = staticmethod(_base.RecordOracle.check)  # of public numbers, before the charge
+
+    def __init__(self, *args, **options):
+        pytest.fail("an oracle was made")
+
+
+class Refusing(PrivacyAccountant):
+    """An accountant that refuses whatever it is asked for."""
+
+    def charge(self, event, **facts):
+        raise BudgetExceededError("refused")
+
+
+@every_model
+def test_no_oracle_is_made_when_the_charge_is_refused(model, data, monkeypatch):
+    monkeypatch.setattr(_base, "RecordOracle", NeverMade)
+    with pytest.raises(pytest.fail.Exception, match="an oracle was made"):
+        sklearn.clone(model).fit(*data)  # the trap works
+    for accountant in (Refusing(100.0, 0.1), PrivacyAccountant(1e-3, 1e-6)):
+        refused = sklearn.clone(model).set_params(accountant=accountant)
+        with pytest.raises(BudgetExceededError):
+            refused.fit(*data)
+        assert accountant.entries() == []
+        assert not hasattr(refused, "coef_") and not hasattr(refused, "privacy_event_")
+
+
+@every_model
+def test_the_charge_stands_in_the_ledger_before_the_oracle_is_made(model, data, monkeypatch):
+    accountant, seen = PrivacyAccountant(100.0, 0.1), []
+
+    class Watched(_base.RecordOracle):
+        def __init__(self, receipt, *args, **options):
+            seen.append((receipt.event, receipt.entry_id, accountant.entries()))
+            super().__init__(receipt, *args, **options)
+
+    monkeypatch.setattr(_base, "RecordOracle", Watched)
+    charged = sklearn.clone(model).set_params(accountant=accountant)
+    planned = charged.planned_event(*data[0].shape)
+    charged.fit(*data)
+    ((event, entry_id, (entry,)),) = seen
+    assert event == planned == charged.privacy_event_
+    assert (entry.id, entry.event) == (entry_id, str(planned))
+    kinds = {GaussianEvent: ("noise_multiplier", "count"), SelectionEvent: ("eta", "count")}
+    recorded = [
+        {"release": type(r).__name__, **{name: getattr(r, name) for name in kinds[type(r)]}}
+        for r in planned.releases
+    ]
+    assert list(entry.releases) == recorded
+    assert epsilon_of(planned, charged.privacy_spent_.delta) <= charged.epsilon * (1 + 1e-9)
+
+
+@every_model
+def test_a_fit_that_fails_after_the_charge_stays_charged(model, data, monkeypatch):
+    accountant = PrivacyAccountant(100.0, 0.1)
+
+    def fail(self, oracle, plan, generator):
+        raise RuntimeError("the solver failed")
+
+    monkeypatch.setattr(type(model), "_solve", fail)
+    with pytest.raises(RuntimeError, match="the solver failed"):
+        sklearn.clone(model).set_params(accountant=accountant).fit(*data)
+    assert len(accountant.entries()) == 1
+
+
+@every_model
+@pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
+def test_the_plan_of_a_fit_follows_from_shapes_and_parameters_alone(model, data, relation):
+    X, y = data
+    model = sklearn.clone(model)
+    if relation == "add_remove":
+        model.set_params(neighboring="add_remove", n_public=35, delta=1e-3)
+    planned = model.planned_event(40, 3)
+    assert planned.neighboring == relation
+    for records in ((X, y), (1e9 * X, 1 - y), (np.zeros_like(X), y)):
+        assert model.fit(*records).privacy_event_ == planned
+    same = model.planned_event(7, 3) == planned
+    assert same == (relation == "add_remove")  # the number of records is public or is not there
+
+
+@every_model
+@pytest.mark.parametrize("seed", [0, np.random.RandomState(0)], ids=["int", "RandomState"])
+def test_noise_that_a_seed_could_remove_is_not_charged_to_a_ledger(model, data, seed):
+    accountant = PrivacyAccountant(100.0, 0.1)
+    seeded = sklearn.clone(model).set_params(accountant=accountant, random_state=seed)
+    with pytest.raises(ValueError, match="random_state"):
+        seeded.fit(*data)
+    assert accountant.entries() == []
