@@ -14,6 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# In CI the same examples each time; at home new ones.
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
 

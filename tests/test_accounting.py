@@ -190,7 +190,8 @@ def test_gdp_epsilon_is_the_smallest_admitted_rounded_upwards(mu, delta):
     epsilon = gdp_epsilon(mu, delta)
     assert true_delta(mu, epsilon) <= delta
     if epsilon > 1e-9:
-        assert true_delta(mu, epsilon * (1 - ROUND_TRIP) - 1e-12) > delta
+        # where δ(ε) is flat, its rounding by 1e-10 is many times that in ε
+        assert true_delta(mu, epsilon) >= delta * (1 - 1e-6)
 
 
 def test_no_noise_is_an_infinite_loss_and_little_loss_none():
