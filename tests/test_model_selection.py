@@ -63,7 +63,8 @@ def accountant():
 
 
 def pipeline(estimator, **params):
-    model = estimator(delta=DELTA, feature_bounds=(-1, 1), max_iter=5, **params)
+    # updates enough that some coefficient moves: the greedy solver may refuse a step
+    model = estimator(delta=DELTA, feature_bounds=(-1, 1), max_iter=30, **params)
     if estimator is DPLassoCD:
         model.set_params(alpha=0.001)  # at 1.0 every coefficient is zero
     if estimator is DPLogisticGCD:
