@@ -187,7 +187,8 @@ def test_sums_follow_the_iterate_over_many_steps(layout, loss):
     oracle, coef = case.oracle(layout), np.zeros(len(case.M))
     for _ in range(30):
         step = rng.normal(0, 0.1, len(case.M)) * rng.integers(0, 2, len(case.M))
-        block = np.sort(rng.choice(len(case.M), rng.integers(1, 13), replace=False))
+        size = rng.choice([1, 2, 5, 11, 12, 12, 12])  # blocks and, often, everything
+        block = np.sort(rng.choice(len(case.M), size, replace=False))
         joint = bool(rng.integers(2))
         coef += step
         sums, limit = oracle._unreleased_sums(block, step, joint=joint)
@@ -340,6 +341,25 @@ def test_greedy_descent_is_its_twin(options, averaging, eta):
     found = _gcd.solve(case.oracle(), problem)
     assert_allclose(found.coef, twin.result(), **CLOSE)
     assert len({tuple(i) for i in twin.iterates}) > 5  # something moved
+
+
+def test_a_release_after_a_step_is_of_the_new_iterate_whatever_was_summed_before():
+    case = Case(p=3, z=0.1, eta=5.0, weighted=True)
+    step = {"step_size": 5.0, "penalty": ElasticNet()}
+    oracle, noise = case.oracle(), NoiseSource(KEY)
+    moved = _gcd.solve(oracle, problem_of(case, 1, **step)).coef
+    assert moved.any()
+    block, _ = twin_of_argmax(case, noise, np.zeros(4), ElasticNet())
+    case.release(noise, np.zeros(4), block, joint=False)
+    # the greedy fit's oracle, asked once more without a choice
+    (j,) = SingleSampling(4).draw(np.random.default_rng(0), 1)
+    found = _cd.solve(
+        oracle, problem_of(case, 1, **step), SingleSampling(4), np.random.default_rng(0)
+    )
+    expected = -5.0 / case.M[j] * case.release(noise, moved, np.array([j]), joint=False)
+    assert_allclose(found.coef[j], expected[0], **CLOSE)
+    pair = [case.release(NoiseSource(KEY), w, np.array([j]), False) for w in (moved, 0 * moved)]
+    assert abs(pair[0] - pair[1]) > 1e-4  # the step shows
 
 
 @pytest.mark.parametrize("solver", [_cd, _gcd, _skgd])
