@@ -25,8 +25,9 @@ import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy import _ledger
 from dpcd_sklearn.privacy._accountant import PrivacyAccountant, charge
-from dpcd_sklearn.privacy._accounting import gdp_mu, zcdp_epsilon
+from dpcd_sklearn.privacy._accounting import zcdp_epsilon
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 

@@ -16,9 +16,6 @@ from dpcd_sklearn.privacy._accounting import (
     best_order,
     conversion_gap,
     epsilon_of,
-    gdp_delta,
-    gdp_epsilon,
-    gdp_mu,
     gdp_squared,
     rdp,
     rdp_epsilon,
@@ -33,6 +30,8 @@ from dpcd_sklearn.privacy._events import (
     NonPrivateEvent,
     SelectionEvent,
 )
+from dpcd_sklearn.privacy._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy._selections import MAX_COUNT
 
 # What a conversion there and back may lose, in the direction of more loss.
 ROUND_TRIP = 1e-9
@@ -108,11 +107,9 @@ def test_noise_of_gaussian_fits_is_that_of_the_table(
 
 
 @pytest.mark.parametrize(("count", "scale"), [(1, 6.41), (5, 14.33), (10, 20.26), (50, 45.31)])
-def test_noise_of_greedy_fits_is_that_of_the_table(count, scale):
-    selection, gaussian = greedy_fit_event(1, 1e-6, count, 0.5, "replace_one").releases
-    assert (selection.count, gaussian.count) == (count, count)
-    assert gaussian.noise_multiplier == pytest.approx(scale, rel=0.005)
-    assert 2 / selection.eta == pytest.approx(scale, rel=0.005)  # b/s
+def test_zcdp_of_a_choice_and_a_release_is_that_of_the_table(count, scale):
+    fit = FitEvent((SelectionEvent(2 / scale, count), GaussianEvent(scale, count)))
+    assert zcdp_epsilon(zcdp(fit), 1e-6) == pytest.approx(1, rel=0.005)
 
 
 # ---- δ of Gaussian DP --------------------------------------------------------------------------
@@ -274,10 +271,13 @@ def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, sha
     assert selection.count == gaussian.count == count
     eta, z = mpmath.mpf(selection.eta), mpmath.mpf(gaussian.noise_multiplier)
     rho = count * (eta**2 / 8 + 1 / (2 * z**2))
-    order = mpmath.mpf(best_order(epsilon, delta)[0])  # any order proves it
-    assert order * rho + true_gap(order, delta) <= epsilon
+    order = mpmath.mpf(best_order(epsilon, delta)[0])
+    if count > MAX_COUNT:  # any order proves it
+        assert order * rho + true_gap(order, delta) <= epsilon
+    else:  # test_selections looks at the tight curve
+        assert rho >= (epsilon - true_gap(order, delta)) / order * (1 - 1e-6)
     assert epsilon_of(event, delta) <= epsilon * (1 + ROUND_TRIP)  # the report rounds upwards
-    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-6)  # and nothing is wasted
+    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-4)  # and nothing is wasted
 
 
 @given(epsilons, powers_of_ten(-15, -5), counts, shares)
@@ -434,7 +434,7 @@ def test_an_unknown_event_has_no_epsilon():
 
 
 def test_an_event_reads_like_a_sentence():
-    event = greedy_fit_event(1, 1e-6, 1000, 0.5, "add_remove")
+    event = FitEvent((SelectionEvent(0.00987, 1000), GaussianEvent(202.6, 1000)), "add_remove")
     assert str(event) == (
         "1,000 choices of bounded range 0.00987 and 1,000 Gaussian releases with noise "
         "multiplier 202.6, under add-remove neighbours"

@@ -22,7 +22,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.privacy._accounting import gdp_mu, zcdp_epsilon
+from dpcd_sklearn.privacy._accounting import zcdp_epsilon
+from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
 
 INF = math.inf
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]

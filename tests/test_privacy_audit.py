@@ -24,8 +24,9 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.linear_model import _base
-from dpcd_sklearn.privacy._accounting import epsilon_of, gdp_mu
+from dpcd_sklearn.privacy._accounting import epsilon_of
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
 
 ALPHA = 1e-7
 N_PILOT, N_RUNS = 100, 1000

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..privacy._accounting import gdp_mu
 from ..privacy._events import FitEvent
+from ..privacy._gaussian_dp import gdp_mu
 from ..solvers._problem import Problem
 from ._geometry import Geometry
 

@@ -13,10 +13,11 @@ Proofs: ``proofs/accounting.md``.
 
 import math
 
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import erfcx, ndtr
+from scipy.optimize import minimize_scalar
 
 from ._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from ._gaussian_dp import gdp_epsilon
+from ._selections import MAX_COUNT, selections_epsilon
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
@@ -62,62 +63,29 @@ def rdp(event, order):
 def epsilon_of(event, delta):
     """The smallest ε that this module can prove for an event at δ.
 
-    Gaussians alone are exact (Gaussian DP); with selections it is zCDP with the best conversion.
+    Gaussians alone are exact (Gaussian DP); with selections it is the tight curve of as many
+    selections of the largest range, or zCDP with the best conversion, whichever is less.
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
-    return zcdp_epsilon(zcdp(event), delta)
+    epsilon = zcdp_epsilon(zcdp(event), delta)
+    parts = list(_leaves(event))
+    selections = [part for part in parts if isinstance(part, SelectionEvent)]
+    others = [gdp_squared(part) for part in parts if not isinstance(part, SelectionEvent)]
+    count = sum(part.count for part in selections)
+    if epsilon in (0.0, math.inf) or None in others or count > MAX_COUNT:
+        return epsilon
+    eta = max(part.eta for part in selections)
+    return selections_epsilon(eta, count, math.sqrt(math.fsum(others)), delta, high=epsilon)
 
 
-# ---- Gaussian DP ------------------------------------------------------------------------------
-
-
-def gdp_delta(mu, epsilon):
-    """δ(ε) of a μ-GDP mechanism: Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2), without cancellation.
-
-    With a = ε/μ - μ/2 and b = ε/μ + μ/2, e^ε φ(b) = φ(a), so both terms share the factor
-    exp(-a²/2) / 2 and only the scaled complementary error functions are subtracted.
-    """
-    if mu == 0:
-        return 0.0
-    if math.isinf(mu):
-        return 1.0
-    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    scale = 0.5 * math.exp(-a * a / 2)
-    # Φ(-a), and e^ε Φ(-b)
-    first = scale * erfcx(a / math.sqrt(2)) if a > 0 else ndtr(-a)
-    second = scale * erfcx(b / math.sqrt(2))
-    delta = first - second
-    # The terms nearly cancel for tiny mu: each is good to a few 2^-53.
-    return min(1.0, delta * (1 + _ROUNDING) + first * 2.0**-50)
-
-
-def gdp_epsilon(mu, delta):
-    """The smallest ε ≥ 0 with δ(ε) ≤ delta for a μ-GDP mechanism, rounded upwards."""
-    if gdp_delta(mu, 0.0) <= delta:
-        return 0.0
-    if mu > 1e8:  # no noise to speak of; the formula would only lose digits
-        return math.inf
-    # δ(ε) ≤ Φ(-a) ≤ exp(-a²/2) / 2, so a = sqrt(2 ln 1/δ) is always enough.
-    high = mu * (math.sqrt(2 * math.log(1 / delta)) + mu / 2) + 1e-12
-    root = brentq(
-        lambda e: gdp_delta(mu, e) - delta, 0.0, high, xtol=1e-300, rtol=1e-13, maxiter=500
-    )
-    return root * (1 + _ROUNDING)
-
-
-def gdp_mu(epsilon, delta):
-    """The largest μ whose mechanisms are (epsilon, delta)-DP, rounded downwards."""
-    low, high = 0.0, 1.0
-    while gdp_delta(high, epsilon) <= delta:
-        low, high = high, 2 * high
-    root = brentq(
-        lambda mu: gdp_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13, maxiter=500
-    )
-    mu = root * (1 - _ROUNDING)
-    while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
-        mu *= 1 - 1e-9
-    return mu
+def _leaves(event):
+    """The single releases of an event, however nested."""
+    if isinstance(event, FitEvent):
+        for release in event.releases:
+            yield from _leaves(release)
+    else:
+        yield event
 
 
 # ---- Rényi DP and zCDP ------------------------------------------------------------------------

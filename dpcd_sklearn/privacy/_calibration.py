@@ -6,9 +6,12 @@ counts in its own currency instead).
 """
 
 import math
+from functools import lru_cache
 
-from ._accounting import gdp_mu, zcdp_rho
+from ._accounting import zcdp_rho
 from ._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from ._gaussian_dp import gdp_mu
+from ._selections import MAX_COUNT, largest_factor
 
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
@@ -25,17 +28,30 @@ def gaussian_fit_event(epsilon, delta, count, neighboring):
     return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
 
 
+@lru_cache(maxsize=1024)  # the curve takes up to a second
 def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
-    """`count` choices, each followed by a Gaussian release, together (epsilon, delta)-DP by zCDP.
+    """`count` choices, each followed by a Gaussian release, together (epsilon, delta)-DP.
 
     A share `selection_share` of ρ goes to the choices: η = sqrt(8 share ρ / count) and
-    z = sqrt(count / (2 (1 - share) ρ)).
+    z = sqrt(count / (2 (1 - share) ρ)). ρ is the largest that the tight curve admits, or zCDP for
+    very many choices.
     """
     if math.isinf(epsilon):
         return FitEvent((NonPrivateEvent(),), neighboring)
     rho = zcdp_rho(epsilon, delta) / count
-    eta = math.sqrt(8 * selection_share * rho) / _UP
-    noise_multiplier = math.sqrt(1 / (2 * (1 - selection_share) * rho)) * _UP
+
+    def event(factor):
+        choice, release = selection_share * factor * rho, (1 - selection_share) * factor * rho
+        return math.sqrt(8 * choice) / _UP, math.sqrt(1 / (2 * release)) * _UP
+
+    factor = 1.0
+    if count <= MAX_COUNT:
+        factor = largest_factor(
+            lambda factor: (event(factor)[0], count, math.sqrt(count) / event(factor)[1]),
+            epsilon / (1 + 1e-9),  # so that accounting, rounded upwards, gives no more than epsilon
+            delta,
+        )
+    eta, noise_multiplier = event(factor)
     return FitEvent(
         (SelectionEvent(eta, count), GaussianEvent(noise_multiplier, count)), neighboring
     )

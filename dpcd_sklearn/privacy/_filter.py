@@ -23,9 +23,6 @@ from ._accounting import (
     best_order,
     conversion_gap,
     epsilon_of,
-    gdp_delta,
-    gdp_epsilon,
-    gdp_mu,
     gdp_squared,
     rdp,
     rdp_epsilon,
@@ -34,6 +31,7 @@ from ._accounting import (
 )
 from ._calibration import gaussian_fit_event
 from ._events import NEIGHBORING, FitEvent, GaussianEvent, SelectionEvent
+from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._ledger_records import LedgerParameters, PrivacySpent, now, package_version
 
 _UP = 1 + 1e-12

@@ -1,0 +1,66 @@
+"""Gaussian DP (Dong, Roth & Su 2022): no easier to attack than telling N(0, 1) from N(μ, 1).
+
+Accounting rounds towards more loss, calibration towards more noise: ``proofs/accounting.md``.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, ndtr
+
+# Relative slack that swallows the rounding of the double-precision formulas below.
+_ROUNDING = 1e-10
+
+
+@np.errstate(over="ignore", under="ignore")
+def gdp_delta(mu, epsilon):
+    """δ(ε) of a μ-GDP mechanism: Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2), without cancellation.
+
+    With a = ε/μ - μ/2 and b = ε/μ + μ/2, e^ε φ(b) = φ(a), so both terms share the factor
+    exp(-a²/2) / 2 and only the scaled complementary error functions are subtracted. For ε < 0 the
+    symmetry of Gaussians gives δ(ε) = 1 - e^ε + e^ε δ(-ε). `epsilon` may be an array.
+    """
+    size = np.abs(epsilon)
+    if mu == 0:
+        delta = np.zeros_like(size)
+    elif math.isinf(mu):
+        delta = np.ones_like(size)
+    else:
+        a, b = size / mu - mu / 2, size / mu + mu / 2
+        scale = 0.5 * np.exp(-a * a / 2)
+        # Φ(-a), and e^ε Φ(-b)
+        first = np.where(a > 0, scale * erfcx(np.maximum(a, 0) / math.sqrt(2)), ndtr(-a))
+        second = scale * erfcx(b / math.sqrt(2))
+        # The terms nearly cancel for tiny mu: each is good to a few 2^-53.
+        delta = np.minimum(1.0, (first - second) * (1 + _ROUNDING) + first * 2.0**-50)
+    exponent = np.minimum(epsilon, 0.0)
+    return (np.exp(exponent) * delta - np.expm1(exponent))[()]
+
+
+def gdp_epsilon(mu, delta):
+    """The smallest ε ≥ 0 with δ(ε) ≤ delta for a μ-GDP mechanism, rounded upwards."""
+    if gdp_delta(mu, 0.0) <= delta:
+        return 0.0
+    if mu > 1e8:  # no noise to speak of; the formula would only lose digits
+        return math.inf
+    # δ(ε) ≤ Φ(-a) ≤ exp(-a²/2) / 2, so a = sqrt(2 ln 1/δ) is always enough.
+    high = mu * (math.sqrt(2 * math.log(1 / delta)) + mu / 2) + 1e-12
+    root = brentq(
+        lambda e: gdp_delta(mu, e) - delta, 0.0, high, xtol=1e-300, rtol=1e-13, maxiter=500
+    )
+    return float(root * (1 + _ROUNDING))
+
+
+def gdp_mu(epsilon, delta):
+    """The largest μ whose mechanisms are (epsilon, delta)-DP, rounded downwards."""
+    low, high = 0.0, 1.0
+    while gdp_delta(high, epsilon) <= delta:
+        low, high = high, 2 * high
+    root = brentq(
+        lambda mu: gdp_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13, maxiter=500
+    )
+    mu = root * (1 - _ROUNDING)
+    while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
+        mu *= 1 - 1e-9
+    return mu

@@ -1,0 +1,112 @@
+"""The tight curve of adaptive bounded-range selections: V_k of PRIVACY.md section 3.
+
+V(x), x = e^ε, is the largest δ(ε) of k adaptive choices of bounded range η. It is convex and
+decreasing in x with V(0) = 1, and V_{k+1}(x) is the highest chord of V_k over an interval
+[e^a, e^{a+η}] that contains x. Here it is kept on a grid of ε, from above:
+
+(a) between grid points V lies below its chord, so chords between grid points are known from above;
+(b) of an interval between two grid positions the chord exceeds the higher one of its two
+    neighbours by a second-order term at most, which is added;
+(c) left of the grid V lies below the chord from V(0) = 1, right of it below its last value.
+
+Every operation is a sum of positive terms, hence good to a few units in the last place, and each
+step is inflated by more than that. Proof: ``proofs/selections.md``.
+"""
+
+import math
+
+import numpy as np
+
+# Relative rounding of one step: ten operations of 2^-53 each.
+cdef double UP = 1 + 2.0**-48
+
+
+def loss_distribution(double eta, Py_ssize_t count, Py_ssize_t cells, double tail):
+    """A distribution of privacy loss that dominates `count` adaptive choices of range `eta`.
+
+    Parameters
+    ----------
+    eta : float, > 0
+        Bounded range of one choice.
+    count : int, >= 1
+    cells : int, >= 2
+        Grid cells for one range: the excess over the true curve falls with their square.
+    tail : float, > 0
+        Probability that may be moved to the ends of the grid.
+
+    Returns
+    -------
+    losses, masses : ndarray of shape (n,)
+        Finite losses, ascending, and their probabilities.
+    infinite : float
+        Probability of an infinite loss.
+    """
+    cdef double h = eta / cells, kappa = math.expm1(h)
+    # Hoeffding: the loss of all choices has mean in [0, count eta²/8] and `count` ranges eta.
+    cdef double spread = eta * math.sqrt(count * math.log(1 / tail) / 2)
+    cdef Py_ssize_t right = math.ceil(min(count * eta, count * eta * eta / 8 + spread) / h) + 1
+    cdef Py_ssize_t left = math.ceil(min(count * eta, spread) / h) + 1
+    losses = h * np.arange(-left, right + 1)
+    # `cells` more points on both sides, where V is known by (c)
+    x = np.exp(h * np.arange(-left - cells, right + cells + 1))
+    values = np.maximum(1 - x, 0.0)
+    following, gap = np.zeros_like(values), np.zeros_like(values)
+    # of the two ends of an interval whose lower end is k cells below x
+    offsets = h * np.arange(cells + 1)
+    cdef double[::1] lower = np.exp(offsets) * np.expm1(offsets[::-1]) / math.expm1(eta)
+    cdef double[::1] upper = np.expm1(offsets) / math.expm1(eta)
+    # of the cell between offsets k and k + 1
+    cdef double[::1] excess = np.exp(offsets[1:]) * kappa**2 / (4 * math.expm1(eta))
+    cdef double[::1] now = values, then = following, room = gap
+    cdef const double[::1] position = x
+    cdef Py_ssize_t n = left + right + 1, _step, i
+    with nogil:
+        for _step in range(count):
+            _choose(now, then, room, lower, upper, excess, 1 / kappa, cells, n)
+            for i in range(cells):  # (c)
+                then[i] = 1.0 - (1.0 - then[cells]) * (position[i] / position[cells])
+                then[cells + n + i] = then[cells + n - 1]
+            now, then = then, now
+    final = np.asarray(now[cells - 1:cells + n + 1])
+    # V(x) = sum of mass_i (1 - x / x_i)_+ : masses are the bends of the piecewise linear curve
+    intercepts = final[:n + 1] - np.diff(final) / kappa
+    masses = np.maximum(-np.diff(intercepts), 0.0)
+    return losses, masses, float(final[n + 1])
+
+
+cdef void _choose(const double[::1] now, double[::1] then, double[::1] room,
+                  const double[::1] lower, const double[::1] upper, const double[::1] excess,
+                  double inverse_kappa, Py_ssize_t cells, Py_ssize_t n) noexcept nogil:
+    """One more choice: then[i] = the highest chord of `now` over i, on the n inner points."""
+    cdef Py_ssize_t i, k, last = n + 2 * cells - 1
+    cdef const double *low
+    cdef const double *high
+    cdef const double *before
+    cdef const double *after
+    cdef double *out = &then[cells]
+    cdef double alpha, beta, bump_before, bump_after, bump, value
+    # intercepts at x = 0 of the grid's chords, and their decrease over one range
+    for i in range(last):
+        room[i] = now[i] + (now[i] - now[i + 1]) * inverse_kappa
+    room[last] = now[last]
+    for i in range(last + 1 - cells):
+        value = room[i] - room[i + cells]
+        room[i] = value if value > 0.0 else 0.0
+    for i in range(n):
+        out[i] = 0.0
+    for k in range(cells + 1):
+        alpha, beta = lower[k], upper[k]
+        low, high = &now[cells - k], &now[2 * cells - k]
+        # (b) for the intervals between this one and its neighbours
+        bump_before = excess[k - 1] if k > 0 else 0.0
+        bump_after = excess[k] if k < cells else 0.0
+        before, after = &room[cells - k], &room[cells - k - 1 if k < cells else 0]
+        for i in range(n):
+            bump = bump_before * before[i]
+            value = bump_after * after[i]
+            bump = value if value > bump else bump
+            value = alpha * low[i] + beta * high[i] + bump
+            out[i] = value if value > out[i] else out[i]
+    for i in range(n):
+        value = out[i] * UP
+        out[i] = value if value < 1.0 else 1.0
