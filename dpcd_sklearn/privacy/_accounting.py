@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from ._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from ._gaussian_dp import gdp_epsilon
-from ._selections import MAX_COUNT, selections_epsilon
+from ._selections import MAX_COUNT, MAX_ETA, selections_epsilon
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
@@ -73,9 +73,9 @@ def epsilon_of(event, delta):
     selections = [part for part in parts if isinstance(part, SelectionEvent)]
     others = [gdp_squared(part) for part in parts if not isinstance(part, SelectionEvent)]
     count = sum(part.count for part in selections)
-    if epsilon in (0.0, math.inf) or None in others or count > MAX_COUNT:
+    eta = max((part.eta for part in selections), default=0.0)
+    if epsilon in (0.0, math.inf) or None in others or count > MAX_COUNT or not 0 < eta <= MAX_ETA:
         return epsilon
-    eta = max(part.eta for part in selections)
     return selections_epsilon(eta, count, math.sqrt(math.fsum(others)), delta, high=epsilon)
 
 

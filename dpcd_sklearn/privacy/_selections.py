@@ -12,7 +12,9 @@ from scipy.optimize import brentq
 from ._gaussian_dp import gdp_delta
 from ._selection_curve import loss_distribution
 
-MAX_COUNT = 10_000  # beyond, curves take seconds and zCDP is used instead
+# Beyond these zCDP is used instead: curves take seconds, or e^η leaves double precision.
+MAX_COUNT = 10_000
+MAX_ETA = 100.0
 
 # Tables of at most so many cells, and at least so fine: the noise multiplier is then above its
 # least value by 0.02 % for 50 choices, 0.1 % for 200, and 0.6 % for 1,000 and more.
@@ -66,11 +68,14 @@ def largest_factor(event, epsilon, delta):
     """
 
     def excess(factor):
-        return math.log(selections_delta(*event(factor), epsilon, _TAIL * delta) / delta)
+        found = selections_delta(*event(factor), epsilon, _TAIL * delta)
+        return math.log(max(found, 1e-300) / delta)
 
     low = high = 1.0
-    while excess(high) <= 0 and high < 64:
+    while excess(high) <= 0 and event(2 * high)[0] <= MAX_ETA and high < 64:
         low, high = high, 1.25 * high
+    if excess(high) <= 0:
+        return high
     if low == high:  # the table rounds up by more than there is to gain
         return 1.0
     factor = brentq(excess, low, high, xtol=1e-8, rtol=1e-8)
