@@ -6,17 +6,33 @@ Accounting rounds towards more loss. Three languages are spoken here:
   exactly μ-GDP with μ = sqrt(count) / z, and μ² adds over adaptive releases fixed beforehand.
 - *zCDP* (Bun & Steinke 2016): ρ = μ²/2 for Gaussians, η²/8 for a selection of bounded range η
   (Cesar & Rogers 2021). Converted by Canonne, Kamath & Steinke (2020), Prop. 12.
-- *Rényi DP at one order α*: α ρ for everything above; the default currency of a ledger.
+- *Rényi DP at one order α*: α ρ for these, and a bound of its own for every other event
+  (``_renyi``); the default currency of a ledger.
 
-Proofs: ``proofs/accounting.md``.
+Proofs: ``proofs/accounting.md``, ``proofs/selections.md``, ``proofs/renyi.md``.
 """
 
 import math
 
 from scipy.optimize import minimize_scalar
 
-from ._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
-from ._gaussian_dp import gdp_epsilon
+from ._events import (
+    FitEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
+    SelectionEvent,
+    TuningEvent,
+)
+from ._gaussian_dp import gdp_delta, gdp_epsilon
+from ._renyi import (
+    laplace_divergence,
+    pure_divergence,
+    sampled_gaussian_divergence,
+    tuning_divergence,
+)
 from ._selections import MAX_COUNT, MAX_ETA, selections_epsilon
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
@@ -34,29 +50,53 @@ def gdp_squared(event):
             return None if None in parts else math.fsum(parts)
         case GaussianEvent(noise_multiplier=z, count=count):
             return count / z**2
-        case SelectionEvent():
-            return None
         case NonPrivateEvent():
             return math.inf
+        case (
+            SelectionEvent() | LaplaceEvent() | PureEvent() | PoissonSampledEvent() | TuningEvent()
+        ):
+            return None
     raise TypeError(f"no accounting is known for {event!r}, so it is refused")
 
 
 def zcdp(event):
-    """ρ of an event in zero-concentrated DP (infinite for a release without noise)."""
+    """ρ of an event in zero-concentrated DP; infinite without noise, None if there is no bound."""
     match event:
         case FitEvent(releases=releases):
-            return math.fsum(zcdp(release) for release in releases)
+            parts = [zcdp(release) for release in releases]
+            return None if None in parts else math.fsum(parts)
         case GaussianEvent(noise_multiplier=z, count=count):
             return count / (2 * z**2)
+        case PoissonSampledEvent(noise_multiplier=z, count=count):
+            return count / (2 * z**2)  # sampling gains nothing at large orders
         case SelectionEvent(eta=eta, count=count):
             return count * eta**2 / 8
+        case LaplaceEvent(noise_multiplier=b, count=count):
+            return count / (2 * b**2)
+        case PureEvent(epsilon=epsilon, count=count):
+            return count * epsilon**2 / 2
         case NonPrivateEvent():
             return math.inf
+        case TuningEvent():
+            return None
     raise TypeError(f"no accounting is known for {event!r}, so it is refused")
 
 
-def rdp(event, order):
-    """Rényi divergence bound of an event at one order α > 1."""
+def rdp(event, order, neighboring=None):
+    """Rényi divergence bound of an event at one order α > 1; a FitEvent names its neighbours."""
+    match event:
+        case FitEvent(releases=releases, neighboring=relation):
+            return math.fsum(rdp(release, order, relation) for release in releases)
+        case LaplaceEvent(noise_multiplier=b, count=count):
+            return count * laplace_divergence(b, order)
+        case PureEvent(epsilon=epsilon, count=count):
+            return count * pure_divergence(epsilon, order)
+        case PoissonSampledEvent(sampling_rate=rate, noise_multiplier=z, count=count):
+            return count * sampled_gaussian_divergence(rate, z, order, neighboring)
+        case TuningEvent(base=base, distribution=distribution, mean=mean):
+            return tuning_divergence(
+                lambda a: rdp(base, a), lambda e: delta_of(base, e), distribution, mean, order
+            )
     return order * zcdp(event)
 
 
@@ -64,19 +104,65 @@ def epsilon_of(event, delta):
     """The smallest ε that this module can prove for an event at δ.
 
     Gaussians alone are exact (Gaussian DP); with selections it is the tight curve of as many
-    selections of the largest range, or zCDP with the best conversion, whichever is less.
+    selections of the largest range, or zCDP with the best conversion, whichever is less; with
+    anything else, the best of many Rényi orders.
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
-    epsilon = zcdp_epsilon(zcdp(event), delta)
     parts = list(_leaves(event))
+    if not all(isinstance(part, (GaussianEvent, SelectionEvent)) for part in parts):
+        return _best_rdp_epsilon(event, parts, delta)
+    epsilon = zcdp_epsilon(zcdp(event), delta)
     selections = [part for part in parts if isinstance(part, SelectionEvent)]
     others = [gdp_squared(part) for part in parts if not isinstance(part, SelectionEvent)]
     count = sum(part.count for part in selections)
     eta = max((part.eta for part in selections), default=0.0)
-    if epsilon in (0.0, math.inf) or None in others or count > MAX_COUNT or not 0 < eta <= MAX_ETA:
+    if epsilon in (0.0, math.inf) or count > MAX_COUNT or not 0 < eta <= MAX_ETA:
         return epsilon
     return selections_epsilon(eta, count, math.sqrt(math.fsum(others)), delta, high=epsilon)
+
+
+def _best_rdp_epsilon(event, parts, delta):
+    if any(isinstance(part, NonPrivateEvent) for part in parts):
+        return math.inf
+    # any order is valid: a minimiser that is not exact costs tightness only
+    found = minimize_scalar(
+        lambda x: rdp(event, 1 + math.exp(x)) + conversion_gap(1 + math.exp(x), delta),
+        bounds=(-3.0, 12.0),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    epsilon = found.fun * (1 + _ROUNDING)
+    pure = [_pure_epsilon(part) for part in parts]
+    return float(max(0.0, epsilon if None in pure else min(epsilon, math.fsum(pure))))
+
+
+def _pure_epsilon(release):
+    """ε of a release at δ = 0, or None."""
+    match release:
+        case SelectionEvent(eta=eta, count=count):
+            return count * eta
+        case PureEvent(epsilon=epsilon, count=count):
+            return count * epsilon
+        case LaplaceEvent(noise_multiplier=b, count=count):
+            return count / b
+    return None
+
+
+def delta_of(event, epsilon):
+    """A δ at which an event is (epsilon, δ)-DP: exact for Gaussians alone."""
+    if (mu_squared := gdp_squared(event)) is not None:
+        return float(gdp_delta(math.sqrt(mu_squared), epsilon))
+    if epsilon_of(event, 1 - 1e-12) > epsilon:
+        return 1.0
+    # epsilon_of falls with δ: bisection in log δ from the safe side
+    low, high = math.log(1e-300), math.log1p(-1e-12)
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if epsilon_of(event, math.exp(middle)) <= epsilon else (middle, high)
+        )
+    return math.exp(high)
 
 
 def _leaves(event):

@@ -55,6 +55,105 @@ class SelectionEvent:
 
 
 @dataclass(frozen=True)
+class LaplaceEvent:
+    """Adaptive releases of scalars with Laplace noise.
+
+    Parameters
+    ----------
+    noise_multiplier : float, > 0
+        Scale b of the noise over the sensitivity of the released scalar.
+    count : int, >= 1
+        Number of releases.
+    """
+
+    noise_multiplier: float
+    count: int = 1
+
+    def __str__(self):
+        return (
+            f"{_plural(self.count, 'Laplace release')} with noise multiplier "
+            f"{self.noise_multiplier:.4g}"
+        )
+
+
+@dataclass(frozen=True)
+class PureEvent:
+    """Adaptive uses of a mechanism of which only pure differential privacy is known.
+
+    Parameters
+    ----------
+    epsilon : float, > 0
+        Bound on the absolute privacy loss of one use.
+    count : int, >= 1
+        Number of uses.
+    """
+
+    epsilon: float
+    count: int = 1
+
+    def __str__(self):
+        return f"{_plural(self.count, 'release')} of pure loss {self.epsilon:.4g}"
+
+
+@dataclass(frozen=True)
+class PoissonSampledEvent:
+    """Adaptive Gaussian releases, each of a sum over a secret Poisson sample of the records.
+
+    Parameters
+    ----------
+    sampling_rate : float in (0, 1]
+        Probability of each record to be in a sample, independently.
+    noise_multiplier : float, > 0
+        Standard deviation of the noise over the l2 sensitivity that the sum would have if every
+        record were in the sample: 2 C under "replace_one", C under "add_remove", for records of
+        norm at most C.
+    count : int, >= 1
+        Number of releases.
+    """
+
+    sampling_rate: float
+    noise_multiplier: float
+    count: int = 1
+
+    def __str__(self):
+        return (
+            f"{_plural(self.count, 'Gaussian release')} of samples of rate "
+            f"{self.sampling_rate:.4g} with noise multiplier {self.noise_multiplier:.4g}"
+        )
+
+
+TUNING_DISTRIBUTIONS = ("logarithmic", "geometric", "poisson")
+
+
+@dataclass(frozen=True)
+class TuningEvent:
+    """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
+
+    Only the winner leaves: not the number of runs, other scores or times; candidates are drawn
+    independently, and the score of a run is part of its private output.
+
+    Parameters
+    ----------
+    base : FitEvent
+        One run, its score included.
+    distribution : {"logarithmic", "geometric", "poisson"}
+        Law of the number of runs: truncated negative binomial of shape 0 or 1, or Poisson (which
+        may be no run at all).
+    mean : float, > 1 (Poisson: > 0)
+        Expected number of runs.
+    """
+
+    base: "FitEvent"
+    distribution: str
+    mean: float
+
+    def __str__(self):
+        return (
+            f"the best of {self.distribution} many runs, {self.mean:.4g} on average, of {self.base}"
+        )
+
+
+@dataclass(frozen=True)
 class NonPrivateEvent:
     """A release without noise (``epsilon=inf``): no finite loss describes it."""
 
@@ -68,7 +167,7 @@ class FitEvent:
 
     Parameters
     ----------
-    releases : tuple of GaussianEvent, SelectionEvent or NonPrivateEvent
+    releases : tuple of the events above
     neighboring : {"replace_one", "add_remove"}
         The relation under which the sensitivities of the releases were derived.
     """
@@ -79,3 +178,25 @@ class FitEvent:
     def __str__(self):
         relation = self.neighboring.replace("_", "-")
         return " and ".join(map(str, self.releases)) + f", under {relation} neighbours"
+
+    def to_dp_event(self):
+        """The same as an event of Google's `dp_accounting`, to check what was spent elsewhere.
+
+        Use it with neighbours that add or remove a record: noise is stated over the sensitivity
+        under this event's own relation. Choices and pure releases become zCDP events, upper bounds
+        that only the Rényi accountant takes.
+
+        Returns
+        -------
+        event : dp_accounting.DpEvent
+
+        Raises
+        ------
+        ImportError
+            If `dp_accounting` is not installed.
+        TypeError
+            If it has no such event: samples under "replace_one".
+        """
+        from ._dp_event import translated
+
+        return translated(self)

@@ -30,7 +30,18 @@ from ._accounting import (
     zcdp_epsilon,
 )
 from ._calibration import gaussian_fit_event
-from ._events import NEIGHBORING, FitEvent, GaussianEvent, SelectionEvent
+from ._events import (
+    NEIGHBORING,
+    TUNING_DISTRIBUTIONS,
+    FitEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
+    SelectionEvent,
+    TuningEvent,
+)
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._ledger_records import LedgerParameters, PrivacySpent, now, package_version
 
@@ -126,18 +137,21 @@ def price(parameters, event):
             f"{parameters.neighboring!r}; give the estimator "
             f"neighboring={parameters.neighboring!r}"
         )
-    rho = math.fsum(_loss(zcdp, release) for release in releases)
-    if math.isinf(rho):
+    if NonPrivateEvent() in releases:
         if not parameters.testing:
             raise ValueError(
                 "a fit without noise (epsilon=inf) is not private and can't be charged; give the "
                 "estimator a finite epsilon, or fit without an accountant"
             )
         return Price(0.0, None, None, private=False)
-    squares = [gdp_squared(release) for release in releases]
-    mu_squared = None if None in squares else math.fsum(squares)
+    rho, mu_squared = (
+        None if None in parts else math.fsum(parts)
+        for parts in ([_loss(measure, r) for r in releases] for measure in (zcdp, gdp_squared))
+    )
     if parameters.currency == "rdp":
-        amount = math.fsum(_loss(rdp, release, parameters.order) for release in releases)
+        amount = math.fsum(
+            _loss(rdp, release, parameters.order, event.neighboring) for release in releases
+        )
     elif mu_squared is None:
         raise ValueError(
             "the currency of this ledger is fixed to 'gdp', and this fit does not release "
@@ -159,14 +173,49 @@ def checked_releases(event):
             if release.neighboring != event.neighboring:
                 raise ValueError("the parts of a fit must have one neighbouring relation")
             yield from checked_releases(release)
-        elif isinstance(release, (GaussianEvent, SelectionEvent)):
-            name = "noise_multiplier" if isinstance(release, GaussianEvent) else "eta"
-            value = check_real(getattr(release, name), name, low=0)
-            count = check_count(release.count, "count", low=1)
-            # in double precision from here on, whatever type it came in
-            yield dataclasses.replace(release, **{name: value, "count": count})
+        elif isinstance(release, TuningEvent):
+            yield _checked_tuning(release, event.neighboring)
+        elif type(release) in _NUMBERS:
+            yield _checked_numbers(release)
         else:
             yield release  # what _accounting does not know, it refuses
+
+
+# The numbers of each event and their upper limits; all are positive.
+_NUMBERS = {
+    GaussianEvent: {"noise_multiplier": None},
+    LaplaceEvent: {"noise_multiplier": None},
+    SelectionEvent: {"eta": None},
+    PureEvent: {"epsilon": None},
+    PoissonSampledEvent: {"noise_multiplier": None, "sampling_rate": 1.0},
+}
+
+
+def _checked_numbers(release):
+    """The release in double precision and whole numbers, whatever types it came in."""
+    values = {"count": check_count(release.count, "count", low=1)}
+    for name, high in _NUMBERS[type(release)].items():
+        value = getattr(release, name)
+        if high is None:
+            values[name] = check_real(value, name, low=0)
+        else:
+            values[name] = check_real(value, name, low=0, high=high, closed="right")
+    return dataclasses.replace(release, **values)
+
+
+def _checked_tuning(release, neighboring):
+    if not isinstance(release.base, FitEvent) or release.base.neighboring != neighboring:
+        raise ValueError("the runs of a tuning are a FitEvent with the neighbours of the whole")
+    if release.distribution not in TUNING_DISTRIBUTIONS:
+        raise ValueError(
+            f"distribution must be one of {TUNING_DISTRIBUTIONS}, got {release.distribution!r}"
+        )
+    least = 0 if release.distribution == "poisson" else 1
+    mean = check_real(release.mean, "mean", low=least)
+    base = dataclasses.replace(release.base, releases=tuple(checked_releases(release.base)))
+    if NonPrivateEvent() in base.releases:
+        raise ValueError("a tuning over fits without noise is not private; give them an epsilon")
+    return dataclasses.replace(release, base=base, mean=mean)
 
 
 def check_count(value, name, low=0):
@@ -183,7 +232,7 @@ def _loss(measure, release, *args):
         value = measure(release, *args)
     except ArithmeticError as error:
         raise ValueError(f"the loss of {release!r} is out of range") from error
-    if not value >= 0:
+    if value is not None and not value >= 0:
         raise ValueError(f"the loss of {release!r} is no number >= 0")
     return value
 

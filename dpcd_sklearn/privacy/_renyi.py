@@ -1,0 +1,137 @@
+"""Rényi divergence at one order: the language that every event speaks.
+
+Each function bounds the divergence of one release from above, for every real order α > 1, and is
+rounded upwards. Proofs: ``proofs/renyi.md``.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+_UP = 1 + 1e-9
+_STEP = 0.02  # of the quadrature below, in standard deviations
+_REACH = 12.0  # standard deviations of a normal whose tail counts for nothing
+_MAX_POINTS = 200_000
+
+
+def pure_divergence(epsilon, order):
+    """Of any ε-DP mechanism: that of randomised response (Mironov 2017, Prop. 6)."""
+    # log((e^{αε} + e^{(1-α)ε}) / (1 + e^ε)) / (α - 1); it tends to ε for large orders
+    log_moment = np.logaddexp(order * epsilon, (1 - order) * epsilon) - np.logaddexp(0, epsilon)
+    rounding = 2.0**-50 * (1 + order * epsilon)
+    return min(epsilon, order * epsilon**2 / 2, (log_moment + rounding) / (order - 1) * _UP)
+
+
+def laplace_divergence(noise_multiplier, order):
+    """Of one scalar with Laplace noise (Mironov 2017, Prop. 6)."""
+    t = 1 / noise_multiplier
+    log_moment = np.logaddexp(
+        math.log(order / (2 * order - 1)) + (order - 1) * t,
+        math.log((order - 1) / (2 * order - 1)) - order * t,
+    )
+    rounding = 2.0**-50 * (1 + order * t)
+    # near zero the two terms cancel: the bound of pure privacy holds too
+    return min(pure_divergence(t, order), (log_moment + rounding) / (order - 1) * _UP)
+
+
+def sampled_gaussian_divergence(rate, noise_multiplier, order, neighboring):
+    """Of one Gaussian release over a Poisson sample of the records.
+
+    Under "add_remove" the worst pair is (1 - q) N(0, z²) + q N(1, z²) against N(0, z²), in this
+    order (Mironov, Talwar & Zhang 2019). Under "replace_one" it is taken to be the same mixture
+    against its mirror image, the record moving the sum by half the sensitivity one way or the
+    other; that no other pair is worse is not proved, only checked in two dimensions.
+    """
+    if neighboring not in ("add_remove", "replace_one"):
+        raise ValueError("samples are accounted inside a FitEvent, which names the neighbours")
+    z = noise_multiplier
+    unsampled = order / (2 * z * z)
+    # the quadrature's error is below e^(-2 π² z / step)
+    if rate == 1.0 or z < 0.05 or order * 2 / z > _STEP * _MAX_POINTS / 4:
+        return unsampled
+    shift = 1 / z if neighboring == "add_remove" else 0.5 / z
+    # in standard deviations: Q on its grid, where Q, P and P^α Q^(1-α) have all their mass
+    reach = _REACH + shift + order * 2 * shift
+    x = np.arange(-reach, reach + _STEP, _STEP)
+    normal = -0.5 * x * x - 0.5 * math.log(2 * math.pi)
+    up = np.log1p(-rate) + np.logaddexp(0, math.log(rate / (1 - rate)) + _ratio(x, shift))
+    if neighboring == "add_remove":
+        log_q, log_ratio = normal, up
+        excess = rate * np.expm1(np.minimum(_ratio(x, shift), 700.0))
+    else:
+        down = np.log1p(-rate) + np.logaddexp(0, math.log(rate / (1 - rate)) + _ratio(x, -shift))
+        log_q, log_ratio = normal + down, up - down
+        excess = np.expm1(np.minimum(log_ratio, 700.0))
+    return min(unsampled, _divergence(log_q + math.log(_STEP), log_ratio, excess, order) * _UP)
+
+
+def _ratio(x, shift):
+    """log N(x; shift, 1) / N(x; 0, 1)."""
+    return shift * x - shift * shift / 2
+
+
+def _divergence(log_weight, log_ratio, excess, order):
+    """log(E_Q (P/Q)^α) / (α - 1) from the moment's excess over one, term by term not negative."""
+    power = order * log_ratio
+    small = np.abs(power) < 0.5
+    # E_Q[P/Q - 1] = 0, so α times it is subtracted: no term loses digits
+    terms = np.where(
+        small,
+        np.exp(log_weight) * (np.expm1(np.where(small, power, 0.0)) - order * excess),
+        0.0,
+    ).sum()
+    large = ~small
+    log_moment = logsumexp((log_weight + power)[large]) if large.any() else -math.inf
+    if log_moment > 50:  # everything else is dust beside it
+        return (log_moment + 1e-12) / (order - 1)
+    terms += math.exp(log_moment) if large.any() else 0.0
+    terms -= (np.exp(log_weight) * (1 + order * excess))[large].sum()
+    return math.log1p(max(terms, 0.0) + 1e-16) / (order - 1)
+
+
+# ---- tuning -----------------------------------------------------------------------------------
+
+
+def tuning_divergence(divergence, delta_of, distribution, mean, order):
+    """Of the best of a random number of runs (Papernot & Steinke 2022, Theorems 2 and 6).
+
+    Parameters
+    ----------
+    divergence : callable
+        From an order to the divergence of one run.
+    delta_of : callable
+        From ε to a valid δ(ε) of one run.
+    distribution : {"logarithmic", "geometric", "poisson"}
+    mean : float
+        Expected number of runs.
+    order : float, > 1
+    """
+    base = divergence(order) + math.log(mean) / (order - 1)
+    if distribution == "poisson":
+        return max(0.0, base + mean * delta_of(math.log1p(1 / (order - 1)))) * _UP
+    shape = {"logarithmic": 0.0, "geometric": 1.0}[distribution]
+    success = success_probability(shape, mean)
+
+    def penalty(log_excess):
+        other = 1 + math.exp(log_excess)
+        return (1 + shape) * ((1 - 1 / other) * divergence(other) - math.log(success) / other)
+
+    found = minimize_scalar(penalty, bounds=(-3.0, 14.0), method="bounded")
+    return (base + found.fun) * _UP
+
+
+def success_probability(shape, mean):
+    """γ of the truncated negative binomial of shape 0 or 1 with the given mean, rounded down."""
+    if shape == 1.0:
+        return 1 / mean
+    # mean = (1/γ - 1) / log(1/γ), decreasing in γ
+    low, high = 1e-300, 1.0
+    while high / low > 1 + 1e-14:
+        middle = math.sqrt(low * high)
+        if middle in (low, high):
+            break
+        expected = (1 / middle - 1) / -math.log(middle) if middle < 1 else 1.0
+        low, high = (middle, high) if expected > mean else (low, middle)
+    return low

@@ -1,0 +1,153 @@
+"""Cross-check against `dp_accounting`, where its answers are right; its traps are pinned down too.
+
+Where a peer's answer changes, a test here fails: then look who is right.
+"""
+
+import math
+
+import pytest
+
+from dpcd_sklearn.privacy._accounting import epsilon_of
+from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
+    SelectionEvent,
+    TuningEvent,
+)
+from dpcd_sklearn.privacy._gaussian_dp import gdp_delta
+
+dp_accounting = pytest.importorskip(
+    "dp_accounting", reason="dp_accounting, an extra, is not installed: no peer to compare with"
+)
+pld = pytest.importorskip("dp_accounting.pld")
+rdp = pytest.importorskip("dp_accounting.rdp")
+
+ADD_OR_REMOVE = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+REPLACE = dp_accounting.NeighboringRelation.REPLACE_ONE
+DELTA = 1e-6
+
+
+def by_pld(event, relation=ADD_OR_REMOVE, interval=1e-4):
+    accountant = pld.PLDAccountant(relation, value_discretization_interval=interval)
+    return accountant.compose(event).get_epsilon(DELTA)
+
+
+def by_rdp(event, relation=ADD_OR_REMOVE):
+    orders = [1 + x / 20 for x in range(1, 200)] + list(range(11, 400))
+    return rdp.RdpAccountant(orders, relation).compose(event).get_epsilon(DELTA)
+
+
+# ---- where it is right --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("z", "count"), [(4.2, 1), (20.0, 25), (50.0, 1000), (0.8, 3)])
+def test_gaussians_cost_what_the_peer_finds(z, count):
+    fit = FitEvent((GaussianEvent(z, count),))
+    ours = epsilon_of(fit, DELTA)
+    assert ours == pytest.approx(by_pld(fit.to_dp_event()), rel=3e-3)
+    assert ours <= by_rdp(fit.to_dp_event())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("count", [1, 100])
+def test_calibrated_gaussians_spend_their_budget_by_the_peer_too(epsilon, count):
+    event = gaussian_fit_event(epsilon, DELTA, count, "replace_one").to_dp_event()
+    assert by_pld(event, interval=1e-4 * epsilon) == pytest.approx(epsilon, rel=3e-3)
+
+
+@pytest.mark.parametrize(("b", "count"), [(2.0, 1), (5.0, 10), (30.0, 200)])
+def test_laplace_releases_are_bounded_by_renyi_and_from_below_by_pld(b, count):
+    fit = FitEvent((LaplaceEvent(b, count),))
+    ours = epsilon_of(fit, DELTA)
+    assert by_pld(fit.to_dp_event()) * (1 - 1e-3) <= ours <= by_rdp(fit.to_dp_event()) * 1.002
+
+
+@pytest.mark.parametrize(
+    ("rate", "z", "count"), [(0.01, 1.0, 1000), (0.05, 2.0, 500), (0.5, 20.0, 100), (0.2, 0.7, 5)]
+)
+def test_sampled_gaussians_are_those_of_the_peer(rate, z, count):
+    fit = FitEvent((PoissonSampledEvent(rate, z, count),), "add_remove")
+    ours, event = epsilon_of(fit, DELTA), fit.to_dp_event()
+    assert by_pld(event, interval=1e-3) <= ours
+    assert ours == pytest.approx(by_rdp(event), rel=5e-3)
+
+
+@pytest.mark.parametrize(("rate", "z", "count"), [(0.01, 1.0, 1000), (0.5, 20.0, 100)])
+def test_replaced_records_of_samples_cost_at_least_the_peers_pld(rate, z, count):
+    fit = FitEvent((PoissonSampledEvent(rate, z, count),), "replace_one")
+    # in its convention the multiplier is over C, ours is over 2 C
+    single = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(2 * z))
+    peer = by_pld(dp_accounting.SelfComposedDpEvent(single, count), REPLACE, 1e-3)
+    ours = epsilon_of(fit, DELTA)
+    assert peer <= ours <= 1.12 * peer  # Rényi against the privacy loss distribution
+    with pytest.raises(TypeError, match="replace_one"):
+        fit.to_dp_event()
+
+
+@pytest.mark.parametrize("count", [1, 20, 200])
+def test_choices_are_tighter_than_the_peers_zcdp(count):
+    fit = greedy_fit_event(1.0, DELTA, count, 0.5, "replace_one")
+    ours = epsilon_of(fit, DELTA)
+    assert ours <= 1.0 < by_rdp(fit.to_dp_event())
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.3, 1), (0.1, 50)])
+def test_pure_releases_cost_no_less_than_randomised_response(epsilon, count):
+    fit = FitEvent((PureEvent(epsilon, count),))
+    ours = epsilon_of(fit, DELTA)
+    single = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
+    peer = by_pld(dp_accounting.ComposedDpEvent([single] * count), REPLACE)
+    assert peer * (1 - 1e-3) <= ours <= count * epsilon * (1 + 1e-9)
+    assert ours <= by_rdp(fit.to_dp_event()) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("distribution", ["logarithmic", "geometric"])
+def test_tuning_is_that_of_the_peer(distribution):
+    base = gaussian_fit_event(0.5, DELTA, 10, "replace_one")
+    fit = FitEvent((TuningEvent(base, distribution, 10.0),))
+    assert epsilon_of(fit, DELTA) == pytest.approx(by_rdp(fit.to_dp_event()), rel=5e-3)
+
+
+def test_a_mixed_fit_is_translated_whole():
+    fit = FitEvent((GaussianEvent(3.0, 5), SelectionEvent(0.2, 5), LaplaceEvent(9.0)))
+    assert epsilon_of(fit, DELTA) == pytest.approx(by_rdp(fit.to_dp_event()), rel=5e-3)
+    nested = FitEvent((fit, FitEvent((GaussianEvent(3.0),))))
+    assert epsilon_of(nested, DELTA) == pytest.approx(by_rdp(nested.to_dp_event()), rel=5e-3)
+
+
+def test_a_fit_without_noise_is_not_private_there_either():
+    assert by_rdp(FitEvent((NonPrivateEvent(),)).to_dp_event()) == math.inf
+
+
+# ---- its traps ----------------------------------------------------------------------------------
+
+
+def test_trap_replacing_doubles_a_plain_gaussian_in_pld_and_not_in_rdp():
+    z = 4.22
+    event = dp_accounting.GaussianDpEvent(z)
+    assert gdp_delta(1 / z, by_pld(event)) == pytest.approx(DELTA, rel=0.02)
+    assert by_pld(event, REPLACE) == pytest.approx(
+        epsilon_of(FitEvent((GaussianEvent(z / 2),)), DELTA), rel=3e-3
+    )
+    assert by_rdp(event, REPLACE) == pytest.approx(by_rdp(event), rel=1e-9)
+
+
+def test_trap_pld_ignores_the_count_of_randomised_response():
+    single = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(0.3)), 2)
+    ignored = pld.PLDAccountant(REPLACE).compose(single, 10).get_epsilon(DELTA)
+    assert ignored == pytest.approx(0.3, rel=0.01)
+    assert by_pld(dp_accounting.SelfComposedDpEvent(single, 10), REPLACE) == pytest.approx(
+        ignored, rel=0.01
+    )
+    assert epsilon_of(FitEvent((PureEvent(0.3, 10),)), DELTA) > 5 * ignored
+
+
+def test_trap_pld_knows_no_tuning():
+    base = gaussian_fit_event(0.5, DELTA, 1, "replace_one")
+    event = FitEvent((TuningEvent(base, "geometric", 5.0),)).to_dp_event()
+    assert not pld.PLDAccountant(ADD_OR_REMOVE).supports(event)

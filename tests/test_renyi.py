@@ -1,0 +1,227 @@
+"""Rényi divergences of every event: never below the truth, close to it, and added correctly."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcd_sklearn.privacy import _renyi
+from dpcd_sklearn.privacy._accounting import delta_of, epsilon_of, gdp_squared, rdp, zcdp
+from dpcd_sklearn.privacy._calibration import gaussian_fit_event
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
+    SelectionEvent,
+    TuningEvent,
+)
+from dpcd_sklearn.privacy._gaussian_dp import gdp_delta
+
+RELATIONS = ["replace_one", "add_remove"]
+orders = st.floats(0.05, 200.0).map(lambda excess: 1 + excess)
+BASE = gaussian_fit_event(1.0, 1e-6, 1, "replace_one")
+EVENTS = [
+    GaussianEvent(2.0, 3),
+    SelectionEvent(0.4, 3),
+    LaplaceEvent(2.5, 3),
+    PureEvent(0.3, 3),
+    PoissonSampledEvent(0.1, 1.5, 3),
+]
+
+
+def quadrature(p, q, order, reach):
+    """The divergence of two densities on a line, by adaptive quadrature in 30 digits."""
+    with mpmath.workdps(30):
+        points = [-reach, -reach / 2, -5, 0, 5, reach / 2, reach]
+        total = mpmath.quad(lambda x: p(x) ** order * q(x) ** (1 - order), points)
+        return mpmath.log(total) / (order - 1)
+
+
+def normal(mean):
+    return lambda x: mpmath.npdf(x, mean, 1)
+
+
+def mixture(rate, mean):
+    return lambda x: (1 - rate) * mpmath.npdf(x) + rate * mpmath.npdf(x, mean, 1)
+
+
+# ---- each event ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1.3, 2.0, 7.5, 40.0])
+@pytest.mark.parametrize(("rate", "z"), [(0.01, 0.8), (0.2, 1.5), (0.6, 0.5), (1e-4, 3.0)])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_a_sampled_gaussian_is_its_pair_of_mixtures(neighboring, rate, z, order):
+    if neighboring == "add_remove":
+        p, q, shift = mixture(rate, 1 / z), normal(0), 1 / z
+    else:
+        p, q, shift = mixture(rate, 0.5 / z), mixture(rate, -0.5 / z), 0.5 / z
+    found = _renyi.sampled_gaussian_divergence(rate, z, order, neighboring)
+    reach = 14 + 2 * order * shift
+    truths = [quadrature(*pair, order, reach) for pair in ((p, q), (q, p))]
+    assert found >= max(truths) * (1 - 1e-12)
+    if found < order / (2 * z**2):  # otherwise it is the bound without sampling
+        assert found == pytest.approx(float(truths[0]), rel=1e-6)
+
+
+@given(st.floats(1e-6, 1.0), st.floats(0.1, 1e4), st.floats(1.001, 1e6), st.sampled_from(RELATIONS))
+@settings(max_examples=150, deadline=None)
+def test_sampling_gains_and_a_larger_sample_costs_more(rate, z, order, neighboring):
+    found = _renyi.sampled_gaussian_divergence(rate, z, order, neighboring)
+    assert 0 <= found <= order / (2 * z**2)
+    half = _renyi.sampled_gaussian_divergence(rate / 2, z, order, neighboring)
+    assert half <= found * (1 + 1e-6) + 1e-15
+    more = _renyi.sampled_gaussian_divergence(rate, 1.1 * z, order, neighboring)
+    assert more <= found * (1 + 1e-6) + 1e-15
+
+
+@given(st.floats(0.01, 30.0), orders)
+def test_a_laplace_release_is_its_integral(b, order):
+    with mpmath.workdps(30):
+        t, a = 1 / mpmath.mpf(b), mpmath.mpf(order)
+        moment = a / (2 * a - 1) * mpmath.exp((a - 1) * t)
+        moment += (a - 1) / (2 * a - 1) * mpmath.exp(-a * t)
+        truth = mpmath.log(moment) / (a - 1)
+    found = _renyi.laplace_divergence(b, order)
+    assert found >= truth * (1 - mpmath.mpf(1e-13))
+    assert found <= truth * (1 + mpmath.mpf(1e-6)) + (1 + a * t) * mpmath.mpf(1e-14) / (a - 1)
+
+
+@given(st.floats(0.001, 50.0), orders)
+def test_a_pure_release_is_at_most_randomised_response_at_any_order(epsilon, order):
+    with mpmath.workdps(40):
+        e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
+        moment = (mpmath.exp(a * e) + mpmath.exp((1 - a) * e)) / (1 + mpmath.exp(e))
+        truth = mpmath.log(moment) / (a - 1)
+    found = _renyi.pure_divergence(epsilon, order)
+    assert truth <= found <= min(epsilon, order * epsilon**2 / 2)
+    assert found <= truth * (1 + mpmath.mpf(1e-8)) + mpmath.mpf(1e-12) / (a - 1)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "total"), [("logarithmic", 1.80), ("poisson", 1.93), ("geometric", 2.15)]
+)
+def test_tuning_costs_what_the_privacy_page_says(distribution, total):
+    tuning = FitEvent((TuningEvent(BASE, distribution, 10.0),))
+    assert epsilon_of(tuning, 1e-6) == pytest.approx(total, abs=0.005)
+
+
+def test_a_logarithmic_search_of_total_one_has_runs_of_little_more_than_a_half():
+    base = gaussian_fit_event(0.541, 1e-6, 7, "replace_one")
+    tuning = FitEvent((TuningEvent(base, "logarithmic", 10.0),))
+    assert epsilon_of(tuning, 1e-6) == pytest.approx(1.0, abs=0.001)
+
+
+@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson"])
+def test_more_runs_cost_more_and_one_run_at_least_itself(distribution):
+    means = [1.5, 3.0, 10.0, 100.0, 1e4]
+    costs = [epsilon_of(FitEvent((TuningEvent(BASE, distribution, m),)), 1e-6) for m in means]
+    assert (np.diff(costs) > 0).all()
+    assert costs[0] > 1.0
+
+
+@pytest.mark.parametrize("mean", [1.0001, 1.7, 10.0, 1e6])
+def test_the_law_of_a_logarithmic_search_has_the_stated_mean(mean):
+    gamma = _renyi.success_probability(0.0, mean)
+    found = (1 / gamma - 1) / math.log(1 / gamma)
+    assert found == pytest.approx(mean, rel=1e-6)
+    assert _renyi.success_probability(1.0, mean) == 1 / mean
+
+
+# ---- sums ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("event", EVENTS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("order", [1.5, 12.0])
+def test_a_count_is_that_many_events(event, neighboring, order):
+    from dataclasses import replace
+
+    many = FitEvent((replace(event, count=1),) * 3, neighboring)
+    one = FitEvent((event,), neighboring)
+    assert rdp(one, order) == pytest.approx(rdp(many, order), rel=1e-12)
+    assert rdp(FitEvent((one, one), neighboring), order) == pytest.approx(2 * rdp(one, order))
+    assert zcdp(one) == pytest.approx(zcdp(many), rel=1e-12)
+    assert epsilon_of(one, 1e-6) == pytest.approx(epsilon_of(many, 1e-6), rel=1e-6)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda e: type(e).__name__)
+@given(order=orders)
+@settings(max_examples=20, deadline=None)
+def test_zcdp_bounds_every_order(event, order):
+    fit = FitEvent((event,))
+    assert rdp(fit, order) <= order * zcdp(fit) * (1 + 1e-8)
+
+
+def test_only_gaussians_are_gaussian_private():
+    assert gdp_squared(FitEvent((EVENTS[0],))) == pytest.approx(3 / 4)
+    for event in (*EVENTS[1:], TuningEvent(BASE, "geometric", 3.0)):
+        assert gdp_squared(FitEvent((event,))) is None
+        assert gdp_squared(FitEvent((EVENTS[0], event))) is None
+    assert zcdp(FitEvent((TuningEvent(BASE, "geometric", 3.0),))) is None
+
+
+@pytest.mark.parametrize("measure", [gdp_squared, zcdp, lambda event: rdp(event, 2.0)])
+def test_an_unknown_event_is_refused(measure):
+    with pytest.raises(TypeError, match="no accounting is known"):
+        measure(FitEvent((object(),)))
+
+
+@pytest.mark.parametrize("event", [*EVENTS, TuningEvent(BASE, "logarithmic", 5.0)], ids=str)
+def test_delta_falls_with_epsilon_and_inverts_it_safely(event):
+    fit = FitEvent((event,))
+    deltas = []
+    for delta in (1e-3, 1e-6, 1e-9):
+        epsilon = epsilon_of(fit, delta)
+        deltas.append(delta_of(fit, epsilon * (1 + 1e-6)))
+        assert deltas[-1] <= delta * 1.01
+    assert (np.diff(deltas) <= 0).all()
+
+
+def test_a_pure_fit_never_costs_more_than_its_sum():
+    fit = FitEvent((PureEvent(0.2, 3), LaplaceEvent(4.0), SelectionEvent(0.5)))
+    assert epsilon_of(fit, 1e-12) <= 3 * 0.2 + 0.25 + 0.5
+    assert epsilon_of(FitEvent((PureEvent(0.2), NonPrivateEvent())), 1e-6) == math.inf
+
+
+def test_laplace_pays_for_few_releases_only():
+    # PRIVACY.md §2: instead of Gaussians, five releases or fewer
+    def epsilon(count, ratio):
+        z = gaussian_fit_event(1.0, 1e-6, count, "replace_one").releases[0].noise_multiplier
+        # a Laplace of scale b has variance 2 b²
+        return epsilon_of(FitEvent((LaplaceEvent(z * ratio / math.sqrt(2), count),)), 1e-6)
+
+    assert epsilon(1, 1.0) < 1.0
+    assert epsilon(20, 1.0) > 1.0
+
+
+def test_the_curve_of_gaussians_is_exact_in_both_directions():
+    fit = FitEvent((GaussianEvent(4.0, 7),))
+    assert delta_of(fit, 1.3) == gdp_delta(math.sqrt(7) / 4, 1.3)
+
+
+def test_samples_need_the_relation_of_their_fit():
+    with pytest.raises(ValueError, match="neighbours"):
+        rdp(PoissonSampledEvent(0.1, 1.0), 3.0)
+    event = PoissonSampledEvent(0.1, 1.0, 10)
+    costs = [epsilon_of(FitEvent((event,), relation), 1e-6) for relation in RELATIONS]
+    assert costs[0] < costs[1]  # at equal z the replaced record has two halves of the sensitivity
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (LaplaceEvent(2.0), "1 Laplace release with noise multiplier 2"),
+        (PureEvent(0.5, 3), "3 releases of pure loss 0.5"),
+        (PoissonSampledEvent(0.1, 2.0, 1000), "1,000 Gaussian releases of samples of rate 0.1"),
+        (TuningEvent(BASE, "geometric", 4.0), "the best of geometric many runs, 4 on average, of"),
+    ],
+)
+def test_events_read_like_sentences(event, text):
+    assert str(event).startswith(text)
