@@ -1,6 +1,6 @@
 """The privacy filter: limits, amounts, what is admitted, and what is refused with which words."""
 
-import dataclasses
+import contextlib
 import math
 import random
 
@@ -16,6 +16,7 @@ from dpcd_sklearn.privacy._accounting import (
     best_order,
     conversion_gap,
     epsilon_of,
+    gdp_squared,
     rdp,
     zcdp,
     zcdp_epsilon,
@@ -25,10 +26,14 @@ from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_eve
 from dpcd_sklearn.privacy._events import (
     FitEvent,
     GaussianEvent,
+    LaplaceEvent,
     NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
     SelectionEvent,
+    TuningEvent,
 )
-from dpcd_sklearn.privacy._gaussian_dp import gdp_delta, gdp_mu
+from dpcd_sklearn.privacy._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))
@@ -92,18 +97,37 @@ def test_a_budget_for_exactly_k_fits_admits_exactly_k(fits, currency):
     assert not _filter.admits(ledger, [amount] * fits, amount)
 
 
-def test_one_fit_calibrated_to_the_whole_budget_is_admitted_in_its_currency():
-    for epsilon in (0.1, 1.0, 10.0):
-        whole = gaussian_fit_event(epsilon, 1e-6, 100, ONE)
-        ledger = stated(epsilon, 1e-6, "gdp")
-        assert _filter.admits(ledger, [], _filter.price(ledger, whole).amount)
-        # Canonne, Kamath & Steinke lose a little against the exact curves of single fits
-        ledger = stated(epsilon, 1e-6)
-        greedy = greedy_fit_event(epsilon, 1e-6, 100, 0.8, ONE)
-        for fit in (whole, greedy):
-            assert not _filter.admits(ledger, [], _filter.price(ledger, fit).amount)
-            less = dataclasses.replace(fit, releases=fit.releases[:1])
-            assert _filter.admits(ledger, [], _filter.price(ledger, less).amount) == (fit is greedy)
+def test_the_first_fit_may_take_the_whole_budget_and_is_then_the_last_one(currency):
+    for epsilon in (1e-3, 0.1, 1.0, 10.0):
+        fits = [gaussian_fit_event(epsilon, 1e-6, 100, ONE)]
+        if currency == "rdp":
+            fits.append(greedy_fit_event(epsilon, 1e-6, 100, 0.8, ONE))
+        for fit in fits:
+            accountant = PrivacyAccountant(epsilon, 1e-6, currency=currency)
+            assert accountant.remaining() == epsilon
+            accountant.charge(fit)
+            assert accountant.spent() == (pytest.approx(epsilon), 1e-6)
+            assert accountant.spent().epsilon <= epsilon
+            if currency == "rdp":
+                assert accountant.remaining() == 0.0
+            for least in (fit, FitEvent((GaussianEvent(1e3),))):
+                with pytest.raises(BudgetExceededError):
+                    accountant.charge(least)
+            assert len(accountant.entries()) == 1
+
+
+def test_a_later_fit_is_never_admitted_by_its_own_curve():
+    whole = gaussian_fit_event(1.0, 1e-6, 100, ONE)
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    accountant.charge(FitEvent((GaussianEvent(1e9),)))  # as good as nothing
+    with pytest.raises(BudgetExceededError):
+        accountant.charge(whole)
+    assert 0 < accountant.remaining() < 1.0
+    # nor is a first one that exceeds the budget by however little
+    accountant = PrivacyAccountant(1.0 - 1e-7, 1e-6)
+    with pytest.raises(BudgetExceededError):
+        accountant.charge(whole)
+    assert accountant.entries() == []
 
 
 @settings(max_examples=60, deadline=None)
@@ -126,7 +150,8 @@ def test_a_fit_of_what_remains_is_admitted_and_no_larger_one(
 
     def admitted(target):
         event = gaussian_fit_event(target, ledger.delta, count, ONE)
-        return _filter.admits(ledger, amounts, _filter.price(ledger, event).amount)
+        price = _filter.price(ledger, event)
+        return _filter.admits(ledger, amounts, price.amount, price.whole)
 
     if remaining > 0:
         assert admitted(remaining)
@@ -233,20 +258,81 @@ def test_switching_between_sums_of_rho_and_of_mu_squared_gains_nothing(seed, cur
         assert rho == pytest.approx(mu_squared / 2)
 
 
+def adaptive_delta(first, branches, epsilon):
+    """The true δ when the loss of a Gaussian first event picks the worse of two branches."""
+    losses = first**2 / 2 + first * np.linspace(-10, 10, 20001)
+    weights = np.exp(-0.5 * np.linspace(-10, 10, 20001) ** 2)
+    weights /= weights.sum()
+    worst = np.max([branch(epsilon - losses) for branch in branches], axis=0)
+    return float(weights @ worst)
+
+
+def randomised_response(loss):
+    def delta(epsilon):
+        return np.clip(-np.expm1(epsilon - loss), 0, None) / (1 + np.exp(-loss)) + np.where(
+            epsilon < -loss, -np.expm1(epsilon + loss) / (1 + np.exp(loss)), 0.0
+        )
+
+    return delta
+
+
+def by_tight_curve(mu_squared, delta):
+    """A mutant: admits what the tight curve of everything so far allows."""
+    return gdp_epsilon(math.sqrt(mu_squared), delta)
+
+
+def test_mutant_that_admits_by_tight_curves_overspends_and_the_filter_does_not():
+    epsilon, delta, first = 1.0, 1e-6, 0.12
+    # each second event composes with the first to exactly (1, 1e-6)
+    gaussian_branch = math.sqrt(gdp_mu(epsilon, delta) ** 2 - first**2)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        pure = (low + high) / 2
+        composed = adaptive_delta(first, [randomised_response(pure)], epsilon)
+        low, high = (pure, high) if composed < delta else (low, pure)
+    branches = [lambda e: gdp_delta(gaussian_branch, e), randomised_response(pure)]
+    for branch in branches:
+        assert adaptive_delta(first, [branch], epsilon) == pytest.approx(delta, rel=1e-3)
+    assert by_tight_curve(first**2 + gaussian_branch**2, delta) <= epsilon * (1 + 1e-9)
+    # chosen between by the outcome of the first they are not
+    assert adaptive_delta(first, branches, epsilon) > 1.3 * delta
+
+    ledger = stated(epsilon, delta)
+    events = [gaussian(first**2), gaussian(gaussian_branch**2), FitEvent((PureEvent(pure),))]
+    amounts = [_filter.price(ledger, event).amount for event in events]
+    admitted = [_filter.admits(ledger, amounts[:1], amount) for amount in amounts[1:]]
+    assert admitted != [True, True]
+
+
+def test_mutant_that_switches_currency_overspends_and_the_filter_does_not():
+    """A mutant admits when either sum has room; an adversary fills one, then the other."""
+    epsilon, delta = 1.0, 1e-6
+    rho_limit, mu_limit = zcdp_rho(epsilon, delta), gdp_mu(epsilon, delta) ** 2
+    # the Gaussians fill their currency; choices count nothing there
+    events = [gaussian(mu_limit * (1 - 1e-9)), selections(0.3 * rho_limit)]
+
+    def mutant(charged, event):
+        everything = FitEvent(tuple(r for e in (*charged, event) for r in e.releases))
+        gaussians = tuple(r for r in everything.releases if isinstance(r, GaussianEvent))
+        by_rho = zcdp(everything) <= rho_limit
+        by_mu = gdp_squared(FitEvent(gaussians)) <= mu_limit
+        return by_rho or by_mu
+
+    charged = []
+    for event in events:
+        assert mutant(charged, event)
+        charged.append(event)
+    both = FitEvent(charged[0].releases + charged[1].releases)
+    assert epsilon_of(both, delta) > 1.1 * epsilon
+    for currency in ("rdp", "gdp"):
+        accountant = PrivacyAccountant(epsilon, delta, currency=currency)
+        for event in events:
+            with contextlib.suppress(BudgetExceededError, ValueError):
+                accountant.charge(event)
+        assert len(accountant.entries()) == 1
+
+
 # ---- what is refused ----------------------------------------------------------------------------
-
-
-def test_the_first_refusal_explains_the_price_of_the_currency():
-    accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.raises(BudgetExceededError) as caught:
-        accountant.charge(gaussian_fit_event(1.0, 1e-5, 50, ONE))
-    text = str(caught.value)
-    assert "currency='gdp'" in text and "epsilon=1 at delta=1e-05" in text
-    assert "nothing was drawn or recorded" in text and "in 0 entries" in text
-    # the number in the text can be typed in
-    shown = float(text.split("remaining() = ")[1].split(". ")[0])
-    assert shown <= accountant.remaining() == pytest.approx(shown, rel=1e-5)
-    assert accountant.charge(gaussian_fit_event(shown, 1e-5, 50, ONE)).entry_id == 1
 
 
 def test_later_refusals_say_what_was_spent_and_what_remains(currency):
@@ -276,6 +362,9 @@ def test_enormous_losses_are_refused_as_any_other(currency):
         with pytest.raises(BudgetExceededError):
             accountant.charge(FitEvent((GaussianEvent(noise_multiplier),)))
     assert accountant.entries() == []
+
+
+TUNED = FitEvent((GaussianEvent(50.0),))
 
 
 class UnknownEvent:
@@ -310,6 +399,25 @@ class UnknownEvent:
         (FitEvent((GaussianEvent(5.0),), "add_remove"), ValueError),
         (INFINITE, ValueError),
         (FitEvent((GaussianEvent(5.0), NonPrivateEvent())), ValueError),
+        (FitEvent((LaplaceEvent(-1.0),)), ValueError),
+        (FitEvent((LaplaceEvent(float("nan")),)), ValueError),
+        (FitEvent((LaplaceEvent(5.0, -3),)), ValueError),
+        (FitEvent((PureEvent(0.0),)), ValueError),
+        (FitEvent((PureEvent("0.1"),)), TypeError),
+        (FitEvent((PoissonSampledEvent(1.5, 5.0),)), ValueError),
+        (FitEvent((PoissonSampledEvent(0.0, 5.0),)), ValueError),
+        (FitEvent((PoissonSampledEvent(-0.1, 5.0),)), ValueError),
+        (FitEvent((PoissonSampledEvent(float("nan"), 5.0),)), ValueError),
+        (FitEvent((PoissonSampledEvent(0.1, -5.0),)), ValueError),
+        (FitEvent((PoissonSampledEvent(0.1, 5.0, 0),)), ValueError),
+        (FitEvent((TuningEvent(TUNED, "uniform", 10.0),)), ValueError),
+        (FitEvent((TuningEvent(TUNED, "geometric", 1.0),)), ValueError),
+        (FitEvent((TuningEvent(TUNED, "geometric", float("inf")),)), ValueError),
+        (FitEvent((TuningEvent(TUNED, "poisson", -1.0),)), ValueError),
+        (FitEvent((TuningEvent(GaussianEvent(5.0), "geometric", 2.0),)), ValueError),
+        (FitEvent((TuningEvent(INFINITE, "geometric", 2.0),)), ValueError),
+        (FitEvent((TuningEvent(FitEvent((GaussianEvent(-5.0),)), "poisson", 2.0),)), ValueError),
+        (FitEvent((TuningEvent(TUNED, "geometric", 2.0),), "add_remove"), ValueError),
     ],
 )
 def test_what_cannot_be_counted_is_refused(event, error, currency):
@@ -317,6 +425,42 @@ def test_what_cannot_be_counted_is_refused(event, error, currency):
     with pytest.raises(error):
         accountant.charge(event)
     assert accountant.entries() == []
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        LaplaceEvent(20.0),
+        PureEvent(0.05, 2),
+        PoissonSampledEvent(0.01, 2.0, 100),
+        TuningEvent(TUNED, "logarithmic", 5.0),
+        TuningEvent(FitEvent((PoissonSampledEvent(0.01, 2.0, 10), PureEvent(0.01))), "poisson", 3),
+    ],
+    ids=lambda release: type(release).__name__,
+)
+def test_every_private_event_is_admitted_by_rdp_at_its_order_and_refused_by_gdp(release):
+    event = FitEvent((release, GaussianEvent(30.0)))
+    accountant = PrivacyAccountant(3.0, 1e-5)
+    accountant.charge(event)
+    (entry,) = accountant.entries()
+    assert entry.amount == pytest.approx(rdp(event, accountant.order), rel=1e-11)
+    assert entry.amount >= rdp(event, accountant.order)
+    assert accountant.spent().epsilon >= epsilon_of(event, 1e-5)
+    gaussians_only = PrivacyAccountant(3.0, 1e-5, currency="gdp")
+    with pytest.raises(ValueError, match="create the accountant with currency='rdp'"):
+        gaussians_only.charge(event)
+    assert gaussians_only.entries() == []
+
+
+def test_samples_are_counted_under_the_relation_of_the_ledger():
+    release = PoissonSampledEvent(0.05, 1.0, 50)
+    amounts = {
+        relation: _filter.price(
+            stated(5.0, 1e-5, neighboring=relation, n_public=n), FitEvent((release,), relation)
+        ).amount
+        for relation, n in ((ONE, None), ("add_remove", 100))
+    }
+    assert amounts[ONE] < amounts["add_remove"]
 
 
 def test_choices_are_refused_by_a_gdp_ledger_for_good():
@@ -367,6 +511,6 @@ def test_fits_left_agrees_with_the_filter_to_the_last_bit(spent, parts, nudge):
     amounts = [share * ledger.limit for share in spent]
     amount = max(ledger.limit - math.fsum(amounts), ledger.limit / 7) / parts
     amount = math.nextafter(amount, math.inf * nudge) if nudge else amount
-    left = _filter.fits_left(ledger, amounts, amount)
+    left = _filter.fits_left(ledger, amounts, _filter.Price(amount, None, None, private=True))
     assert left == 0 or _filter.admits(ledger, amounts + [amount] * (left - 1), amount)
     assert not _filter.admits(ledger, amounts + [amount] * left, amount)

@@ -127,9 +127,9 @@ class PrivacyAccountant:
     -----
     The order of an "rdp" ledger is the one at which the budget admits the largest zCDP loss by the
     conversion of Canonne, Kamath & Steinke (2020), and the filter is that of Feldman & Zrnic
-    (2021); for "gdp" it is that of Smith & Thakurta (2022). In the "rdp" currency a Gaussian fit
-    that is calibrated exactly to (epsilon, delta) costs slightly more than that: ask `remaining`,
-    or use "gdp".
+    (2021); for "gdp" it is that of Smith & Thakurta (2022). In the "rdp" currency a fit counts
+    slightly more than the (epsilon, delta) to which it was calibrated exactly. The first one may
+    take the whole budget all the same, and is then the last one; for more fits ask `remaining`.
 
     Examples
     --------
@@ -137,8 +137,8 @@ class PrivacyAccountant:
     >>> accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     >>> accountant.spent()
     PrivacySpent(epsilon=0.0, delta=1e-05)
-    >>> round(accountant.remaining(), 2)
-    4.63
+    >>> accountant.remaining()
+    5.0
     """
 
     def __init__(
@@ -220,7 +220,9 @@ class PrivacyAccountant:
         if (n_known := parameters.n_public) is None:
             n_known = _known(n_samples, "n_samples")
         facts = {
-            **dataclasses.asdict(price),
+            "amount": price.amount,
+            "rho": price.rho,
+            "mu_squared": price.mu_squared,
             "private": int(price.private),
             "estimator": plain_text(estimator),
             "params": _params_json(params),
@@ -231,7 +233,10 @@ class PrivacyAccountant:
             "version": package_version(),
         }
         rows, entry_id = self._ledger.append(
-            facts, lambda rows: _filter.admits(parameters, _filter.amounts_of(rows), price.amount)
+            facts,
+            lambda rows: _filter.admits(
+                parameters, _filter.amounts_of(rows), price.amount, price.whole
+            ),
         )
         if entry_id is None:
             raise BudgetExceededError(_filter.refusal(parameters, rows, event))
@@ -321,7 +326,7 @@ class PrivacyAccountant:
             delta=self.delta,
             amount=price.amount,
             currency=self.currency,
-            fits_left=_filter.fits_left(self._ledger.parameters, amounts, price.amount),
+            fits_left=_filter.fits_left(self._ledger.parameters, amounts, price),
         )
 
     def entries(self) -> list[LedgerEntry]:
@@ -463,7 +468,10 @@ def _absolute(path):
 
 
 def _described(release):
-    return {"release": type(release).__name__, **dataclasses.asdict(release)}
+    numbers = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+    if isinstance(numbers.get("base"), FitEvent):
+        numbers["base"] = [_described(part) for part in numbers["base"].releases]
+    return {"release": type(release).__name__, **numbers}
 
 
 def _known(value, name):

@@ -3,8 +3,9 @@
 A filter, not a composition: later charges may depend on earlier outputs, and so may the choice of
 what to charge. It is valid (Feldman & Zrnic 2021, for the Rényi divergence at one order) because
 the rule was fixed before the first of them: one currency, one order, one limit, all stored in the
-ledger (PRIVACY.md §3). The tight curves of ``_accounting`` calibrate single fits and make reports;
-they never admit.
+ledger (PRIVACY.md §3). The tight curves of ``_accounting`` calibrate single fits and make reports.
+They admit in one case only: the first charge of an empty ledger, chosen before any output, may
+take the whole budget, and nothing else is admitted after it (``proofs/accountant.md``).
 
 Rounding goes towards more loss. An amount is rounded upwards by one part in 10^12, more than all
 errors of the operations behind it and behind the limit; the sum of the stored amounts is exact.
@@ -50,12 +51,16 @@ _UP = 1 + 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class Price:
-    """What one event counts in one ledger; rho and mu_squared are for information."""
+    """What one event counts in one ledger; rho and mu_squared are for information.
+
+    `whole`: it exceeds the limit in the ledger's currency, but by itself is within the budget.
+    """
 
     amount: float
     rho: float | None
     mu_squared: float | None
     private: bool
+    whole: bool = False
 
 
 # ---- the rule -----------------------------------------------------------------------------------
@@ -115,9 +120,9 @@ def _limit(epsilon, delta, currency):
     return None, generous if gdp_delta(math.sqrt(generous), epsilon) <= delta else limit
 
 
-def admits(parameters, amounts, amount):
+def admits(parameters, amounts, amount, whole=False):
     """The one rule by which anything is ever admitted; ``fsum`` is the rounded exact sum."""
-    return math.fsum([*amounts, amount]) <= parameters.limit
+    return math.fsum([*amounts, amount]) <= parameters.limit or (whole and not amounts)
 
 
 def price(parameters, event):
@@ -159,7 +164,16 @@ def price(parameters, event):
         )
     else:
         amount = mu_squared
-    return Price(amount * _UP, rho, mu_squared, private=True)
+    amount *= _UP
+    whole = amount > parameters.limit and _within_budget(parameters, event)
+    return Price(amount, rho, mu_squared, private=True, whole=whole)
+
+
+def _within_budget(parameters, event):
+    """Whether an event by itself is (epsilon, delta)-DP by the tightest curve known."""
+    if (mu_squared := gdp_squared(event)) is not None:
+        return bool(gdp_delta(math.sqrt(mu_squared), parameters.epsilon) <= parameters.delta)
+    return epsilon_alone(event, parameters.delta) <= parameters.epsilon
 
 
 def checked_releases(event):
@@ -259,6 +273,8 @@ def spent(parameters, rows):
 
 def remaining(parameters, amounts):
     """The largest epsilon of one more Gaussian fit that is admitted, rounded downwards."""
+    if not amounts:
+        return parameters.epsilon
     left = parameters.limit - math.fsum(amounts)
     if left <= 0:
         return 0.0
@@ -278,12 +294,14 @@ def remaining(parameters, amounts):
     return 0.0
 
 
-def fits_left(parameters, amounts, amount):
-    """How many events of one amount are admitted in a row; infinitely many if they count 0."""
-    if amount == 0:
+def fits_left(parameters, amounts, price):
+    """How many events of one price are admitted in a row; infinitely many if they count 0."""
+    if price.amount == 0:
         return math.inf
+    if price.whole:
+        return int(not amounts)
     # In exact arithmetic, as the sum of `admits`, which is rounded once: so is float(Fraction).
-    total, step = sum(map(Fraction, amounts)), Fraction(amount)
+    total, step = sum(map(Fraction, amounts)), Fraction(price.amount)
     fits = max(0, int((Fraction(parameters.limit) - total) / step))
     return fits + (float(total + (fits + 1) * step) <= parameters.limit)
 
@@ -304,12 +322,6 @@ def refusal(parameters, rows, event):
     if left == 0:
         return text + "The budget is spent: no other fit may use these records under it"
     gaussian = gdp_squared(event) is not None
-    if gaussian and parameters.currency == "rdp" and not any(amounts):
-        return text + (
-            "A Gaussian fit that is calibrated exactly to a budget costs slightly more than it in "
-            "the 'rdp' currency: lower the estimator's epsilon to at most remaining(), or create "
-            "the accountant with currency='gdp' if every estimator releases Gaussians only"
-        )
     other = "" if gaussian else " (to less, since this one makes private choices too)"
     return text + (
         f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often; cost() "

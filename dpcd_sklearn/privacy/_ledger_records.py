@@ -225,7 +225,8 @@ class LedgerReport:
     def _cells(self):
         for entry in self.entries:
             n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
-            share = f"{entry.amount / self._parameters.limit:.2%}" if entry.private else "no noise"
+            share = min(1.0, entry.amount / self._parameters.limit)
+            share = f"{share:.2%}" if entry.private else "no noise"
             time = f"{entry.time:%Y-%m-%d %H:%M:%S}"
             yield str(entry.id), time, entry.estimator, entry.event, n, p, share
 
