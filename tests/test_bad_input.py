@@ -64,7 +64,7 @@ COMMON = {
     "epsilon": [NAN, 0, 0.0, -1, True, False, "1", None, -INF, [1.0], 1j],
     "delta": [NAN, -1e-6, 0, 1, 1.5, INF, True, "none", None],
     "neighboring": ["swap_one", None, True],
-    "n_public": [0, -1, 2.5, "40"],
+    "n_public": [0, -1, 2.5, "40", True],
     "clip": [0, -1, NAN, INF, "none", True, None],
     "max_iter": [0, -1, NAN, INF, "all", True, None],
     "step_size": [0, -0.1, NAN, INF, "line-search", True],
@@ -94,7 +94,7 @@ COMMON = {
     "random_state": [1.5, "seed", -1],
 }
 TARGET = {
-    "alpha": [-1, -1e-9, NAN, INF, "1", None],
+    "alpha": [-1, -1e-9, NAN, INF, "1", None, True],
     "target_bounds": [
         (1, -1),
         (3, 3),
@@ -112,14 +112,16 @@ TARGET = {
 LASSO = {"sampling": ["full", "block", "cyclic", None]}
 RIDGE = {
     "sampling": ["uniform", "nice", None],
-    "block_size": [0, -1, 1.5, "all"],
-    "momentum": [1, 1.0, -0.1, NAN, "nesterov", None],
+    "block_size": [0, -1, 1.5, "all", True],
+    "momentum": [1, 1.0, -0.1, NAN, "nesterov", None, False],
+    "accounting": ["hidden", None, True],
+    "penalize_intercept": ["yes", None, 2],
 }
 LOGISTIC = {
-    "C": [0, -1, NAN, INF, "1", None],
-    "l1_ratio": [2, -0.1, NAN, "elasticnet", None],
+    "C": [0, -1, NAN, INF, "1", None, True],
+    "l1_ratio": [2, -0.1, NAN, "elasticnet", None, False],
     "rule": ["gs-q", "cyclic", None],
-    "selection_share": [0, 1, -0.5, 2, NAN, "auto"],
+    "selection_share": [0, 1, -0.5, 2, NAN, "auto", True],
     "classes": [[1], [1, 1], [0, 1, 2], [], "01", 2, ["no", "yes"]],
 }
 TABLES = [(DPLassoCD, COMMON | TARGET | LASSO), (DPRidgeSkGD, COMMON | TARGET | RIDGE)]

@@ -95,8 +95,8 @@ def mutate(monkeypatch, model, mutants):
     """Release with half the noise what is among the mutants; the claims stay as they are."""
     honest = type(model)._release
 
-    def release(self, epsilon, delta, n_updates):
-        event = honest(self, epsilon, delta, n_updates)
+    def release(self, *public):
+        event = honest(self, *public)
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
         return FitEvent(releases, event.neighboring)
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import PrivacyLeakWarning
 from ..privacy._accountant import PrivacySpent, charge
-from ..privacy._events import NEIGHBORING, FitEvent, GaussianEvent
+from ..privacy._events import NEIGHBORING, FitEvent
 from ..privacy._oracle import RecordOracle
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
@@ -69,8 +69,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         """The penalty beside a mean loss, with the target divided by `target_half_width`."""
 
     @abstractmethod
-    def _release(self, epsilon, delta, n_updates):
-        """The FitEvent of n_updates updates."""
+    def _release(self, delta, problem, geometry):
+        """The FitEvent of the problem's updates at `epsilon` and `delta`."""
 
     @abstractmethod
     def _recipe(self, facts, geometry, block_size):
@@ -177,13 +177,25 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         )
         # 4. read records through the oracle only
         if math.isinf(self.epsilon):
+            centered = self.fit_intercept and not self._penalizes_intercept()
             plan = plan.with_geometry(
-                record_geometry(X, sample_weight, self._loss.curvature, self.fit_intercept)
+                record_geometry(
+                    X, sample_weight, self._loss.curvature, self.fit_intercept, centered
+                )
             )
+        records = X, self._scale_target(y, plan), sample_weight
+        solution = self._run(receipt, records, plan, key, generator)
+        # 5. what was released
+        self._set_released(plan, solution)
+        return self
+
+    def _run(self, receipt, records, plan, key, generator):
+        """Make the oracle and run the solver on what it releases."""
+        X, target, sample_weight = records
         oracle = RecordOracle(
             receipt,
             X,
-            self._scale_target(y, plan),
+            target,
             loss=self._loss,
             smoothness=plan.geometry.smoothness,
             clip=plan.clip if math.isfinite(plan.clip) else 1.0,
@@ -193,10 +205,18 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             bounds=plan.geometry.bounds,
             key=key,
         )
-        solution = self._solve(oracle, plan, generator)
-        # 5. what was released
-        self._set_released(plan, solution)
-        return self
+        return self._solve(oracle, plan, generator)
+
+    def _check_release(self, plan, n_samples):
+        """Raise the ValueError that the oracle would raise, before anything is charged."""
+        RecordOracle.check(
+            plan.event,
+            n_samples=n_samples,
+            smoothness=plan.geometry.smoothness,
+            clip=plan.clip,
+            n_normalizer=plan.n_normalizer,
+            fit_intercept=self.fit_intercept,
+        )
 
     def _check_records(self, X, y):
         X, y = validate_data(
@@ -208,6 +228,9 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
+                raise TypeError(f"{name} must be a number or a word, not {value!r}")
         for name in ("epsilon", "delta", "clip", "max_iter", "step_size", "tol"):
             if getattr(self, name) != "auto":
                 closed = "right" if name == "epsilon" else "neither"  # only epsilon may be infinite
@@ -237,16 +260,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         n = self.n_public if self.neighboring == "add_remove" else n_samples
         private = math.isfinite(self.epsilon)
         delta = self._resolve_delta(n)
-        curvature = self._loss.curvature
         with np.errstate(over="ignore"):  # RecordOracle.check refuses what overflows
-            geometry = public_geometry(
-                n_features,
-                curvature,
-                self.fit_intercept,
-                self.feature_bounds,
-                self.feature_scale,
-                self.row_norm_bound,
-            )
+            geometry = self._geometry(n_features)
         n_coordinates = len(geometry.smoothness)
         sampling = self._sampling(n_coordinates, geometry)
         block_size = n_coordinates if sampling is None else sampling.block_size
@@ -268,35 +283,41 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         problem = Problem(
             penalty=self._penalty(n, half_width),
             smoothness=geometry.smoothness,
-            n_penalized=n_features,
+            n_penalized=n_coordinates if self._penalizes_intercept() else n_features,
             n_updates=n_updates,
             step_size=chosen["step_size"],
             momentum=chosen["momentum"],
             averaging=chosen["averaging"],
             tol=0.0 if private else float(self.tol),
         )
-        event = self._release(self.epsilon, delta, n_updates)
-        clip = self._resolve_clip(recipe, geometry, half_width, private)
-        if private:
-            RecordOracle.check(
-                event,
-                n_samples=n_samples,
-                smoothness=geometry.smoothness,
-                clip=clip,
-                n_normalizer=n,
-                fit_intercept=self.fit_intercept,
-            )
-        return Plan(
-            event=event,
+        plan = Plan(
+            event=self._release(delta, problem, geometry),
             geometry=geometry,
             sampling=sampling,
             problem=problem,
-            clip=clip,
+            clip=self._resolve_clip(recipe, geometry, half_width, private),
             n_normalizer=n,
             delta=delta,
             target_center=center,
             target_half_width=half_width,
         )
+        if private:
+            self._check_release(plan, n_samples)
+        return plan
+
+    def _geometry(self, n_features):
+        """M_j and what else is public about the features."""
+        return public_geometry(
+            n_features,
+            self._loss.curvature,
+            self.fit_intercept,
+            self.feature_bounds,
+            self.feature_scale,
+            self.row_norm_bound,
+        )
+
+    def _penalizes_intercept(self):
+        return False
 
     def _resolve_clip(self, recipe, geometry, target_half_width, private):
         """C in units of the scaled target: C_j = C sqrt(M_j / tr M)."""
@@ -343,8 +364,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         self.clip_ = plan.clip * plan.target_half_width
         self.privacy_event_ = plan.event
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.delta)
-        gaussian = [r for r in plan.event.releases if isinstance(r, GaussianEvent)]
-        self.noise_multiplier_ = gaussian[0].noise_multiplier if gaussian else 0.0
+        noisy = [r for r in plan.event.releases if hasattr(r, "noise_multiplier")]
+        self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else 0.0
 
     def _set_coef(self, coef, intercept):
         self.coef_ = coef
@@ -352,7 +373,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     def _margins(self, X):
         """X @ coef + intercept for one output."""
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)
 

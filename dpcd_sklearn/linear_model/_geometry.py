@@ -1,6 +1,6 @@
 """From public facts about the features to the geometry of a problem: M_j, bounds and spread."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class Geometry:
         Records are clipped to these while they are read.
     largest_square : float
         Bound on the squared norm of a record in the geometry of (M / curvature)^(-1/2).
+    row_norm : float
+        Features of a record are scaled down to this norm; infinite when they are not.
     """
 
     smoothness: np.ndarray
@@ -31,6 +33,7 @@ class Geometry:
     lo: np.ndarray | None
     hi: np.ndarray | None
     largest_square: float
+    row_norm: float = np.inf
 
     def spread(self, block_size):
         """Bound on λ_max(M_S^{-1/2} H_S M_S^{-1/2}) for blocks S of this size.
@@ -99,14 +102,36 @@ def public_geometry(
     return Geometry(smoothness, center, lo, hi, largest_square)
 
 
-def record_geometry(X, sample_weight, curvature, fit_intercept):
+def isotropic(geometry, curvature, fit_intercept, row_norm_bound):
+    """The same bounds with one M for all coordinates, from a bound on rows that is enforced.
+
+    Raises
+    ------
+    ValueError
+        If nothing public bounds the rows.
+    """
+    row_norm = np.inf if row_norm_bound is None else float(row_norm_bound)
+    if geometry.lo is not None:
+        widest = np.maximum(geometry.hi - geometry.center, geometry.center - geometry.lo)
+        row_norm = min(row_norm, float(np.linalg.norm(widest)))
+    if not 0 < row_norm < np.inf:
+        raise ValueError(
+            'accounting="hidden_state" needs a public bound on the rows, which is enforced: state '
+            "row_norm_bound or feature_bounds"
+        )
+    square = row_norm**2 + fit_intercept
+    smoothness = np.full_like(geometry.smoothness, curvature * square)
+    return replace(geometry, smoothness=smoothness, largest_square=1.0, row_norm=row_norm)
+
+
+def record_geometry(X, sample_weight, curvature, fit_intercept, centered):
     """Geometry from the records themselves: for epsilon = inf only."""
     n_samples, n_features = X.shape
     weights = np.ones(n_samples) if sample_weight is None else sample_weight
     # by rows, so that no temporary has the size of X
     tiles = [slice(start, start + 1024) for start in range(0, n_samples, 1024)]
     center = np.zeros(n_features)
-    if fit_intercept:
+    if centered:
         for rows in tiles:
             center += weights[rows] @ X[rows]
         center /= weights.sum()

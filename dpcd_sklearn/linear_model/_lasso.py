@@ -198,8 +198,8 @@ class DPLassoCD(PrivateRegressor):
     def _penalty(self, n_normalizer, target_half_width):
         return ElasticNet(l1=self.alpha / target_half_width)
 
-    def _release(self, epsilon, delta, n_updates):
-        return gaussian_fit_event(epsilon, delta, n_updates, self.neighboring)
+    def _release(self, delta, problem, geometry):
+        return gaussian_fit_event(self.epsilon, delta, problem.n_updates, self.neighboring)
 
     def _recipe(self, facts, geometry, block_size):
         return coordinate_recipe(facts.signal)

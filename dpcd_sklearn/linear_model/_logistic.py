@@ -228,8 +228,10 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         strength = 1.0 / (self.C * n_normalizer)
         return ElasticNet(l1=self.l1_ratio * strength, l2=(1 - self.l1_ratio) * strength)
 
-    def _release(self, epsilon, delta, n_updates):
-        return greedy_fit_event(epsilon, delta, n_updates, self.selection_share, self.neighboring)
+    def _release(self, delta, problem, geometry):
+        return greedy_fit_event(
+            self.epsilon, delta, problem.n_updates, self.selection_share, self.neighboring
+        )
 
     def _recipe(self, facts, geometry, block_size):
         return greedy_recipe(facts.signal)

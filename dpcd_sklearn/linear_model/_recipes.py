@@ -46,6 +46,20 @@ def descent_recipe(signal, spread, block_spread, full):
     return chosen | {"max_iter": n_iter, "step_size": step_size, "momentum": 0.0}
 
 
+def hidden_state_recipe(signal, condition):
+    """DP-SkGD of which only the last iterate is released: the noise of early steps fades.
+
+    The longest safe step, 2 / (m + M), and steps enough to forget the start.
+    """
+    return {
+        "max_iter": math.ceil(_between(2.0 * condition, 20.0, max(100.0, 2.0 * signal))),
+        "step_size": 2.0 / (1.0 + 2.0 / condition),
+        "momentum": 0.0,
+        "averaging": "last",
+        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+    }
+
+
 def exact_descent_recipe(block_size, full):
     """DP-SkGD without noise: the trace, |S|, bounds the curvature of a block whatever the data."""
     chosen = {"max_iter": 1, "averaging": "last"}  # the passes of a fit without noise replace it

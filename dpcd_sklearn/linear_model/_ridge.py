@@ -5,13 +5,16 @@ from typing import Literal
 
 from ..penalties import ElasticNet
 from ..privacy._accountant import PrivacyAccountant
-from ..privacy._calibration import gaussian_fit_event
+from ..privacy._calibration import gaussian_fit_event, hidden_state_fit_event
+from ..privacy._hidden_state import Descent, contraction, release_last_iterate
 from ..samplings import BlockSampling, FullSampling
 from ..solvers import _skgd
+from ..solvers._problem import Solution
 from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import Integral, Real
-from ._recipes import descent_recipe, exact_descent_recipe
+from ._geometry import isotropic
+from ._recipes import descent_recipe, exact_descent_recipe, hidden_state_recipe
 from ._regression import PrivateRegressor
 
 
@@ -28,7 +31,7 @@ class DPRidgeSkGD(PrivateRegressor):
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
       delta)-differentially private under the `neighboring` relation; all iterates could be
-      published at the same cost.
+      published at the same cost, except with `accounting="hidden_state"`.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
@@ -71,9 +74,17 @@ class DPRidgeSkGD(PrivateRegressor):
         Heavy ball in the (1 - momentum)-normalised form.
     averaging : {"auto", "last", "tail"}, default="auto"
         The last iterate, or the mean of the last half of the iterates. "auto" is "tail".
+    accounting : {"composition", "hidden_state"}, default="composition"
+        "composition" counts every update, and all iterates could be published. "hidden_state"
+        counts the last iterate only: with a strong ridge the noise of early updates is forgotten,
+        and less is needed. It needs alpha > 0, full sampling, no momentum, the last iterate, an
+        intercept that is penalised too (or none) and `row_norm_bound` or `feature_bounds`; rows
+        are scaled down to the bound, and weights above one count as one.
     fit_intercept : bool, default=True
-        Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
-        other.
+        Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
+    penalize_intercept : bool, default=False
+        Whether the ridge is on the intercept too (the prediction at the middle of
+        `feature_bounds`, if they are given, else at zero).
     feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
         Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
         while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
@@ -160,6 +171,8 @@ class DPRidgeSkGD(PrivateRegressor):
         "sampling": [StrOptions({"full", "block"})],
         "block_size": [None, Interval(Integral, 1, None, closed="left")],
         "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+        "accounting": [StrOptions({"composition", "hidden_state"})],
+        "penalize_intercept": ["boolean"],
     }
 
     def __init__(
@@ -177,7 +190,9 @@ class DPRidgeSkGD(PrivateRegressor):
         step_size: Auto = "auto",
         momentum: Auto = "auto",
         averaging: Averaging = "auto",
+        accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
+        penalize_intercept: bool = False,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
@@ -198,7 +213,9 @@ class DPRidgeSkGD(PrivateRegressor):
         self.step_size = step_size
         self.momentum = momentum
         self.averaging = averaging
+        self.accounting = accounting
         self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound
@@ -211,12 +228,27 @@ class DPRidgeSkGD(PrivateRegressor):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean
         return ElasticNet(l2=self.alpha / n_normalizer)
 
-    def _release(self, epsilon, delta, n_updates):
-        return gaussian_fit_event(epsilon, delta, n_updates, self.neighboring)
+    def _release(self, delta, problem, geometry):
+        if self._hides_iterates():
+            step, l2, smoothness = self._descent(problem)
+            c = contraction(step, l2, smoothness)
+            if c >= 1:
+                raise ValueError(
+                    f"step_size={self.step_size!r} with alpha={self.alpha!r} does not contract: "
+                    f'accounting="hidden_state" needs alpha > 0 and a step below '
+                    f"{2 / (1 + l2 / smoothness):.6g}"
+                )
+            return hidden_state_fit_event(
+                self.epsilon, delta, problem.n_updates, c, self.neighboring
+            )
+        return gaussian_fit_event(self.epsilon, delta, problem.n_updates, self.neighboring)
 
     def _recipe(self, facts, geometry, block_size):
         if not facts.private:
             return exact_descent_recipe(block_size, full=block_size == facts.n_coordinates)
+        if self._hides_iterates():
+            l2 = max(self.alpha / facts.n_normalizer, 1e-300)
+            return hidden_state_recipe(facts.signal, 1 + geometry.smoothness[0] / l2)
         return descent_recipe(
             facts.signal,
             geometry.spread(facts.n_coordinates),
@@ -232,3 +264,86 @@ class DPRidgeSkGD(PrivateRegressor):
 
     def _solve(self, oracle, plan, generator):
         return _skgd.solve(oracle, plan.problem, plan.sampling, generator)
+
+    # ---- hidden-state accounting ----
+
+    def _hides_iterates(self):
+        return self.accounting == "hidden_state" and math.isfinite(self.epsilon)
+
+    def _penalizes_intercept(self):
+        return self.fit_intercept and self.penalize_intercept
+
+    def _check_numbers(self):
+        super()._check_numbers()
+        if self.accounting != "hidden_state":
+            return
+        # what its proof assumes: proofs/hidden_state.md
+        if self.fit_intercept and not self.penalize_intercept:
+            problem = "fit_intercept=False or penalize_intercept=True: the ridge is on everything"
+        elif self.alpha <= 0:
+            problem = "alpha > 0: without a ridge nothing is forgotten"
+        elif self.sampling != "full":
+            problem = 'sampling="full"'
+        elif self.momentum not in ("auto", 0):
+            problem = "momentum=0: a velocity would carry earlier iterates out"
+        elif self.averaging not in ("auto", "last"):
+            problem = 'averaging="last": an average shows earlier iterates'
+        else:
+            return
+        raise ValueError(f'accounting="hidden_state" needs {problem}')
+
+    def _geometry(self, n_features):
+        geometry = super()._geometry(n_features)
+        if not self._hides_iterates():
+            return geometry
+        return isotropic(geometry, self._loss.curvature, self.fit_intercept, self.row_norm_bound)
+
+    def _resolve_clip(self, recipe, geometry, target_half_width, private):
+        if self._hides_iterates() and self.clip == "auto":
+            # for all coordinates together, whose M is that of the longest row
+            return recipe["residual_clip"] * math.sqrt(geometry.smoothness[0])
+        return super()._resolve_clip(recipe, geometry, target_half_width, private)
+
+    @staticmethod
+    def _descent(problem):
+        """Step, ridge and smoothness of the data's part, for the isotropic descent."""
+        smoothness = float(problem.smoothness[0])
+        return problem.step_size / smoothness, problem.penalty.l2, smoothness
+
+    def _check_release(self, plan, n_samples):
+        if not self._hides_iterates():
+            return super()._check_release(plan, n_samples)
+        step, l2, smoothness = self._descent(plan.problem)
+        Descent(
+            plan.event,
+            n_samples=n_samples,
+            n_coordinates=plan.problem.n_coordinates,
+            curvature=self._loss.curvature,
+            squared_norm=smoothness / self._loss.curvature,
+            clip=plan.clip,
+            step=step,
+            l2=l2,
+            n_normalizer=plan.n_normalizer,
+        )
+
+    def _run(self, receipt, records, plan, key, generator):
+        if not self._hides_iterates():
+            return super()._run(receipt, records, plan, key, generator)
+        X, target, sample_weight = records
+        step, l2, _ = self._descent(plan.problem)
+        coef = release_last_iterate(
+            receipt,
+            X,
+            target,
+            loss=self._loss,
+            row_norm=plan.geometry.row_norm,
+            clip=plan.clip,
+            step=step,
+            l2=l2,
+            n_normalizer=plan.n_normalizer,
+            fit_intercept=self.fit_intercept,
+            sample_weight=sample_weight,
+            bounds=plan.geometry.bounds,
+            key=key,
+        )
+        return Solution(coef, plan.problem.n_updates)

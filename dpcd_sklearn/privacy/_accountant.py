@@ -16,13 +16,13 @@ from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_records import (
     LedgerEntry,
     LedgerParameters,
-    LedgerReport,
     PrivacyCost,
     PrivacySpent,
     package_version,
     plain_text,
     to_json,
 )
+from ._ledger_report import LedgerReport
 from ._receipt import Receipt
 
 __all__ = [
@@ -375,9 +375,12 @@ class PrivacyAccountant:
         """
         self._check_open()
         parameters, rows = self._ledger.parameters, self._ledger.rows()
-        entries = tuple(map(LedgerEntry.from_row, rows))
         return LedgerReport(
-            parameters, entries, _filter.spent(parameters, rows), self._remaining(rows)
+            parameters,
+            map(LedgerEntry.from_row, rows),
+            [_filter.spent(parameters, rows[: k + 1]).epsilon for k in range(len(rows))],
+            _filter.spent(parameters, rows),
+            self._remaining(rows),
         )
 
     # ---- the handle -----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from scipy.optimize import minimize_scalar
 from ._events import (
     FitEvent,
     GaussianEvent,
+    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -26,7 +27,7 @@ from ._events import (
     SelectionEvent,
     TuningEvent,
 )
-from ._gaussian_dp import gdp_delta, gdp_epsilon
+from ._gaussian_dp import gdp_delta, gdp_epsilon, hidden_state_factor
 from ._renyi import (
     laplace_divergence,
     pure_divergence,
@@ -50,6 +51,8 @@ def gdp_squared(event):
             return None if None in parts else math.fsum(parts)
         case GaussianEvent(noise_multiplier=z, count=count):
             return count / z**2
+        case HiddenStateEvent(noise_multiplier=z, count=count, contraction=c):
+            return hidden_state_factor(count, c) / z**2
         case NonPrivateEvent():
             return math.inf
         case (
@@ -67,6 +70,8 @@ def zcdp(event):
             return None if None in parts else math.fsum(parts)
         case GaussianEvent(noise_multiplier=z, count=count):
             return count / (2 * z**2)
+        case HiddenStateEvent():
+            return gdp_squared(event) / 2
         case PoissonSampledEvent(noise_multiplier=z, count=count):
             return count / (2 * z**2)  # sampling gains nothing at large orders
         case SelectionEvent(eta=eta, count=count):

@@ -9,8 +9,8 @@ import math
 from functools import lru_cache
 
 from ._accounting import zcdp_rho
-from ._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
-from ._gaussian_dp import gdp_mu
+from ._events import FitEvent, GaussianEvent, HiddenStateEvent, NonPrivateEvent, SelectionEvent
+from ._gaussian_dp import gdp_mu, hidden_state_factor
 from ._selections import MAX_COUNT, MAX_ETA, largest_factor
 
 # One part in 10^12: more than the rounding of the few operations below.
@@ -26,6 +26,13 @@ def gaussian_fit_event(epsilon, delta, count, neighboring):
         return FitEvent((NonPrivateEvent(),), neighboring)
     noise_multiplier = math.sqrt(count) / gdp_mu(epsilon, delta) * _UP
     return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
+
+
+def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):
+    """The last of `count` steps that contract, (epsilon, delta)-DP, exactly calibrated."""
+    mu = gdp_mu(epsilon, delta)
+    noise_multiplier = math.sqrt(hidden_state_factor(count, contraction)) / mu * _UP
+    return FitEvent((HiddenStateEvent(noise_multiplier, count, contraction),), neighboring)
 
 
 @lru_cache(maxsize=1024)  # the curve takes up to a second

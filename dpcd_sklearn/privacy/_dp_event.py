@@ -10,6 +10,7 @@ import math
 from ._events import (
     FitEvent,
     GaussianEvent,
+    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -17,6 +18,7 @@ from ._events import (
     SelectionEvent,
     TuningEvent,
 )
+from ._gaussian_dp import hidden_state_factor
 
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 
@@ -38,6 +40,9 @@ def translated(event, neighboring=None):
             return peer.ComposedDpEvent([translated(release, relation) for release in releases])
         case GaussianEvent(noise_multiplier=z, count=count):
             return repeated(peer.GaussianDpEvent(z), count)
+        case HiddenStateEvent(noise_multiplier=z, count=count, contraction=c):
+            # Gaussian DP: one Gaussian release of the same loss
+            return peer.GaussianDpEvent(z / math.sqrt(hidden_state_factor(count, c)))
         case LaplaceEvent(noise_multiplier=b, count=count):
             return repeated(peer.LaplaceDpEvent(b), count)
         case SelectionEvent(eta=eta, count=count):

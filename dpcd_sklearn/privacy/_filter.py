@@ -36,6 +36,7 @@ from ._events import (
     TUNING_DISTRIBUTIONS,
     FitEvent,
     GaussianEvent,
+    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -202,6 +203,7 @@ _NUMBERS = {
     SelectionEvent: {"eta": None},
     PureEvent: {"epsilon": None},
     PoissonSampledEvent: {"noise_multiplier": None, "sampling_rate": 1.0},
+    HiddenStateEvent: {"noise_multiplier": None, "contraction": 1.0},
 }
 
 

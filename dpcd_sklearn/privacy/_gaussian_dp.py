@@ -64,3 +64,17 @@ def gdp_mu(epsilon, delta):
     while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
         mu *= 1 - 1e-9
     return mu
+
+
+def hidden_state_factor(count, contraction):
+    """How many releases the last of `count` noisy steps is worth: (1-c^T)/(1+c^T) (1+c)/(1-c).
+
+    It grows from 1 for c = 0 to `count` for c = 1; rounded upwards. Bok, Su & Altschuler (2024),
+    Theorem 4.2; proof: ``proofs/hidden_state.md``.
+    """
+    if contraction >= 1:
+        return float(count)
+    log_c = math.log(contraction)
+    power = math.exp(count * log_c)
+    factor = -math.expm1(count * log_c) / (1 + power) * (1 + contraction) / -math.expm1(log_c)
+    return min(float(count), max(1.0, factor) * (1 + _ROUNDING))

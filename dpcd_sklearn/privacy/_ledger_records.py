@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import hashlib
-import html
 import json
 import math
 import sys
@@ -200,79 +199,3 @@ def _short(value):
         text = ""
     # a repr may show a seed deep inside
     return type(value).__name__ if not text or "random_state" in text else text[:200]
-
-
-# ---- a table for people -----------------------------------------------------------------------
-
-
-class LedgerReport:
-    """Entries and sums of a ledger: ``print`` it, show it in a notebook, or take `to_frame`.
-
-    Attributes
-    ----------
-    entries : tuple of LedgerEntry
-    spent : PrivacySpent
-    remaining : float
-        As `PrivacyAccountant.remaining` reports it.
-    """
-
-    _HEADER = ("id", "time (UTC)", "estimator", "event", "n", "p", "share of budget")
-
-    def __init__(self, parameters, entries, spent, remaining):
-        self._parameters = parameters
-        self.entries, self.spent, self.remaining = entries, spent, remaining
-
-    def _cells(self):
-        for entry in self.entries:
-            n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
-            share = min(1.0, entry.amount / self._parameters.limit)
-            share = f"{share:.2%}" if entry.private else "no noise"
-            time = f"{entry.time:%Y-%m-%d %H:%M:%S}"
-            yield str(entry.id), time, entry.estimator, entry.event, n, p, share
-
-    def _summary(self):
-        stated = self._parameters
-        fits = "1 entry" if len(self.entries) == 1 else f"{len(self.entries):,} entries"
-        return (
-            f"{fits}: spent epsilon={self.spent.epsilon:.4g} of {stated.epsilon:g} at "
-            f"delta={stated.delta:g} ({stated.currency}, {stated.neighboring} neighbours); one "
-            f"more Gaussian fit may have epsilon={self.remaining:.4g}"
-        )
-
-    def __str__(self):
-        table = [self._HEADER, *self._cells()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-        return "\n".join([*lines, self._summary()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self):
-        def line(tag, cells):
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        body = "".join(line("td", cells) for cells in self._cells())
-        return (
-            f"<table><thead>{line('th', self._HEADER)}</thead><tbody>{body}</tbody></table>"
-            f"<p>{html.escape(self._summary())}</p>"
-        )
-
-    def to_frame(self):
-        """Return the entries as a data frame, one row each.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
-        columns = [field.name for field in dataclasses.fields(LedgerEntry)]
-        rows = [[getattr(entry, name) for name in columns] for entry in self.entries]
-        return pd.DataFrame(rows, columns=columns).set_index("id")

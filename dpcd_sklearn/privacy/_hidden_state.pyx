@@ -1,0 +1,216 @@
+"""Full-batch noisy descent of which only the last iterate leaves this room.
+
+    W <- box(W - rint(γ λ W) - S(W) + floor(2^bits N)),  iterate w = W * unit
+
+(a) The state W is a vector of integers and S(W) the integer sum of clipped gradients, in units
+    chosen such that one unit of gradient moves the state by one: nothing is rounded between a sum
+    and the next state but the noise, downwards, which is a function of the noisy state alone.
+(b) Without noise the step is a contraction by c but for a public rounding error, and neighbours
+    move it by the sensitivity of S. How much the last of T steps tells: ``proofs/hidden_state.md``.
+(c) Rows are scaled down to the stated norm and weights count at most one, whatever the records.
+"""
+
+import math
+
+import numpy as np
+from libc.math cimport rint
+from libc.stdint cimport int64_t
+
+from ._gradient_sums cimport GradientSums
+from ._noise cimport NoiseSource
+
+from ._events import HiddenStateEvent
+from ._records import Records
+
+cdef enum:
+    MAX_NOISE_BITS = 48
+
+# Integers of the state stay below this, and their products with γ λ < 2 in int64.
+cdef double LARGEST_STATE = 2.0**61
+
+
+class Descent:
+    """The public numbers of one descent, checked: what its proof assumes, and its units.
+
+    Parameters
+    ----------
+    event : FitEvent
+        One HiddenStateEvent.
+    n_samples : int
+    n_coordinates : int
+    curvature : float
+        Of the loss, in the margin.
+    squared_norm : float
+        Bound on the squared norm of a record's features, the intercept's 1 included.
+    clip : float
+        Bound on the norm of a record's gradient.
+    step : float
+        γ, the step along the mean gradient.
+    l2 : float
+        λ of the ridge λ |w|² / 2, on every coordinate.
+    n_normalizer : int
+
+    Attributes
+    ----------
+    limit : float
+        Units of `clip`.
+    unit : float
+        What one unit of the state is in the iterate.
+    bits : int
+        The noise has a standard deviation of 2^bits units.
+    box : float
+        States are clamped to it; far outside of what a descent reaches.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event is another one, the steps do not contract as it says, or the numbers leave no
+        room for exact integers.
+    """
+
+    def __init__(self, event, *, n_samples, n_coordinates, curvature, squared_norm, clip, step, l2,
+                 n_normalizer):
+        if len(event.releases) != 1 or not isinstance(event.releases[0], HiddenStateEvent):
+            raise TypeError(f"a hidden descent carries out one HiddenStateEvent, not {event!r}")
+        (release,) = event.releases
+        needed = contraction(step, l2, curvature * squared_norm)
+        if not needed <= release.contraction <= 1:
+            raise ValueError(f"steps contract by {needed}, the event says {release.contraction}")
+        neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
+        z, self.count = release.noise_multiplier, release.count
+        if not self.count >= 1 or not 0 < z < math.inf:
+            raise ValueError(f"noise and count must be positive and finite, got {release!r}")
+        self.step, self.l2, self.clip = step, l2, clip
+        # With K units a record the drift takes states to n K / (γ λ), and the noise's spread is
+        # at most 2^bits / sqrt(γ λ); no descent comes to the box.
+        records = max(n_samples, n_normalizer)
+        drift, spread = 1.1 * records / (step * l2), 20 * z * neighbors / math.sqrt(step * l2)
+        target = min(2.0**52 / records, LARGEST_STATE / (drift + spread))
+        self.bits = min(MAX_NOISE_BITS, math.floor(math.log2(z * neighbors * target)))
+        self.limit = math.floor(2.0**self.bits / (z * neighbors))
+        # 2^bits must be z times the sensitivity and twice the rounding error, which is taken at
+        # this K: it is less at the smaller one that is left
+        self.box = min(LARGEST_STATE, (drift + spread) * self.limit)
+        error = self._rounding(n_samples, n_coordinates, curvature, squared_norm)
+        self.limit = math.floor(
+            ((2.0**self.bits / z - 2 * error) / neighbors - 0.5 * math.sqrt(n_coordinates))
+            / (1 + (n_coordinates + 16) * 2.0**-52)
+        )
+        if self.limit < 2.0**10:
+            raise ValueError(
+                "hidden_state accounting leaves no exact integers for so many records, so long a "
+                "memory (small alpha or step) or so little noise; use accounting='composition'"
+            )
+        self.unit = step * clip / (self.limit * n_normalizer)
+
+    def _rounding(self, n, p, curvature, squared_norm):
+        """Bound on the norm of a step's rounding error, in units (proofs/hidden_state.md)."""
+        share = self.step * self.clip / n
+        # of the state; of a margin; of the derivative; in the record's units
+        state = share * self.box / self.limit * math.sqrt(p)
+        margin = math.sqrt(squared_norm) * state * (p + 24) * 2.0**-52
+        units = curvature * margin * math.sqrt(squared_norm) / self.clip * self.limit
+        record = units + 0.5 * math.sqrt(p) + self.limit * (p + 64) * 2.0**-51
+        decay = (0.5 + self.step * self.l2 * self.box * 2.0**-51) * math.sqrt(p)
+        floor = math.sqrt(p)  # of the noisy state, whose contraction is at most one
+        return n * record + decay + floor
+
+
+def contraction(step, l2, smoothness):
+    """c: how much a step of the ridge's descent brings two iterates together, rounded upwards."""
+    return max(abs(1 - step * l2), abs(1 - step * (l2 + smoothness))) + 2.0**-50
+
+
+def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double step, double l2,
+                         n_normalizer, bint fit_intercept, sample_weight=None, bounds=None,
+                         key=None):
+    """Run the descent that the receipt pays for, from zero, and release its last iterate.
+
+    Parameters
+    ----------
+    receipt : Receipt
+    X, y, sample_weight, bounds : as in Records
+        Weights above one count as one.
+    loss : Loss
+    row_norm : float
+        Features longer than this are scaled down to it.
+    clip, step, l2, n_normalizer : as in Descent
+    fit_intercept : bool
+        A last coordinate, with the ridge on it too.
+    key : bytes of length 32, or None
+
+    Returns
+    -------
+    coef : ndarray of shape (n_features + fit_intercept,)
+    """
+    n_samples, n_features = X.shape
+    descent = Descent(
+        receipt.redeem(),
+        n_samples=n_samples,
+        n_coordinates=n_features + fit_intercept,
+        curvature=loss.curvature,
+        squared_norm=row_norm**2 + fit_intercept,
+        clip=clip,
+        step=step,
+        l2=l2,
+        n_normalizer=n_normalizer,
+    )
+    if sample_weight is not None:
+        sample_weight = np.minimum(sample_weight, 1.0)
+    smoothness = np.ones(n_features + fit_intercept)
+    sums = GradientSums(
+        Records(X, y, sample_weight, bounds), loss, smoothness, fit_intercept, row_norm
+    )
+    return _last_state(sums, descent, NoiseSource(key)) * descent.unit
+
+
+def _last_state(GradientSums gradients, descent, NoiseSource noise):
+    """The last state; no other one leaves this function."""
+    cdef Py_ssize_t p = gradients.n_coordinates, _t, j, count = descent.count
+    cdef double limit = descent.limit, unit = descent.unit, box = descent.box
+    cdef double decay = descent.step * descent.l2, clip = descent.clip
+    cdef int bits = descent.bits
+    state = np.zeros(p, dtype=np.int64)
+    cdef int64_t[::1] W = state
+    cdef double[::1] w = np.zeros(p), total = np.empty(p)
+    cdef bint done = True
+    with nogil:
+        for _t in range(count):
+            for j in range(p):
+                w[j] = <double>W[j] * unit
+                total[j] = 0.0
+            # 1. the exact sum of clipped gradients at this state
+            if not gradients.add(&w[0], clip, limit, &total[0]):
+                done = False
+                break
+            for j in range(p):
+                # 2. the step, in integers, and the noise
+                W[j] -= <int64_t>rint(decay * <double>W[j]) + <int64_t>total[j]
+                W[j] += noise.gaussian(bits)
+                # 3. a public box
+                W[j] = min(max(W[j], -<int64_t>box), <int64_t>box)
+            if noise.failed:
+                done = False
+                break
+    if not done:
+        raise RuntimeError("memory or noise ran out; what was charged stays charged")
+    return state
+
+
+def _unreleased_map(X, y, event, state, *, loss, row_norm, double clip, double step, double l2,
+                    n_normalizer, bint fit_intercept, sample_weight=None):
+    """One step without noise, and the numbers of the descent: for the tests of this room only."""
+    n, p = X.shape
+    descent = Descent(event, n_samples=n, n_coordinates=p + fit_intercept,
+                      curvature=loss.curvature, squared_norm=row_norm**2 + fit_intercept,
+                      clip=clip, step=step, l2=l2, n_normalizer=n_normalizer)
+    if sample_weight is not None:
+        sample_weight = np.minimum(sample_weight, 1.0)
+    cdef GradientSums gradients = GradientSums(
+        Records(X, y, sample_weight), loss, np.ones(p + fit_intercept), fit_intercept, row_norm)
+    cdef double[::1] w = np.asarray(state) * descent.unit
+    total = np.zeros(p + fit_intercept)
+    cdef double[::1] view = total
+    gradients.add(&w[0], clip, descent.limit, &view[0])
+    moved = np.asarray(state) - np.rint(step * l2 * np.asarray(state, dtype=float)) - total
+    return moved, descent

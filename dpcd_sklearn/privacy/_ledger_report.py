@@ -1,0 +1,133 @@
+"""A ledger for people to read: text, HTML and a data frame. Nothing here decides anything."""
+
+import dataclasses
+import html
+
+from ._ledger_records import LedgerEntry
+
+_SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c"}
+_WIDEST = 40  # of the columns that say what was fitted and what was released
+
+
+class LedgerReport:
+    """Entries and sums of a ledger: ``print`` it, show it in a notebook, or take `to_frame`.
+
+    Attributes
+    ----------
+    entries : tuple of LedgerEntry
+    epsilons : tuple of float
+        What was spent after each entry, at the ledger's delta.
+    spent : PrivacySpent
+    remaining : float
+        As `PrivacyAccountant.remaining` reports it.
+    """
+
+    _HEADER = ("id", "time (UTC)", "estimator", "released", "n", "p", "share", "epsilon so far")
+
+    def __init__(self, parameters, entries, epsilons, spent, remaining):
+        self._parameters = parameters
+        self.entries, self.epsilons = tuple(entries), tuple(epsilons)
+        self.spent, self.remaining = spent, remaining
+
+    def _cells(self):
+        names = _telling_params(self.entries)
+        for entry, epsilon in zip(self.entries, self.epsilons, strict=True):
+            n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
+            share = min(1.0, entry.amount / self._parameters.limit)
+            told = ", ".join(
+                f"{name}={_value(entry.params[name])}" for name in names if name in entry.params
+            )
+            yield (
+                str(entry.id),
+                f"{entry.time:%m-%d %H:%M:%S}",
+                _cut(f"{entry.estimator}({told})" if told else entry.estimator),
+                _cut(_brief(entry.releases)),
+                n,
+                p,
+                f"{share:.2%}" if entry.private else "no noise",
+                f"{epsilon:.4g}",
+            )
+
+    def _summary(self):
+        stated = self._parameters
+        fits = "1 entry" if len(self.entries) == 1 else f"{len(self.entries):,} entries"
+        return (
+            f"{fits}: spent epsilon={self.spent.epsilon:.4g} of {stated.epsilon:g} at "
+            f"delta={stated.delta:g} ({stated.currency}, {stated.neighboring} neighbours); one "
+            f"more Gaussian fit may have epsilon={self.remaining:.4g}"
+        )
+
+    def __str__(self):
+        table = [self._HEADER, *self._cells()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        return "\n".join([*lines, self._summary()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        def line(tag, cells):
+            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+        body = "".join(line("td", cells) for cells in self._cells())
+        share = min(1.0, self.spent.epsilon / self._parameters.epsilon)
+        return (
+            f"<p>{html.escape(self._summary())}</p>"
+            f'<progress max="1" value="{share:.4f}">{share:.0%}</progress>'
+            f"<table><thead>{line('th', self._HEADER)}</thead><tbody>{body}</tbody></table>"
+        )
+
+    def to_frame(self):
+        """Return the entries as a data frame, one row each, with everything they hold.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            With the column `epsilon_so_far` beside the fields of `LedgerEntry`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        columns = [field.name for field in dataclasses.fields(LedgerEntry)]
+        rows = [[getattr(entry, name) for name in columns] for entry in self.entries]
+        frame = pd.DataFrame(rows, columns=columns).set_index("id")
+        return frame.assign(epsilon_so_far=list(self.epsilons))
+
+
+def _telling_params(entries):
+    """Names of the parameters that tell entries of one estimator apart."""
+    seen = {}
+    for entry in entries:
+        for name, value in entry.params.items():
+            seen.setdefault((entry.estimator, name), set()).add(repr(value))
+    return sorted({name for (_, name), values in seen.items() if len(values) > 1})
+
+
+def _brief(releases):
+    """Stored releases in a few characters: 40 × Selection eta=0.0624, Gaussian z=64.1."""
+    counts = [release.get("count", 1) for release in releases]
+    together = len(set(counts)) == 1
+    parts = []
+    for release, count in zip(releases, counts, strict=True):
+        told = [
+            f"{_SHORT.get(name, name)}={_value(value)}"
+            for name, value in release.items()
+            if name not in ("release", "count") and isinstance(value, (int, float, str))
+        ]
+        kind = release["release"].removesuffix("Event")
+        parts.append(" ".join([*([] if together else [f"{count:,} ×"]), kind, *told]))
+    return (f"{counts[0]:,} × " if together else "") + ", ".join(parts)
+
+
+def _value(value):
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _cut(text):
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
