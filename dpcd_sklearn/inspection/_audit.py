@@ -98,9 +98,9 @@ def audit(
     data, neighbor : tuple (X, y) or (X, y, sample_weight), default=None
         Two data sets that are neighbours under the estimator's relation. With None a worst case
         for linear models is made: records that do not pull, and one that pulls with all its clip.
-    claim : tuple (epsilon, delta), default=None
-        What to test. None takes it from the fitted estimator's ``privacy_spent_``, and a sharper
-        one in Gaussian DP from ``privacy_event_``.
+    claim : tuple (epsilon, delta) or (epsilon, delta, mu), default=None
+        What to test; with mu, Gaussian DP too. None takes it from the fitted estimator's
+        ``privacy_spent_`` and, if it releases Gaussians only, ``privacy_event_``.
     n_runs : int >= 100, default=1000
         Fits on each data set. Bounds approach the truth slowly: 1,000 show about three quarters of
         a loss of epsilon = 1.
@@ -149,15 +149,15 @@ def audit(
     if data is None:
         data, neighbor = worst_case(model)
     generator = check_random_state(random_state)
-    released = [_fits(model, pair, n_runs, statistic, n_jobs) for pair in (data, neighbor)]
     epsilon, delta, mu = _claim(model, data, claim)
+    released = [_fits(model, pair, n_runs, statistic, n_jobs) for pair in (data, neighbor)]
     halves = [np.array_split(values[generator.permutation(n_runs)], 2) for values in released]
-    direction, threshold = _test(halves[0][0], halves[1][0], delta)
+    direction, threshold = _test(halves[0][0], halves[1][0], delta, confidence)
     statistics = tuple(half[1] @ direction for half in halves)
     rates = [_interval(values > threshold, confidence) for values in statistics]
     return AuditResult(
         epsilon_lower=_epsilon_lower(*rates, delta),
-        mu_lower=max(0.0, stats.norm.ppf(rates[0][0]) - stats.norm.ppf(rates[1][1])),
+        mu_lower=float(max(0.0, stats.norm.ppf(rates[0][0]) - stats.norm.ppf(rates[1][1]))),
         epsilon=epsilon,
         delta=delta,
         mu=mu,
@@ -215,9 +215,14 @@ def _coefficients(model):
 
 def _claim(model, data, claim):
     if claim is not None:
-        epsilon, delta = claim
-        epsilon = check_real(epsilon, "the claimed epsilon", low=0.0)
-        return epsilon, check_real(delta, "the claimed delta", low=0, high=1, closed="left"), None
+        if not isinstance(claim, tuple) or len(claim) not in (2, 3):
+            raise ValueError(
+                f"claim must be (epsilon, delta) or (epsilon, delta, mu), got {claim!r}"
+            )
+        epsilon = check_real(claim[0], "the claimed epsilon", low=0.0)
+        delta = check_real(claim[1], "the claimed delta", low=0, high=1, closed="left")
+        mu = check_real(claim[2], "the claimed mu", low=0.0) if len(claim) == 3 else None
+        return epsilon, delta, mu
     X, y, *weights = data
     fitted = clone(model).fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
     last = fitted[-1] if hasattr(fitted, "named_steps") else fitted
@@ -234,19 +239,19 @@ def _claim(model, data, claim):
 # ---- the test -----------------------------------------------------------------------------------
 
 
-def _test(one, other, delta):
+def _test(one, other, delta, confidence):
     """A direction and a threshold above which the first data set is guessed."""
     difference = one.mean(axis=0) - other.mean(axis=0)
     spread = np.atleast_2d(np.cov(one, rowvar=False) + np.cov(other, rowvar=False))
     scale = np.sqrt(np.diag(spread))
     scale = np.where(scale > 0, scale, np.where(difference != 0, np.abs(difference), 1.0))
-    shrunk = spread / np.outer(scale, scale) + 0.1 * np.eye(len(scale))
+    shrunk = spread / np.outer(scale, scale) + 0.01 * np.eye(len(scale))
     direction = np.linalg.solve(shrunk, difference / scale) / scale
     values = one @ direction, other @ direction
     thresholds = np.quantile(np.concatenate(values), np.linspace(0.02, 0.98, 49))
 
     def promise(threshold):
-        rates = [_interval(v > threshold, 0.9) for v in values]
+        rates = [_interval(v > threshold, confidence) for v in values]
         gaussian = stats.norm.ppf(rates[0][0]) - stats.norm.ppf(rates[1][1])
         return gaussian + _epsilon_lower(*rates, delta)
 

@@ -63,7 +63,7 @@ def check_bounds(bounds, n_features, name="feature_bounds"):
         if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
             raise ValueError(
                 f"{name}: {side} has shape {array.shape}, allowed are a scalar and "
-                f"shape ({n_features},), one bound for each feature"
+                f"shape ({n_features},)"
             )
         array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
         if not np.isfinite(array).all():
@@ -72,9 +72,9 @@ def check_bounds(bounds, n_features, name="feature_bounds"):
     lo, hi = arrays
     if (lo > hi).any():
         j = int(np.argmax(lo > hi))
+        where = f"feature {j} has " if n_features > 1 else ""
         raise ValueError(
-            f"{name}: lo must not exceed hi, but feature {j} has lo={lo[j]:g} > hi={hi[j]:g}; "
-            "swap them"
+            f"{name}: lo must not exceed hi, but {where}lo={lo[j]:g} > hi={hi[j]:g}; swap them"
         )
     return lo, hi
 
