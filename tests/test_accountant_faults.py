@@ -1,5 +1,6 @@
 """What goes wrong around a ledger: it fails closed, and keeps every charge that returned."""
 
+import contextlib
 import math
 import os
 import pickle
@@ -14,8 +15,11 @@ import time
 import traceback
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
+from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy import _ledger
 from dpcd_sklearn.privacy._accountant import PrivacyAccountant
@@ -479,3 +483,47 @@ def test_an_error_in_the_filter_writes_nothing_and_frees_the_lock(accountant):
         accountant._ledger.append({}, broken)
     assert accountant.charge(SMALL).entry_id == 4
     assert math.isfinite(accountant.spent().epsilon)
+
+
+# ---- a broken ledger and a whole fit ------------------------------------------------------------
+
+
+def overwrite(path):
+    path.write_bytes(b"no ledger of ours" * 1000)
+
+
+def make_foreign(path):
+    path.unlink()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE other (x)")
+
+
+def make_newer(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(lambda path: path.unlink(), id="deleted"),
+        pytest.param(overwrite, id="corrupted"),
+        pytest.param(make_foreign, id="foreign"),
+        pytest.param(make_newer, id="another schema"),
+        pytest.param(lambda path: os.truncate(path, 100), id="truncated"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [DPLassoCD, DPLogisticGCD, DPRidgeSkGD])
+def test_a_fit_whose_ledger_is_broken_reads_no_record(fault, estimator, tmp_path, monkeypatch):
+    accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / "x.ledger")
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    estimator(epsilon=0.1, accountant=accountant).fit(X, y)
+    fault(tmp_path / "x.ledger")
+    made = []
+    monkeypatch.setattr(estimator, "_run", lambda self, *args: made.append(args))
+    model = estimator(epsilon=0.1, accountant=accountant)
+    with pytest.raises(LedgerError, match="nothing was released"):
+        model.fit(X, y)
+    assert not made and not hasattr(model, "coef_")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
