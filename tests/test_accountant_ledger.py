@@ -289,7 +289,7 @@ def test_a_report_tells_candidates_apart_and_stays_readable():
     report = accountant.report()
     lines = str(report).splitlines()
     assert "DPLogisticGCD(alpha=0.1)" in lines[1] and "DPLogisticGCD(alpha=1)" in lines[3]
-    assert "40 × Selection eta=0.01, Gaussian z=200" in lines[1]
+    assert "40 × choice η=0.01, Gaussian z=200" in lines[1]
     assert "max_iter" not in str(report)  # it tells nothing apart
     assert max(map(len, lines)) <= 130
     so_far = [float(line.split()[-1]) for line in lines[1:6]]

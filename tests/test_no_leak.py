@@ -34,6 +34,9 @@ MODELS = {
     "ridge": DPRidgeSkGD(),
     "ridge, blocks": DPRidgeSkGD(sampling="block", block_size=2, feature_scale=2.0),
     "ridge, row norm": DPRidgeSkGD(row_norm_bound=3.0, target_bounds=(0, 1)),
+    "ridge, hidden state": DPRidgeSkGD(
+        5.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0
+    ),
 }
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 

@@ -63,8 +63,8 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
     rule : {"gs-r"}, default="gs-r"
         Score of a coordinate: the length of its proximal step, in the norm of M_j.
     selection_share : float in (0, 1), default=0.8
-        Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the rest goes to
-        the partial derivatives.
+        Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the
+        rest goes to the partial derivatives.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are.
     n_public : int, default=None

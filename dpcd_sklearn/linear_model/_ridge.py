@@ -277,7 +277,7 @@ class DPRidgeSkGD(PrivateRegressor):
         super()._check_numbers()
         if self.accounting != "hidden_state":
             return
-        # what its proof assumes: proofs/hidden_state.md
+        # what its proof assumes: proofs/release_last_iterate.md
         if self.fit_intercept and not self.penalize_intercept:
             problem = "fit_intercept=False or penalize_intercept=True: the ridge is on everything"
         elif self.alpha <= 0:

@@ -70,7 +70,7 @@ def hidden_state_factor(count, contraction):
     """How many releases the last of `count` noisy steps is worth: (1-c^T)/(1+c^T) (1+c)/(1-c).
 
     It grows from 1 for c = 0 to `count` for c = 1; rounded upwards. Bok, Su & Altschuler (2024),
-    Theorem 4.2; proof: ``proofs/hidden_state.md``.
+    Theorem 4.2; proof: ``proofs/release_last_iterate.md``.
     """
     if contraction >= 1:
         return float(count)

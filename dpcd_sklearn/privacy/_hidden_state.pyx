@@ -6,7 +6,8 @@
     chosen such that one unit of gradient moves the state by one: nothing is rounded between a sum
     and the next state but the noise, downwards, which is a function of the noisy state alone.
 (b) Without noise the step is a contraction by c but for a public rounding error, and neighbours
-    move it by the sensitivity of S. How much the last of T steps tells: ``proofs/hidden_state.md``.
+    move it by the sensitivity of S. How much the last of T steps tells:
+    ``proofs/release_last_iterate.md``.
 (c) Rows are scaled down to the stated norm and weights count at most one, whatever the records.
 """
 
@@ -104,7 +105,7 @@ class Descent:
         self.unit = step * clip / (self.limit * n_normalizer)
 
     def _rounding(self, n, p, curvature, squared_norm):
-        """Bound on the norm of a step's rounding error, in units (proofs/hidden_state.md)."""
+        """Bound on the norm of a step's rounding error, in units."""
         share = self.step * self.clip / n
         # of the state; of a margin; of the derivative; in the record's units
         state = share * self.box / self.limit * math.sqrt(p)

@@ -5,7 +5,8 @@ import html
 
 from ._ledger_records import LedgerEntry
 
-_SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c"}
+_SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
+_KINDS = {"SelectionEvent": "choice", "HiddenStateEvent": "hidden step"}
 _WIDEST = 40  # of the columns that say what was fitted and what was released
 
 
@@ -110,7 +111,7 @@ def _telling_params(entries):
 
 
 def _brief(releases):
-    """Stored releases in a few characters: 40 × Selection eta=0.0624, Gaussian z=64.1."""
+    """Stored releases in a few characters: 40 × choice η=0.0624, Gaussian z=64.1."""
     counts = [release.get("count", 1) for release in releases]
     together = len(set(counts)) == 1
     parts = []
@@ -120,7 +121,8 @@ def _brief(releases):
             for name, value in release.items()
             if name not in ("release", "count") and isinstance(value, (int, float, str))
         ]
-        kind = release["release"].removesuffix("Event")
+        name = release["release"]
+        kind = _KINDS.get(name, name.removesuffix("Event"))
         parts.append(" ".join([*([] if together else [f"{count:,} ×"]), kind, *told]))
     return (f"{counts[0]:,} × " if together else "") + ", ".join(parts)
 

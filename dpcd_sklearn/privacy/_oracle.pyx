@@ -23,39 +23,24 @@ from libc.stdlib cimport free, malloc
 from ..losses._base cimport Loss
 from ..penalties._base cimport Penalty
 from ._noise cimport NoiseSource
+from ._records cimport (
+    DPCD_LANES,
+    DPCD_TILE_CELLS,
+    DPCD_TILE_ROWS,
+    Records,
+    dpcd_clip_norms,
+    dpcd_clipped_sum_of_ones,
+    dpcd_clipped_sums,
+    dpcd_load,
+    dpcd_margins,
+    dpcd_plain_sum_of_ones,
+    dpcd_plain_sums,
+    dpcd_square_norms,
+    dpcd_tile,
+    dpcd_weigh,
+)
 
 from ._events import GaussianEvent, NonPrivateEvent, SelectionEvent
-
-cdef extern from "_kernels.h":
-    const int DPCD_TILE_ROWS
-    const int DPCD_TILE_CELLS
-    const int DPCD_LANES
-    ctypedef struct dpcd_matrix:
-        const void *data
-        int is_float
-        int c_order
-        Py_ssize_t stride
-        Py_ssize_t n_columns
-        const double *lo
-        const double *hi
-        const double *center
-    ctypedef struct dpcd_tile:
-        pass
-    void dpcd_load(const dpcd_matrix *m, Py_ssize_t i0, Py_ssize_t n_rows,
-                   const Py_ssize_t *columns, Py_ssize_t n_columns, double *scratch,
-                   dpcd_tile *t) noexcept nogil
-    void dpcd_margins(const dpcd_tile *t, const double *step, double *margins) noexcept nogil
-    void dpcd_square_norms(const dpcd_tile *t, const double *weights,
-                           double *norms) noexcept nogil
-    void dpcd_weigh(Py_ssize_t n, const double *weights, double *r) noexcept nogil
-    void dpcd_clip_norms(Py_ssize_t n, const double *square_norms, double clip,
-                         double *r) noexcept nogil
-    void dpcd_clipped_sums(const dpcd_tile *t, const double *r, const double *scale,
-                           double limit, double *sums) noexcept nogil
-    void dpcd_plain_sums(const dpcd_tile *t, const double *r, double *sums) noexcept nogil
-    double dpcd_clipped_sum_of_ones(Py_ssize_t n, const double *r, double scale,
-                                    double limit) noexcept nogil
-    double dpcd_plain_sum_of_ones(Py_ssize_t n, const double *r) noexcept nogil
 
 cdef enum:
     MAX_NOISE_BITS = 48
@@ -119,10 +104,7 @@ cdef class RecordOracle(Oracle):
         Reproducible noise, which protects nobody.
     """
 
-    cdef object _owners  # keeps the buffers behind the pointers alive
-    cdef dpcd_matrix _X
-    cdef const double *_y
-    cdef const double *_weights
+    cdef Records _records
     cdef Py_ssize_t _n, _p, _n_coordinates
     cdef bint _fit_intercept, _exact
     cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale
@@ -153,7 +135,7 @@ cdef class RecordOracle(Oracle):
         self._set_geometry(smoothness, clip)
         self._read_event(receipt.redeem())
         self._noise = NoiseSource(key)
-        self._hold_records(X, y, sample_weight, bounds)
+        self._records = Records(X, y, sample_weight, bounds)
         self._margins = np.zeros(self._n)
         self._sums = np.empty(self._n_coordinates)
         self._scale = np.empty(self._n_coordinates)
@@ -253,37 +235,6 @@ cdef class RecordOracle(Oracle):
         """
         return self._neighbors * self._coordinate_clip / self._n_normalizer
 
-    def _hold_records(self, X, y, sample_weight, bounds):
-        self._X.is_float = X.dtype == np.float32
-        item = X.dtype.itemsize
-        if X.dtype not in (np.float32, np.float64) or not X.flags.aligned:
-            raise TypeError("records must be aligned float32 or float64")
-        if X.strides[1] == item or self._p == 1:
-            self._X.c_order, stride = 1, X.strides[0]
-        elif X.strides[0] == item or self._n == 1:
-            self._X.c_order, stride = 0, X.strides[1]
-        else:
-            raise ValueError("rows or columns of X must be contiguous")
-        self._X.stride = stride // item
-        self._X.data = <const void *><size_t>X.ctypes.data
-        self._X.n_columns = self._p
-        self._owners = [X]
-        self._y = self._hold(y, self._n)
-        if sample_weight is not None:
-            self._weights = self._hold(sample_weight, self._n)
-        if bounds is not None:
-            self._X.lo, self._X.hi, self._X.center = (
-                self._hold(bounds[0], self._p), self._hold(bounds[1], self._p),
-                self._hold(bounds[2], self._p)
-            )
-
-    cdef const double *_hold(self, array, Py_ssize_t size) except NULL:
-        cdef const double[::1] view = array
-        if view.shape[0] != size:
-            raise ValueError(f"expected {size} values, got {view.shape[0]}")
-        self._owners.append(array)
-        return &view[0]
-
     # ---- the one pass over the records ----
 
     cdef void _sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
@@ -337,10 +288,11 @@ cdef class RecordOracle(Oracle):
         cdef Py_ssize_t i
         cdef double *norms
         self._move_margins(i0, n_rows, scratch)
-        self._loss.derivative(n_rows, &self._margins[i0], self._y + i0, r)
-        dpcd_weigh(n_rows, NULL if self._weights == NULL else self._weights + i0, r)
-        dpcd_load(&self._X, i0, n_rows, NULL if all_columns else &self._columns[0], n_columns,
-                  scratch, &tile)
+        self._loss.derivative(n_rows, &self._margins[i0], self._records.y + i0, r)
+        dpcd_weigh(n_rows, NULL if self._records.weights == NULL
+                   else self._records.weights + i0, r)
+        dpcd_load(&self._records.X, i0, n_rows, NULL if all_columns else &self._columns[0],
+                  n_columns, scratch, &tile)
         if self._exact:
             dpcd_plain_sums(&tile, r, &self._sums[0])
             if intercept_at >= 0:
@@ -369,7 +321,7 @@ cdef class RecordOracle(Oracle):
         if not self._has_step:
             return
         if self._n_step_columns:
-            dpcd_load(&self._X, i0, n_rows,
+            dpcd_load(&self._records.X, i0, n_rows,
                       NULL if self._n_step_columns == self._p else &self._step_columns[0],
                       self._n_step_columns, scratch, &tile)
             dpcd_margins(&tile, &self._step[0], &self._margins[i0])
