@@ -206,9 +206,17 @@ def test_tight_noise_is_less_than_that_of_zcdp(count, share):
 
 
 def test_very_many_choices_are_counted_by_zcdp():
-    count = _selections.MAX_COUNT + 1
+    count = 200_000
+    assert not _selections.is_tractable(1e-3, count)
     event = greedy_fit_event(1.0, 1e-6, count, 0.5, "replace_one")
     assert epsilon_of(event, 1e-6) == zcdp_epsilon(zcdp(event), 1e-6) <= 1.0
+
+
+@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e30])
+@pytest.mark.parametrize("count", [1, 1000])
+def test_budgets_that_protect_nobody_are_calibrated_all_the_same(epsilon, count):
+    event = greedy_fit_event(epsilon, 1e-6, count, 0.8, "replace_one")
+    assert epsilon_of(event, 1e-6) <= epsilon * (1 + 1e-9)
 
 
 def test_choices_of_different_ranges_count_as_the_largest_or_by_zcdp():

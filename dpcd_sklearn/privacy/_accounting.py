@@ -34,7 +34,7 @@ from ._renyi import (
     sampled_gaussian_divergence,
     tuning_divergence,
 )
-from ._selections import MAX_COUNT, MAX_ETA, selections_epsilon
+from ._selections import is_tractable, selections_epsilon
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
@@ -122,7 +122,7 @@ def epsilon_of(event, delta):
     others = [gdp_squared(part) for part in parts if not isinstance(part, SelectionEvent)]
     count = sum(part.count for part in selections)
     eta = max((part.eta for part in selections), default=0.0)
-    if epsilon in (0.0, math.inf) or count > MAX_COUNT or not 0 < eta <= MAX_ETA:
+    if epsilon in (0.0, math.inf) or not is_tractable(eta, count):
         return epsilon
     return selections_epsilon(eta, count, math.sqrt(math.fsum(others)), delta, high=epsilon)
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from ._accounting import zcdp_rho
 from ._events import FitEvent, GaussianEvent, HiddenStateEvent, NonPrivateEvent, SelectionEvent
 from ._gaussian_dp import gdp_mu, hidden_state_factor
-from ._selections import MAX_COUNT, MAX_ETA, largest_factor
+from ._selections import is_tractable, largest_factor
 
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
@@ -52,7 +52,7 @@ def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
         return math.sqrt(8 * choice) / _UP, math.sqrt(1 / (2 * release)) * _UP
 
     factor = 1.0
-    if count <= MAX_COUNT and event(1.0)[0] <= MAX_ETA:
+    if is_tractable(event(1.0)[0], count):
         factor = largest_factor(
             lambda factor: (event(factor)[0], count, math.sqrt(count) / event(factor)[1]),
             epsilon / (1 + 1e-9),  # so that accounting, rounded upwards, gives no more than epsilon

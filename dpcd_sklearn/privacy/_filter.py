@@ -136,7 +136,7 @@ def price(parameters, event):
     ValueError
         If it has another neighbouring relation, is not private, or is unknown to the currency.
     """
-    releases = list(checked_releases(event))
+    releases = tuple(checked_releases(event))
     if event.neighboring != parameters.neighboring:
         raise ValueError(
             f"the fit is private under {event.neighboring!r} neighbours, the ledger protects under "
@@ -166,7 +166,8 @@ def price(parameters, event):
     else:
         amount = mu_squared
     amount *= _UP
-    whole = amount > parameters.limit and _within_budget(parameters, event)
+    checked = FitEvent(releases, event.neighboring)
+    whole = amount > parameters.limit and _within_budget(parameters, checked)
     return Price(amount, rho, mu_squared, private=True, whole=whole)
 
 
@@ -188,12 +189,14 @@ def checked_releases(event):
             if release.neighboring != event.neighboring:
                 raise ValueError("the parts of a fit must have one neighbouring relation")
             yield from checked_releases(release)
-        elif isinstance(release, TuningEvent):
+        elif type(release) is TuningEvent:
             yield _checked_tuning(release, event.neighboring)
         elif type(release) in _NUMBERS:
             yield _checked_numbers(release)
-        else:
-            yield release  # what _accounting does not know, it refuses
+        elif release == NonPrivateEvent():
+            yield release
+        else:  # an heir of an event, too: nobody checks its numbers
+            raise TypeError(f"no accounting is known for {release!r}, so it is refused")
 
 
 # The numbers of each event and their upper limits; all are positive.

@@ -81,18 +81,22 @@ class Descent:
         z, self.count = release.noise_multiplier, release.count
         if not self.count >= 1 or not 0 < z < math.inf:
             raise ValueError(f"noise and count must be positive and finite, got {release!r}")
-        self.step, self.l2, self.clip = step, l2, clip
+        self.step, self.l2, self.clip, self.n_normalizer = step, l2, clip, n_normalizer
         # With K units a record the drift takes states to n K / (γ λ), and the noise's spread is
         # at most 2^bits / sqrt(γ λ); no descent comes to the box.
-        records = max(n_samples, n_normalizer)
-        drift, spread = 1.1 * records / (step * l2), 20 * z * neighbors / math.sqrt(step * l2)
-        target = min(2.0**52 / records, LARGEST_STATE / (drift + spread))
+        # Under add_remove n_public must bound the number of records: a sum of more of them over
+        # n_public would be steeper than the contraction counts with.
+        if n_samples > n_normalizer:
+            raise ValueError("hidden_state accounting needs n_public to be at least the number of "
+                             "records; state a larger one")
+        drift, spread = 1.1 * n_normalizer / (step * l2), 20 * z * neighbors / math.sqrt(step * l2)
+        target = min(2.0**52 / n_normalizer, LARGEST_STATE / (drift + spread))
         self.bits = min(MAX_NOISE_BITS, math.floor(math.log2(z * neighbors * target)))
         self.limit = math.floor(2.0**self.bits / (z * neighbors))
         # 2^bits must be z times the sensitivity and twice the rounding error, which is taken at
         # this K: it is less at the smaller one that is left
         self.box = min(LARGEST_STATE, (drift + spread) * self.limit)
-        error = self._rounding(n_samples, n_coordinates, curvature, squared_norm)
+        error = self._rounding(n_normalizer, n_coordinates, curvature, squared_norm)
         self.limit = math.floor(
             ((2.0**self.bits / z - 2 * error) / neighbors - 0.5 * math.sqrt(n_coordinates))
             / (1 + (n_coordinates + 16) * 2.0**-52)
@@ -106,7 +110,7 @@ class Descent:
 
     def _rounding(self, n, p, curvature, squared_norm):
         """Bound on the norm of a step's rounding error, in units."""
-        share = self.step * self.clip / n
+        share = self.step * self.clip / self.n_normalizer
         # of the state; of a margin; of the derivative; in the record's units
         state = share * self.box / self.limit * math.sqrt(p)
         margin = math.sqrt(squared_norm) * state * (p + 24) * 2.0**-52
@@ -157,7 +161,7 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
         n_normalizer=n_normalizer,
     )
     if sample_weight is not None:
-        sample_weight = np.minimum(sample_weight, 1.0)
+        sample_weight = np.clip(sample_weight, 0.0, 1.0)
     smoothness = np.ones(n_features + fit_intercept)
     sums = GradientSums(
         Records(X, y, sample_weight, bounds), loss, smoothness, fit_intercept, row_norm
@@ -206,7 +210,7 @@ def _unreleased_map(X, y, event, state, *, loss, row_norm, double clip, double s
                       curvature=loss.curvature, squared_norm=row_norm**2 + fit_intercept,
                       clip=clip, step=step, l2=l2, n_normalizer=n_normalizer)
     if sample_weight is not None:
-        sample_weight = np.minimum(sample_weight, 1.0)
+        sample_weight = np.clip(sample_weight, 0.0, 1.0)
     cdef GradientSums gradients = GradientSums(
         Records(X, y, sample_weight), loss, np.ones(p + fit_intercept), fit_intercept, row_norm)
     cdef double[::1] w = np.asarray(state) * descent.unit

@@ -12,25 +12,38 @@ from scipy.optimize import brentq
 from ._gaussian_dp import gdp_delta
 from ._selection_curve import loss_distribution
 
-# Beyond these zCDP is used instead: curves take seconds, or e^η leaves double precision.
-MAX_COUNT = 10_000
-MAX_ETA = 100.0
-
-# Tables of at most so many cells, and at least so fine: the noise multiplier is then above its
+# Tables of about so many operations, and at least so fine: the noise multiplier is then above its
 # least value by 0.02 % for 50 choices, 0.1 % for 200, and 0.6 % for 1,000 and more.
 _TABLE = 2e7
 _FINEST, _COARSEST = 64, 8
+# Beyond so many operations (a second or a few), or losses whose exponential leaves double
+# precision, zCDP is used instead.
+_MOST = 2e9
+_WIDEST = 500.0
 # Share of delta that may be moved to an infinite loss.
 _TAIL = 1e-7
 _UP = 1 + 1e-10
 
 
-@lru_cache(maxsize=64)
-def _distribution(eta, count, tail):
+def _cells(eta, count):
     cells = int((_TABLE / (7 * count**1.5)) ** 0.5)
     cells = min(max(cells, _COARSEST), _FINEST)
     # a range of many units of ε needs cells by their absolute width
-    return loss_distribution(eta, count, max(cells, min(int(eta * 20), 1000)), tail)
+    return max(cells, min(int(eta * 20), 1000))
+
+
+def is_tractable(eta, count):
+    """Whether the table of so many choices of this range is made in a few seconds."""
+    if not 0 < eta <= _WIDEST:
+        return False
+    cells = _cells(eta, count)
+    widest = min(2 * count, 7 * count**0.5 + count * eta / 8)  # in ranges
+    return widest * cells * cells * count <= _MOST and (widest + 2) * eta <= _WIDEST
+
+
+@lru_cache(maxsize=64)
+def _distribution(eta, count, tail):
+    return loss_distribution(eta, count, _cells(eta, count), tail)
 
 
 def selections_delta(eta, count, mu, epsilon, tail):
@@ -72,7 +85,7 @@ def largest_factor(event, epsilon, delta):
         return math.log(max(found, 1e-300) / delta)
 
     low = high = 1.0
-    while excess(high) <= 0 and event(2 * high)[0] <= MAX_ETA and high < 64:
+    while excess(high) <= 0 and is_tractable(*event(2 * high)[:2]) and high < 64:
         low, high = high, 1.25 * high
     if excess(high) <= 0:
         return high
