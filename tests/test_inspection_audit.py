@@ -82,8 +82,9 @@ def test_pipelines_are_audited_on_stated_data():
     model = make_pipeline(BoundsScaler((-1, 1)), DPRidgeSkGD(feature_bounds=(-1, 1), **ONE_WAY))
     X = np.ones((20, 1))
     pair = [(X, np.append(s * 1e9, np.zeros(19))) for s in (1, -1)]
-    result = audit(model, *pair, n_runs=400)
-    assert result.passed and result.epsilon_lower > 0.3
+    # 1.4 with a standard deviation of 0.2
+    result = audit(model, *pair, n_runs=2000, confidence=1 - 1e-6)
+    assert result.passed and result.epsilon_lower > 0.2
     with pytest.raises(ValueError, match="give data and neighbor for a pipeline"):
         audit(model, n_runs=100)
 
