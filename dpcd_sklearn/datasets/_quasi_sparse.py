@@ -73,7 +73,7 @@ def make_log1(
 
     - It writes :math:`y = Xw + e`, but minimises the logistic loss (its Table 4). The sign is ours;
       -1 and 1 are the labels of that loss.
-    - Its normal noise has no stated variance: 1, small against a signal near 20 (log2: near 300,
+    - Its normal noise has no stated variance: 1, small against a signal near 25 (log2: near 200,
       most of it from very few coefficients).
     - "Unit-variance columns": the law of the entries has variance 1. The columns are not rescaled
       afterwards, so the records stay independent.
