@@ -3,7 +3,13 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from .exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
-from .linear_model import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
+from .linear_model import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+)
 from .privacy._accountant import PrivacyAccountant
 
 try:
@@ -14,6 +20,8 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "BudgetExceededError",
     "DPLassoCD",
+    "DPLinearClassifier",
+    "DPLinearRegressor",
     "DPLogisticGCD",
     "DPRidgeSkGD",
     "LedgerError",

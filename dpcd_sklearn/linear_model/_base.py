@@ -16,33 +16,56 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import PrivacyLeakWarning
+from ..losses import LOSSES
+from ..penalties import CONSTRAINTS, Box, ElasticNet
 from ..privacy._accountant import PrivacySpent, charge
 from ..privacy._events import NEIGHBORING, FitEvent
-from ..privacy._oracle import RecordOracle
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
-from ..utils._public import check_real
+from ..utils._public import check_interval, check_real
 from ..utils._typing import ArrayLike
+from ._engines import engine_of
 from ._geometry import public_geometry, record_geometry
-from ._plan import Facts, Plan, number_of_updates
+from ._plan import Facts, Plan
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 AUTO_OR_POSITIVE = [StrOptions({"auto"}), POSITIVE]
 
 
 class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
-    """A linear model fitted through an oracle; see DPLassoCD for the meaning of the parameters.
+    """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
-    A subclass gives the class attributes and the abstract methods below.
+    A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
     """
 
-    _loss = None  # an instance of a class of `losses`
+    # What is not a parameter of a preset has these values.
+    loss = None
+    penalty = None
+    solver = None
+    alpha = 1.0
+    l1_ratio = 0.0
+    coef_bounds = None
+    constraint = None
+    radius = 1.0
+    sampling = "auto"
+    block_size = None
+    rule = "gs-r"
+    selection_share = 0.8
+    sampling_rate = "auto"
+    n_directions = None
+    n_inner = None
+    step_decay = 0.0
+    momentum = "auto"
+    accounting = "composition"
+    penalize_intercept = False
+    coef_path = False
+
     _target_is_numeric = None
-    _exact_max_iter = None  # passes of a fit without noise, unless max_iter says more
 
     _parameter_constraints = {
         "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
@@ -58,6 +81,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         "feature_scale": [None, Real, tuple, list, np.ndarray],
         "row_norm_bound": [None, POSITIVE],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "coef_path": ["boolean"],
         "accountant": [None, HasMethods(["charge", "cost", "spent"])],
         "random_state": ["random_state"],
     }
@@ -65,30 +89,11 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     # ---- what a subclass gives ----
 
     @abstractmethod
-    def _penalty(self, n_normalizer, target_half_width):
-        """The penalty beside a mean loss, with the target divided by `target_half_width`."""
-
-    @abstractmethod
-    def _release(self, delta, problem, geometry):
-        """The FitEvent of the problem's updates at `epsilon` and `delta`."""
-
-    @abstractmethod
-    def _recipe(self, facts, geometry, block_size):
-        """Values for "auto": a dict of max_iter, step_size, momentum and averaging, and
-        residual_clip, in units of the scaled target's derivative: C_j = residual_clip sqrt(M_j).
-        """
-
-    @abstractmethod
-    def _solve(self, oracle, plan, generator):
-        """Run the solver on a plan."""
-
-    @abstractmethod
     def _encode_labels(self, y, sample_weight):
-        """Validate the target before the charge; what needs values of y comes after it."""
+        """Validate the target before the charge; what needs values of y comes after it.
 
-    def _sampling(self, n_coordinates, geometry):
-        """The sampling of coordinates, or None for greedy selection."""
-        return None
+        Returns the target and the number of outputs.
+        """
 
     def _scaling_of_target(self):
         """Center and half-width of the public bounds of the target."""
@@ -97,6 +102,40 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _scale_target(self, y, plan):
         """The target as the loss takes it; after the charge."""
         return y
+
+    # ---- the problem ----
+
+    def _loss(self, n_outputs, target_half_width):
+        """The loss of a target that was divided by `target_half_width`."""
+        return LOSSES[self.loss]()
+
+    def _strength(self, n_normalizer):
+        """Strength of the penalty beside a mean loss."""
+        return self.alpha
+
+    def _penalty(self, n_normalizer, target_half_width):
+        """The penalty beside a mean loss, with the target divided by `target_half_width`."""
+        if self.penalty is None:
+            return ElasticNet()
+        if self.penalty == "nonnegative":
+            return Box()
+        if self.penalty == "box":
+            if self.coef_bounds is None:
+                raise ValueError('penalty="box" needs coef_bounds=(lo, hi)')
+            lo, hi = check_interval(self.coef_bounds, "coef_bounds")
+            return Box(lo / target_half_width, hi / target_half_width)
+        strength = self._strength(n_normalizer)
+        l1_ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
+        return ElasticNet(strength * l1_ratio / target_half_width, strength * (1 - l1_ratio))
+
+    def _constraint(self, target_half_width):
+        if self.constraint is None:
+            return None
+        return CONSTRAINTS[self.constraint](self.radius / target_half_width)
+
+    def _solver(self, n_coordinates, n_normalizer, loss):
+        """Name of the solver, from public numbers."""
+        return self.solver
 
     # ---- public: what a fit would release ----
 
@@ -109,7 +148,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Only 1 is supported.
+            Number of classes for the multinomial loss, 1 for every other model.
 
         Returns
         -------
@@ -121,12 +160,13 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             If a parameter is invalid, as `fit` does.
         """
         self._validate_params()
-        for name, value in (("n_samples", n_samples), ("n_features", n_features)):
+        sizes = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
+        for name, value in sizes.items():
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-        if n_outputs != 1:
+        if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
-        return self._plan(n_samples, n_features).event
+        return self._plan(n_samples, n_features, n_outputs).event
 
     # ---- the recipe ----
 
@@ -161,9 +201,9 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         # 1. validation: shape, dtype, finiteness, labels
         X, y = self._check_records(X, y)
         sample_weight = check_sample_weight(sample_weight, X)
-        y = self._encode_labels(y, sample_weight)
+        y, n_outputs = self._encode_labels(y, sample_weight)
         # 2. everything public, fixed from here on
-        plan = self._plan(*X.shape)
+        plan = self._plan(*X.shape, n_outputs)
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
         # 3. pay
@@ -177,46 +217,25 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         )
         # 4. read records through the oracle only
         if math.isinf(self.epsilon):
-            centered = self.fit_intercept and not self._penalizes_intercept()
-            plan = plan.with_geometry(
-                record_geometry(
-                    X, sample_weight, self._loss.curvature, self.fit_intercept, centered
-                )
-            )
+            plan = self._plan_of_records(plan, X, sample_weight)
         records = X, self._scale_target(y, plan), sample_weight
-        solution = self._run(receipt, records, plan, key, generator)
+        solution = plan.engine.run(receipt, records, plan, self.fit_intercept, key, generator)
         # 5. what was released
         self._set_released(plan, solution)
         return self
 
-    def _run(self, receipt, records, plan, key, generator):
-        """Make the oracle and run the solver on what it releases."""
-        X, target, sample_weight = records
-        oracle = RecordOracle(
-            receipt,
+    def _plan_of_records(self, plan, X, sample_weight):
+        """A plan that looks at the records: for fits without noise only."""
+        geometry = record_geometry(
             X,
-            target,
-            loss=self._loss,
-            smoothness=plan.geometry.smoothness,
-            clip=plan.clip if math.isfinite(plan.clip) else 1.0,
-            n_normalizer=plan.n_normalizer,
-            sample_weight=sample_weight,
-            fit_intercept=self.fit_intercept,
-            bounds=plan.geometry.bounds,
-            key=key,
+            sample_weight,
+            plan.loss.curvature,
+            self.fit_intercept,
+            centered=self.fit_intercept and not self.penalize_intercept,
         )
-        return self._solve(oracle, plan, generator)
-
-    def _check_release(self, plan, n_samples):
-        """Raise the ValueError that the oracle would raise, before anything is charged."""
-        RecordOracle.check(
-            plan.event,
-            n_samples=n_samples,
-            smoothness=plan.geometry.smoothness,
-            clip=plan.clip,
-            n_normalizer=plan.n_normalizer,
-            fit_intercept=self.fit_intercept,
-        )
+        geometry = plan.engine.geometry(self, geometry, plan.loss)
+        curvature = plan.engine.curvature(self, geometry, plan.sampling)
+        return plan.with_geometry(geometry, curvature)
 
     def _check_records(self, X, y):
         X, y = validate_data(
@@ -231,7 +250,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
                 raise TypeError(f"{name} must be a number or a word, not {value!r}")
-        for name in ("epsilon", "delta", "clip", "max_iter", "step_size", "tol"):
+        for name in ("epsilon", "delta", "clip", "max_iter", "step_size", "tol", "radius"):
             if getattr(self, name) != "auto":
                 closed = "right" if name == "epsilon" else "neither"  # only epsilon may be infinite
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
@@ -254,77 +273,84 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1')
         return 1.0 / n_normalizer**2
 
-    def _plan(self, n_samples, n_features):
+    def _plan(self, n_samples, n_features, n_outputs):
         """Fix every number of a fit from parameters, shapes and public facts."""
         self._check_numbers()
         n = self.n_public if self.neighboring == "add_remove" else n_samples
         private = math.isfinite(self.epsilon)
         delta = self._resolve_delta(n)
-        with np.errstate(over="ignore"):  # RecordOracle.check refuses what overflows
-            geometry = self._geometry(n_features)
-        n_coordinates = len(geometry.smoothness)
-        sampling = self._sampling(n_coordinates, geometry)
-        block_size = n_coordinates if sampling is None else sampling.block_size
-        facts = Facts(n, n_coordinates, self.epsilon, delta, private)
-        recipe = self._recipe(facts, geometry, block_size)
-        if not private:
-            recipe |= {"max_iter": self._exact_max_iter, "averaging": "last"}
-        chosen = {
-            name: recipe[name] if getattr(self, name, "auto") == "auto" else getattr(self, name)
-            for name in ("max_iter", "step_size", "momentum", "averaging")
-        }
-        n_updates = number_of_updates(chosen["max_iter"], n_coordinates, block_size)
-        if n_updates > 2**53:
-            raise ValueError(
-                f"max_iter={self.max_iter!r} asks for {n_updates:.3g} updates, at most 2^53 can be "
-                "counted; ask for fewer passes"
-            )
         center, half_width = self._scaling_of_target()
-        problem = Problem(
-            penalty=self._penalty(n, half_width),
-            smoothness=geometry.smoothness,
-            n_penalized=n_coordinates if self._penalizes_intercept() else n_features,
-            n_updates=n_updates,
-            step_size=chosen["step_size"],
-            momentum=chosen["momentum"],
-            averaging=chosen["averaging"],
-            tol=0.0 if private else float(self.tol),
-        )
+        loss = self._loss(n_outputs, half_width)
+        engine = engine_of(self, self._solver(n_features + self.fit_intercept, n, loss), loss.name)
+        with np.errstate(over="ignore"):  # the oracle's check refuses what overflows
+            geometry = engine.geometry(self, self._geometry(n_features, loss), loss)
+        facts = Facts(n, len(geometry.smoothness), self.epsilon, delta, private)
+        sampling = engine.sampling(self, facts.n_coordinates, geometry)
+        recipe = engine.recipe(self, facts, geometry, sampling)
+        if not private:
+            recipe |= {"max_iter": engine.exact_max_iter, "averaging": "last"}
+        problem = self._problem(engine, recipe, facts, geometry, sampling, n_outputs, half_width)
         plan = Plan(
-            event=self._release(delta, problem, geometry),
+            event=engine.event(self, delta, problem),
             geometry=geometry,
+            engine=engine,
+            loss=loss,
             sampling=sampling,
             problem=problem,
-            clip=self._resolve_clip(recipe, geometry, half_width, private),
+            clip=self._resolve_clip(engine, recipe, geometry, half_width),
             n_normalizer=n,
             delta=delta,
             target_center=center,
             target_half_width=half_width,
         )
         if private:
-            self._check_release(plan, n_samples)
+            engine.check(plan, n_samples, self.fit_intercept)
         return plan
 
-    def _geometry(self, n_features):
+    def _problem(self, engine, recipe, facts, geometry, sampling, n_outputs, half_width):
+        """What the solver sees: the recipe's numbers, where the user states none."""
+        chosen = {
+            name: recipe[name] if getattr(self, name) == "auto" else getattr(self, name)
+            for name in ("max_iter", "step_size", "momentum", "averaging")
+        }
+        p = facts.n_coordinates
+        n_updates = engine.n_updates(self, chosen.pop("max_iter"), p, sampling)
+        if n_updates > 2**53:
+            raise ValueError(
+                f"max_iter={self.max_iter!r} asks for {n_updates:.3g} updates, at most 2^53 can be "
+                "counted; ask for fewer passes"
+            )
+        one_pass = engine.n_updates(self, 1.0, p, sampling)
+        return Problem(
+            penalty=self._penalty(facts.n_normalizer, half_width),
+            smoothness=geometry.smoothness,
+            n_penalized=p - (self.fit_intercept and not self.penalize_intercept),
+            n_updates=n_updates,
+            n_outputs=n_outputs,
+            curvature=engine.curvature(self, geometry, sampling),
+            tol=0.0 if facts.private else float(self.tol),
+            path_every=one_pass if self.coef_path else 0,
+            **chosen,
+            **engine.fields(self, n_updates, p, half_width),
+        )
+
+    def _geometry(self, n_features, loss):
         """M_j and what else is public about the features."""
         return public_geometry(
             n_features,
-            self._loss.curvature,
+            loss.curvature,
             self.fit_intercept,
             self.feature_bounds,
             self.feature_scale,
             self.row_norm_bound,
         )
 
-    def _penalizes_intercept(self):
-        return False
-
-    def _resolve_clip(self, recipe, geometry, target_half_width, private):
+    def _resolve_clip(self, engine, recipe, geometry, target_half_width):
         """C in units of the scaled target: C_j = C sqrt(M_j / tr M)."""
-        if not private:
+        if math.isinf(self.epsilon):
             return math.inf
         if self.clip == "auto":
-            return recipe["residual_clip"] * math.sqrt(geometry.smoothness.sum())
+            return engine.clip(recipe["residual_clip"], geometry)
         return self.clip / target_half_width
 
     def _refuse_unprotected_charge(self):
@@ -360,22 +386,33 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _set_released(self, plan, solution):
         coef, intercept = plan.to_original(solution.coef)
         self._set_coef(coef, intercept)
+        if solution.path is not None:
+            self.coef_path_, self.intercept_path_ = plan.to_original(solution.path)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.clip * plan.target_half_width
         self.privacy_event_ = plan.event
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.delta)
         noisy = [r for r in plan.event.releases if hasattr(r, "noise_multiplier")]
-        self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else 0.0
+        nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
+        self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing
+        if math.isinf(self.epsilon) and not solution.converged:
+            warnings.warn(
+                f"the fit without noise stopped after {solution.n_updates} updates, before it met "
+                f"tol={self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=5,  # the caller of fit, beyond two decorators
+            )
 
     def _set_coef(self, coef, intercept):
         self.coef_ = coef
-        self.intercept_ = intercept
+        self.intercept_ = float(intercept)
 
     def _margins(self, X):
-        """X @ coef + intercept for one output."""
+        """X @ coef.T + intercept; of one output a vector."""
         check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)
+        margins = X @ np.atleast_2d(self.coef_).T + self.intercept_
+        return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,16 +2,10 @@
 
 from typing import Literal
 
-from ..penalties import ElasticNet
 from ..privacy._accountant import PrivacyAccountant
-from ..privacy._calibration import gaussian_fit_event
-from ..samplings import SingleSampling
-from ..solvers import _cd
 from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Real
-from ._plan import importance
-from ._recipes import coordinate_recipe
+from ._base import Integral, Real
 from ._regression import PrivateRegressor
 
 
@@ -63,9 +57,12 @@ class DPLassoCD(PrivateRegressor):
         follows n, p, epsilon and delta.
     step_size : float > 0 or "auto", default="auto"
         γ: coordinate j moves with the step γ / M_j, M_j its smoothness.
-    averaging : {"auto", "last", "tail"}, default="auto"
-        The last iterate, or the mean of the last half of the iterates. A mean of iterates has few
-        coefficients that are exactly zero: use "last" where sparsity matters. "auto" is "tail".
+    averaging : {"auto", "last", "tail", "periodic"}, default="auto"
+        The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
+        restart from the mean of every `n_inner` iterates. A mean of iterates has few coefficients
+        that are exactly zero: use "last" where sparsity matters. "auto" is "tail".
+    n_inner : int, default=None
+        K, the updates of one inner loop with `averaging="periodic"`; None is a tenth of all.
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -86,6 +83,9 @@ class DPLassoCD(PrivateRegressor):
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
+    coef_path : bool, default=False
+        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
+        released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -98,6 +98,10 @@ class DPLassoCD(PrivateRegressor):
         Coefficients. Released.
     intercept_ : float
         Intercept. Released.
+    coef_path_ : ndarray of shape (n_points, n_features)
+        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+    intercept_path_ : ndarray of shape (n_points,)
+        Intercepts of the same iterates. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -147,11 +151,14 @@ class DPLassoCD(PrivateRegressor):
     (10,)
     """
 
-    _exact_max_iter = 10_000
+    penalty = "l1"
+    solver = "cd"
 
     _parameter_constraints = PrivateRegressor._parameter_constraints | {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "sampling": [StrOptions({"uniform", "importance"})],
+        "averaging": [StrOptions({"auto", "last", "tail", "periodic"})],
+        "n_inner": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -167,12 +174,14 @@ class DPLassoCD(PrivateRegressor):
         max_iter: Auto = "auto",
         step_size: Auto = "auto",
         averaging: Averaging = "auto",
+        n_inner: int | None = None,
         fit_intercept: bool = True,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
         target_bounds: tuple[float, float] | None = None,
         tol: float = 1e-6,
+        coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
     ):
@@ -186,27 +195,13 @@ class DPLassoCD(PrivateRegressor):
         self.max_iter = max_iter
         self.step_size = step_size
         self.averaging = averaging
+        self.n_inner = n_inner
         self.fit_intercept = fit_intercept
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound
         self.target_bounds = target_bounds
         self.tol = tol
+        self.coef_path = coef_path
         self.accountant = accountant
         self.random_state = random_state
-
-    def _penalty(self, n_normalizer, target_half_width):
-        return ElasticNet(l1=self.alpha / target_half_width)
-
-    def _release(self, delta, problem, geometry):
-        return gaussian_fit_event(self.epsilon, delta, problem.n_updates, self.neighboring)
-
-    def _recipe(self, facts, geometry, block_size):
-        return coordinate_recipe(facts.signal)
-
-    def _sampling(self, n_coordinates, geometry):
-        probabilities = importance(geometry.smoothness) if self.sampling == "importance" else None
-        return SingleSampling(n_coordinates, probabilities)
-
-    def _solve(self, oracle, plan, generator):
-        return _cd.solve(oracle, plan.problem, plan.sampling, generator)

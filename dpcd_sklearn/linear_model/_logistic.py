@@ -2,23 +2,14 @@
 
 from typing import Literal
 
-import numpy as np
-from scipy.special import expit, log_expit
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-
-from ..losses import LogisticLoss
-from ..penalties import ElasticNet
 from ..privacy._accountant import PrivacyAccountant
-from ..privacy._calibration import greedy_fit_event
-from ..solvers import _gcd
 from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import PrivateLinearModel, Real
-from ._recipes import greedy_recipe
+from ._base import Integral, Real
+from ._classification import PrivateClassifier
 
 
-class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
+class DPLogisticGCD(PrivateClassifier):
     r"""Logistic regression under differential privacy, by greedy coordinate descent (DP-GCD).
 
     Minimises, as scikit-learn's LogisticRegression does, for two classes,
@@ -60,8 +51,13 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    rule : {"gs-r"}, default="gs-r"
-        Score of a coordinate: the length of its proximal step, in the norm of M_j.
+    rule : {"gs-s", "gs-r", "gs-q"}, default="gs-r"
+        Score of a coordinate: the slope of the objective ("gs-s"), the length of the proximal step
+        ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in the norm of
+        M_j.
+    block_size : int, default=None
+        Coordinates that one update chooses and moves, each choice and each partial derivative
+        paid for; None is 1. More of them read the records less often.
     selection_share : float in (0, 1), default=0.8
         Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the
         rest goes to the partial derivatives.
@@ -99,6 +95,9 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
+    coef_path : bool, default=False
+        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
+        released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -113,6 +112,10 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         Intercept. Released.
     classes_ : ndarray of shape (2,)
         The labels, sorted.
+    coef_path_ : ndarray of shape (n_points, n_features)
+        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+    intercept_path_ : ndarray of shape (n_points,)
+        Intercepts of the same iterates. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -166,16 +169,15 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
     (1, 30)
     """
 
-    _loss = LogisticLoss()
-    _target_is_numeric = False
-    _exact_max_iter = 100_000
+    penalty = "elasticnet"
+    solver = "gcd"
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints = PrivateClassifier._parameter_constraints | {
         "C": [Interval(Real, 0, None, closed="neither")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "rule": [StrOptions({"gs-r"})],
+        "rule": [StrOptions({"gs-s", "gs-r", "gs-q"})],
+        "block_size": [None, Interval(Integral, 1, None, closed="left")],
         "selection_share": [Interval(Real, 0, 1, closed="neither")],
-        "classes": [None, "array-like"],
     }
 
     def __init__(
@@ -185,7 +187,8 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         l1_ratio: float = 0.0,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        rule: Literal["gs-r"] = "gs-r",
+        rule: Literal["gs-s", "gs-r", "gs-q"] = "gs-r",
+        block_size: int | None = None,
         selection_share: float = 0.8,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
@@ -199,6 +202,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
         tol: float = 1e-6,
+        coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
     ):
@@ -207,6 +211,7 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         self.epsilon = epsilon
         self.delta = delta
         self.rule = rule
+        self.block_size = block_size
         self.selection_share = selection_share
         self.neighboring = neighboring
         self.n_public = n_public
@@ -220,115 +225,10 @@ class DPLogisticGCD(ClassifierMixin, PrivateLinearModel):
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound
         self.tol = tol
+        self.coef_path = coef_path
         self.accountant = accountant
         self.random_state = random_state
 
-    def _penalty(self, n_normalizer, target_half_width):
+    def _strength(self, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean
-        strength = 1.0 / (self.C * n_normalizer)
-        return ElasticNet(l1=self.l1_ratio * strength, l2=(1 - self.l1_ratio) * strength)
-
-    def _release(self, delta, problem, geometry):
-        return greedy_fit_event(
-            self.epsilon, delta, problem.n_updates, self.selection_share, self.neighboring
-        )
-
-    def _recipe(self, facts, geometry, block_size):
-        return greedy_recipe(facts.signal)
-
-    def _solve(self, oracle, plan, generator):
-        return _gcd.solve(oracle, plan.problem)
-
-    def _encode_labels(self, y, sample_weight):
-        if self.classes is None:
-            # both publish the labels, and may raise or warn about them: documented
-            check_classification_targets(y)
-            classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
-            if len(classes) != 2:
-                raise ValueError(
-                    f"Only binary classification is supported, got {len(classes)} class"
-                    f"{'' if len(classes) == 1 else 'es'}. If the labels are public, state "
-                    "both as classes=[label, other label]"
-                )
-        else:
-            classes = np.unique(np.asarray(self.classes))
-            if len(classes) != 2:
-                raise ValueError(f"classes must hold two labels, got {self.classes!r}")
-            dtypes = [array.dtype.kind for array in (y, classes)]
-            if "O" not in dtypes and len({kind in "biuf" for kind in dtypes}) == 2:
-                raise ValueError(
-                    f"y has dtype {y.dtype} and classes has dtype {classes.dtype}: no label of y "
-                    "could be among classes; state them as they stand in y"
-                )
-        self.classes_ = classes
-        return y
-
-    def _scale_target(self, y, plan):
-        # a label outside `classes` counts as the first one: a fixed rule for each record
-        return (np.asarray(y) == self.classes_[1]).astype(np.float64)
-
-    def _set_coef(self, coef, intercept):
-        self.coef_ = coef.reshape(1, -1)
-        self.intercept_ = np.array([intercept])
-
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Signed distance to the decision boundary, up to the norm of `coef_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Positive for ``classes_[1]``.
-        """
-        return self._margins(X)
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        positive = self.decision_function(X) > 0  # first: it says when the model is not fitted
-        return self.classes_[positive.astype(np.intp)]
-
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities of both classes, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-        """
-        margins = self.decision_function(X)
-        return np.column_stack([expit(-margins), expit(margins)])
-
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Logarithms of the probabilities of both classes, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-        """
-        margins = self.decision_function(X)
-        return np.column_stack([log_expit(-margins), log_expit(margins)])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # on the few records of scikit-learn's checks
-        return tags
+        return 1.0 / (self.C * n_normalizer)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..losses._base import Loss
 from ..privacy._events import FitEvent
 from ..privacy._gaussian_dp import gdp_mu
 from ..solvers._problem import Problem
@@ -21,7 +22,10 @@ class Plan:
     event : FitEvent
         What the fit will release.
     geometry : Geometry
-    sampling : object of `samplings`, or None for greedy selection
+    engine : Engine
+    loss : Loss
+        In units of the scaled target.
+    sampling : object of `samplings`, or None where no coordinates are drawn
     problem : Problem
         What the solver sees.
     clip : float
@@ -35,6 +39,8 @@ class Plan:
 
     event: FitEvent
     geometry: Geometry
+    engine: object
+    loss: Loss
     sampling: object
     problem: Problem
     clip: float
@@ -43,20 +49,35 @@ class Plan:
     target_center: float = 0.0
     target_half_width: float = 1.0
 
-    def with_geometry(self, geometry):
+    @property
+    def finite_clip(self):
+        """C as an oracle takes it, which clips nothing in a fit without noise."""
+        return self.clip if math.isfinite(self.clip) else 1.0
+
+    def with_geometry(self, geometry, curvature):
         """The same plan over another geometry (epsilon = inf takes it from the records)."""
-        problem = replace(self.problem, smoothness=geometry.smoothness)
+        problem = replace(self.problem, smoothness=geometry.smoothness, curvature=curvature)
         return replace(self, geometry=geometry, problem=problem)
 
     def to_original(self, coef):
-        """Split a solution into (coef, intercept) in the units of X and y."""
+        """Split coefficients into (coef, intercept) in the units of X and y.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (..., n_coordinates)
+
+        Returns
+        -------
+        coef : ndarray of shape (..., n_features)
+        intercept : ndarray of shape (...)
+        """
         n_features = len(self.geometry.center)
         coef = coef * self.target_half_width
-        if len(coef) == n_features:
-            return coef, 0.0
-        weights, intercept = coef[:-1], coef[-1] + self.target_center
+        if coef.shape[-1] == n_features:
+            return coef, np.zeros(coef.shape[:-1])
+        weights, intercept = coef[..., :-1], coef[..., -1] + self.target_center
         # Features were read as x - center: the constant that this removed goes back.
-        return weights, float(intercept - weights @ self.geometry.center)
+        return weights, intercept - weights @ self.geometry.center
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ def coordinate_recipe(signal):
     }
 
 
-def descent_recipe(signal, spread, block_spread, full):
+def descent_recipe(signal, spread, curvature, full):
     """DP-SkGD: the total time τ of the descent follows the signal, in many short steps.
 
-    With the normalised heavy ball β, steps up to 2 (1 + β) / (1 - β) over the largest curvature
-    are stable for full gradients: 38 for β = 0.9. Blocks move without momentum, which is not known
-    to be stable there, and with steps below 2 over the block's largest curvature.
+    Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
+    2 (1 + β) / (1 - β) over the largest curvature are stable for full gradients: 38 for β = 0.9.
+    Blocks move without momentum, which is not known to be stable there, and with steps below 2.
     """
     total_time = _between(20.0 * signal, 100.0, 20_000.0)
     chosen = {
@@ -36,14 +36,9 @@ def descent_recipe(signal, spread, block_spread, full):
     }
     if full:
         n_iter = _between(total_time / 25, 100.0, 800.0)
-        return chosen | {
-            "max_iter": n_iter,
-            "step_size": total_time / n_iter / spread,
-            "momentum": 0.9,
-        }
-    step_size = 1.5 / block_spread
-    n_iter = _between(total_time / spread / step_size, 20.0, 1_000.0)
-    return chosen | {"max_iter": n_iter, "step_size": step_size, "momentum": 0.0}
+        return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
+    n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
+    return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
 
 
 def hidden_state_recipe(signal, condition):
@@ -64,8 +59,41 @@ def exact_descent_recipe(block_size, full):
     """DP-SkGD without noise: the trace, |S|, bounds the curvature of a block whatever the data."""
     chosen = {"max_iter": 1, "averaging": "last"}  # the passes of a fit without noise replace it
     if full:
-        return chosen | {"step_size": 10.0 / block_size, "momentum": 0.9}
-    return chosen | {"step_size": min(1.0, 1.8 / block_size), "momentum": 0.0}
+        return chosen | {"step_size": 10.0, "momentum": 0.9}
+    return chosen | {"step_size": min(float(block_size), 1.8), "momentum": 0.0}
+
+
+def variance_reduced_recipe(signal, rate):
+    """DP-SVRG: plain descent, in short steps of mini-batches around a few full gradients."""
+    return {
+        "max_iter": 2 * _between(signal / 10, 5.0, 50.0),
+        "step_size": _between(10 * rate, 0.5, 1.5),
+        "momentum": 0.0,
+        "averaging": "tail",
+        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+    }
+
+
+def compressed_recipe(signal, share):
+    """DP-CompGD in a share m / p of the dimensions: each step sees that share of the gradient."""
+    return {
+        "max_iter": _between(signal / share, 100.0, 2_000.0),
+        "step_size": 1.0,
+        "momentum": 0.0,
+        "averaging": "tail",
+        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+    }
+
+
+def vertex_recipe(signal):
+    """DP Frank–Wolfe: a few vertices, each found with less noise than many would be."""
+    return {
+        "max_iter": _between(signal, 10.0, 300.0),
+        "step_size": 1.0,
+        "momentum": 0.0,
+        "averaging": "last",
+        "residual_clip": _between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
+    }
 
 
 def greedy_recipe(signal):

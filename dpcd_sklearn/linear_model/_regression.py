@@ -5,21 +5,28 @@ from abc import ABCMeta
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ..losses import SquaredLoss
+from ..losses import HuberLoss
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
-    """Squared loss on a target that is mapped from its public bounds to [-1, 1]."""
+    """A loss of residuals, on a target that is mapped from its public bounds to [-1, 1]."""
 
-    _loss = SquaredLoss()
+    loss = "squared"
+    huber_threshold = 1.35
+
     _target_is_numeric = True
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
+
+    def _loss(self, n_outputs, target_half_width):
+        if self.loss == "huber":
+            return HuberLoss(self.huber_threshold / target_half_width)
+        return super()._loss(n_outputs, target_half_width)
 
     def _scaling_of_target(self):
         if self.target_bounds is None:
@@ -41,7 +48,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     def _encode_labels(self, y, sample_weight):
         if y.dtype.kind not in "biuf":  # a conversion that fails later would be paid for
             raise TypeError(f"y must hold real numbers, got dtype {y.dtype}")
-        return y
+        return y, 1
 
     def _scale_target(self, y, plan):
         y = np.ascontiguousarray(y, dtype=np.float64)

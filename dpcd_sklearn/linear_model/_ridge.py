@@ -1,21 +1,15 @@
 """Private ridge regression by sketched gradient descent."""
 
-import math
 from typing import Literal
 
-from ..penalties import ElasticNet
 from ..privacy._accountant import PrivacyAccountant
-from ..privacy._calibration import gaussian_fit_event, hidden_state_fit_event
-from ..privacy._hidden_state import Descent, contraction, release_last_iterate
-from ..samplings import BlockSampling, FullSampling
-from ..solvers import _skgd
-from ..solvers._problem import Solution
-from ..utils._compat import Interval, StrOptions
+from ..samplings import Sampling
+from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import Integral, Real
-from ._geometry import isotropic
-from ._recipes import descent_recipe, exact_descent_recipe, hidden_state_recipe
 from ._regression import PrivateRegressor
+
+SAMPLINGS = {"full", "block", "block-importance", "uniform", "importance", "nice"}
 
 
 class DPRidgeSkGD(PrivateRegressor):
@@ -52,11 +46,15 @@ class DPRidgeSkGD(PrivateRegressor):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    sampling : {"full", "block"}, default="full"
-        Which coordinates an update moves: all, or one block of a fixed partition, drawn uniformly.
+    sampling : str or object of `dpcd_sklearn.samplings`, default="full"
+        Which coordinates an update moves: all of them ("full"); one block of a fixed partition,
+        drawn uniformly ("block") or with a probability proportional to its largest M_j
+        ("block-importance"); any set of a given size ("nice"); or one coordinate ("uniform",
+        "importance"). An object draws blocks of its own with ``draw(generator, count)``, of at most
+        ``block_size`` coordinates.
     block_size : int >= 1, default=None
-        Size of the blocks of consecutive coordinates, the intercept being the last one; None is the
-        square root of their number. Ignored with full sampling.
+        Size of sets, and of blocks of consecutive coordinates, the intercept being the last one;
+        None is the square root of their number.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are.
     n_public : int, default=None
@@ -69,11 +67,16 @@ class DPRidgeSkGD(PrivateRegressor):
         Passes, one of which moves every coordinate once on average; may be a fraction. "auto"
         follows n, p, epsilon and delta.
     step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / M_j, M_j its smoothness.
+        γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
+        how much steeper than its coordinates a drawn set of them is. Without momentum steps below 2
+        are safe.
     momentum : float in [0, 1) or "auto", default="auto"
         Heavy ball in the (1 - momentum)-normalised form.
-    averaging : {"auto", "last", "tail"}, default="auto"
-        The last iterate, or the mean of the last half of the iterates. "auto" is "tail".
+    averaging : {"auto", "last", "tail", "periodic"}, default="auto"
+        The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
+        restart from the mean of every `n_inner` iterates. "auto" is "tail".
+    n_inner : int, default=None
+        K, the updates of one inner loop with `averaging="periodic"`; None is a tenth of all.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
         counts the last iterate only: with a strong ridge the noise of early updates is forgotten,
@@ -102,6 +105,9 @@ class DPRidgeSkGD(PrivateRegressor):
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
+    coef_path : bool, default=False
+        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
+        released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -114,6 +120,10 @@ class DPRidgeSkGD(PrivateRegressor):
         Coefficients. Released.
     intercept_ : float
         Intercept. Released.
+    coef_path_ : ndarray of shape (n_points, n_features)
+        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+    intercept_path_ : ndarray of shape (n_points,)
+        Intercepts of the same iterates. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -164,15 +174,18 @@ class DPRidgeSkGD(PrivateRegressor):
     (10,)
     """
 
-    _exact_max_iter = 100_000
+    penalty = "l2"
+    solver = "skgd"
 
     _parameter_constraints = PrivateRegressor._parameter_constraints | {
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "sampling": [StrOptions({"full", "block"})],
+        "sampling": [StrOptions(SAMPLINGS), HasMethods(["draw"])],
         "block_size": [None, Interval(Integral, 1, None, closed="left")],
         "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "accounting": [StrOptions({"composition", "hidden_state"})],
         "penalize_intercept": ["boolean"],
+        "averaging": [StrOptions({"auto", "last", "tail", "periodic"})],
+        "n_inner": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -181,7 +194,7 @@ class DPRidgeSkGD(PrivateRegressor):
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        sampling: Literal["full", "block"] = "full",
+        sampling: str | Sampling = "full",
         block_size: int | None = None,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
@@ -190,6 +203,7 @@ class DPRidgeSkGD(PrivateRegressor):
         step_size: Auto = "auto",
         momentum: Auto = "auto",
         averaging: Averaging = "auto",
+        n_inner: int | None = None,
         accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
@@ -198,6 +212,7 @@ class DPRidgeSkGD(PrivateRegressor):
         row_norm_bound: float | None = None,
         target_bounds: tuple[float, float] | None = None,
         tol: float = 1e-6,
+        coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
     ):
@@ -213,6 +228,7 @@ class DPRidgeSkGD(PrivateRegressor):
         self.step_size = step_size
         self.momentum = momentum
         self.averaging = averaging
+        self.n_inner = n_inner
         self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
@@ -221,129 +237,10 @@ class DPRidgeSkGD(PrivateRegressor):
         self.row_norm_bound = row_norm_bound
         self.target_bounds = target_bounds
         self.tol = tol
+        self.coef_path = coef_path
         self.accountant = accountant
         self.random_state = random_state
 
-    def _penalty(self, n_normalizer, target_half_width):
+    def _strength(self, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean
-        return ElasticNet(l2=self.alpha / n_normalizer)
-
-    def _release(self, delta, problem, geometry):
-        if self._hides_iterates():
-            step, l2, smoothness = self._descent(problem)
-            c = contraction(step, l2, smoothness)
-            if c >= 1:
-                raise ValueError(
-                    f"step_size={self.step_size!r} with alpha={self.alpha!r} does not contract: "
-                    f'accounting="hidden_state" needs alpha > 0 and a step below '
-                    f"{2 / (1 + l2 / smoothness):.6g}"
-                )
-            return hidden_state_fit_event(
-                self.epsilon, delta, problem.n_updates, c, self.neighboring
-            )
-        return gaussian_fit_event(self.epsilon, delta, problem.n_updates, self.neighboring)
-
-    def _recipe(self, facts, geometry, block_size):
-        if not facts.private:
-            return exact_descent_recipe(block_size, full=block_size == facts.n_coordinates)
-        if self._hides_iterates():
-            l2 = max(self.alpha / facts.n_normalizer, 1e-300)
-            return hidden_state_recipe(facts.signal, 1 + geometry.smoothness[0] / l2)
-        return descent_recipe(
-            facts.signal,
-            geometry.spread(facts.n_coordinates),
-            geometry.spread(block_size),
-            full=block_size == facts.n_coordinates,
-        )
-
-    def _sampling(self, n_coordinates, geometry):
-        if self.sampling == "full":
-            return FullSampling(n_coordinates)
-        block_size = self.block_size or math.ceil(math.sqrt(n_coordinates))
-        return BlockSampling(n_coordinates, block_size)
-
-    def _solve(self, oracle, plan, generator):
-        return _skgd.solve(oracle, plan.problem, plan.sampling, generator)
-
-    # ---- hidden-state accounting ----
-
-    def _hides_iterates(self):
-        return self.accounting == "hidden_state" and math.isfinite(self.epsilon)
-
-    def _penalizes_intercept(self):
-        return self.fit_intercept and self.penalize_intercept
-
-    def _check_numbers(self):
-        super()._check_numbers()
-        if self.accounting != "hidden_state":
-            return
-        # what its proof assumes: proofs/release_last_iterate.md
-        if self.fit_intercept and not self.penalize_intercept:
-            problem = "fit_intercept=False or penalize_intercept=True: the ridge is on everything"
-        elif self.alpha <= 0:
-            problem = "alpha > 0: without a ridge nothing is forgotten"
-        elif self.sampling != "full":
-            problem = 'sampling="full"'
-        elif self.momentum not in ("auto", 0):
-            problem = "momentum=0: a velocity would carry earlier iterates out"
-        elif self.averaging not in ("auto", "last"):
-            problem = 'averaging="last": an average shows earlier iterates'
-        else:
-            return
-        raise ValueError(f'accounting="hidden_state" needs {problem}')
-
-    def _geometry(self, n_features):
-        geometry = super()._geometry(n_features)
-        if not self._hides_iterates():
-            return geometry
-        return isotropic(geometry, self._loss.curvature, self.fit_intercept, self.row_norm_bound)
-
-    def _resolve_clip(self, recipe, geometry, target_half_width, private):
-        if self._hides_iterates() and self.clip == "auto":
-            # for all coordinates together, whose M is that of the longest row
-            return recipe["residual_clip"] * math.sqrt(geometry.smoothness[0])
-        return super()._resolve_clip(recipe, geometry, target_half_width, private)
-
-    @staticmethod
-    def _descent(problem):
-        """Step, ridge and smoothness of the data's part, for the isotropic descent."""
-        smoothness = float(problem.smoothness[0])
-        return problem.step_size / smoothness, problem.penalty.l2, smoothness
-
-    def _check_release(self, plan, n_samples):
-        if not self._hides_iterates():
-            return super()._check_release(plan, n_samples)
-        step, l2, smoothness = self._descent(plan.problem)
-        Descent(
-            plan.event,
-            n_samples=n_samples,
-            n_coordinates=plan.problem.n_coordinates,
-            curvature=self._loss.curvature,
-            squared_norm=smoothness / self._loss.curvature,
-            clip=plan.clip,
-            step=step,
-            l2=l2,
-            n_normalizer=plan.n_normalizer,
-        )
-
-    def _run(self, receipt, records, plan, key, generator):
-        if not self._hides_iterates():
-            return super()._run(receipt, records, plan, key, generator)
-        X, target, sample_weight = records
-        step, l2, _ = self._descent(plan.problem)
-        coef = release_last_iterate(
-            receipt,
-            X,
-            target,
-            loss=self._loss,
-            row_norm=plan.geometry.row_norm,
-            clip=plan.clip,
-            step=step,
-            l2=l2,
-            n_normalizer=plan.n_normalizer,
-            fit_intercept=self.fit_intercept,
-            sample_weight=sample_weight,
-            bounds=plan.geometry.bounds,
-            key=key,
-        )
-        return Solution(coef, plan.problem.n_updates)
+        return self.alpha / n_normalizer

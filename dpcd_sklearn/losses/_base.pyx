@@ -4,39 +4,48 @@ import numpy as np
 
 
 cdef class Loss:
-    """A loss of one margin and one target.
+    """A loss of the margins of a record and its target.
 
-    A subclass gives ``value`` (Python, vectorised), ``derivative`` (Cython, over a block of
-    records) and two public constants:
+    A subclass gives ``value`` (Python, vectorised), ``derivative`` or ``derivatives`` (Cython, over
+    a block of records) and public constants:
 
     Attributes
     ----------
     name : str
     curvature : float
-        The largest second derivative in the margin: the papers' smoothness of a feature of unit
+        The largest second derivative in the margins: the papers' smoothness of a feature of unit
         root mean square.
+    multi_output : bool
+        Whether a record has one margin for each output, and the loss mixes them.
     """
 
     name = None
     curvature = None
+    multi_output = False
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:
         """out[i] = d loss(margin[i], target[i]) / d margin[i] for i < n."""
         pass
 
+    cdef void derivatives(self, Py_ssize_t n, Py_ssize_t n_outputs, const double *margins,
+                          const double *target, double *out) noexcept nogil:
+        """out[k * n + i] = d loss of record i / d margins[k * n + i]."""
+        self.derivative(n, margins, target, out)
+
     def value(self, margin, target):
         """Loss of each record, as an array."""
         raise NotImplementedError
 
     def gradient(self, margin, target):
-        """Derivative of each record's loss in its margin, as an array."""
-        cdef const double[::1] m = np.ascontiguousarray(margin, dtype=np.float64)
+        """Derivative of each record's loss in its margins, as an array of the margins' shape."""
         cdef const double[::1] t = np.ascontiguousarray(target, dtype=np.float64)
-        if m.shape[0] != t.shape[0]:
-            raise ValueError(f"{m.shape[0]} margins but {t.shape[0]} targets")
-        out = np.empty(m.shape[0])
-        cdef double[::1] o = out
-        if m.shape[0]:
-            self.derivative(m.shape[0], &m[0], &t[0], &o[0])
-        return out
+        margins = np.ascontiguousarray(np.transpose(margin), dtype=np.float64)
+        cdef const double[:, ::1] m = np.atleast_2d(margins)
+        if m.shape[1] != t.shape[0]:
+            raise ValueError(f"{m.shape[1]} margins but {t.shape[0]} targets")
+        out = np.empty_like(margins)
+        cdef double[:, ::1] o = np.atleast_2d(out)
+        if t.shape[0]:
+            self.derivatives(t.shape[0], m.shape[0], &m[0, 0], &t[0], &o[0, 0])
+        return out.T

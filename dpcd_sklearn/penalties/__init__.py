@@ -1,5 +1,8 @@
-"""Separable penalties. A new one is one new file and one line here."""
+"""Separable penalties, and constraint sets of all coefficients. A new one is one file, one line."""
 
+from ._balls import L1Ball, L2Ball
+from ._box import Box
 from ._elastic_net import ElasticNet
 
-PENALTIES = {penalty.name: penalty for penalty in (ElasticNet,)}
+PENALTIES = {penalty.name: penalty for penalty in (ElasticNet, Box)}
+CONSTRAINTS = {ball.name: ball for ball in (L1Ball, L2Ball)}

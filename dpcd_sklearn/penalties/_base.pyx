@@ -1,33 +1,77 @@
-"""What a separable penalty is: value, proximal operator, and its greedy score; no data."""
+"""What a penalty is: a separable convex function with a proximal operator; greedy scores from it.
+
+A score tells what a move of one coordinate in one direction promises. For the partial derivative g
+and smoothness M of a coordinate at w, with the move α = prox(w - g / M) - w:
+
+    GS-s  -(direction g + ψ'(w; direction)) / sqrt(M)        steepest descent
+    GS-r  sqrt(M) |α|                                         longest proximal step
+    GS-q  sqrt(2 q),  q = -min_α g α + M α² / 2 + ψ(w + α) - ψ(w)      largest decrease
+
+Each is 1/sqrt(M)-Lipschitz in g, which its sensitivity rests on, and is continued below zero by
+the first line where no move in that direction promises anything: useless rare coordinates then
+score far below the others (proofs/release_argmax.md).
+"""
+
+from libc.math cimport INFINITY, sqrt
 
 
 cdef class Penalty:
-    """A penalty that is a sum over coefficients.
+    """Sum over coefficients of ψ(w_j), ψ convex.
 
-    A subclass gives ``value``, ``prox`` and ``signed_score``. The guarantee of greedy selection
-    rests on one property of the score, which a test checks for every penalty: for fixed w,
-    smoothness and direction it is 1/sqrt(smoothness)-Lipschitz in the gradient.
+    A subclass gives the three methods below, and ``value`` (Python, vectorised).
+
+    Attributes
+    ----------
+    name : str
     """
 
     name = None
 
     cdef double prox(self, double v, double step) noexcept nogil:
-        """argmin over u of (u - v)^2 / 2 + step * penalty(u)."""
+        """argmin_w ψ(w) + (w - v)^2 / (2 step)."""
         return v
 
-    cdef double signed_score(self, double w, double gradient, double smoothness,
-                             int direction) noexcept nogil:
-        """How much a move of w upwards (direction 1) or downwards (-1) promises (rule GS-r)."""
+    cdef double slope(self, double w, int direction) noexcept nogil:
+        """ψ'(w; direction), the derivative in a direction of +1 or -1; infinite at a wall."""
         return 0.0
 
+    cdef double excess(self, double w, double v, double subgradient) noexcept nogil:
+        """ψ(w) - ψ(v) - subgradient (w - v) >= 0, for a subgradient of ψ at v.
+
+        Computed without cancellation: the error may be a few roundings of |w - v| times the
+        subgradient, not of ψ.
+        """
+        return 0.0
+
+    cdef double signed_score(self, Rule rule, double w, double gradient, double smoothness,
+                             int direction) noexcept nogil:
+        """What a move in `direction` promises; -infinity when it leaves the domain of ψ."""
+        cdef double root = sqrt(smoothness), slope = self.slope(w, direction)
+        cdef double steepest = -(direction * gradient + slope) / root
+        cdef double v, move
+        if slope == INFINITY:
+            return -INFINITY
+        if rule == Rule.GS_S or steepest <= 0.0:
+            return steepest
+        v = self.prox(w - gradient / smoothness, 1.0 / smoothness)
+        move = v - w
+        if direction * move <= 0.0:  # a move lost to rounding
+            return 0.0
+        if rule == Rule.GS_R:
+            return root * direction * move
+        return sqrt(smoothness * move * move
+                    + 2.0 * max(self.excess(w, v, -gradient - smoothness * move), 0.0))
+
     def value(self, coef):
-        """Penalty of a coefficient vector."""
+        """The penalty of an array of coefficients; infinite outside its domain."""
         raise NotImplementedError
 
+    # ---- for Python ----
+
     def proximal(self, double v, double step):
-        """``prox`` for Python callers."""
+        """prox of `step` times the penalty at v."""
         return self.prox(v, step)
 
-    def greedy_score(self, double w, double gradient, double smoothness, int direction):
-        """``signed_score`` for Python callers."""
-        return self.signed_score(w, gradient, smoothness, direction)
+    def greedy_score(self, Rule rule, double w, double gradient, double smoothness, int direction):
+        """The signed score of a rule, as the greedy choice compares it."""
+        return self.signed_score(rule, w, gradient, smoothness, direction)

@@ -1,7 +1,7 @@
-"""Elastic net, l1 |w| + l2 w^2 / 2; with l2 = 0 it is l1, with l1 = 0 it is l2."""
+"""Elastic net, l1 |w| + l2 w^2 / 2; with l2 = 0 it is l1, with l1 = 0 it is l2, with both none."""
 
 import numpy as np
-from libc.math cimport sqrt
+from libc.math cimport fabs
 
 from ._base cimport Penalty
 
@@ -28,16 +28,20 @@ cdef class ElasticNet(Penalty):
         v = v - t if v > t else (v + t if v < -t else 0.0)
         return v / (1.0 + step * self.l2)
 
-    cdef double signed_score(self, double w, double gradient, double smoothness,
-                             int direction) noexcept nogil:
-        # GS-r: sqrt(M) |prox(w - g / M) - w|, signed by the direction of the move. At w = 0 it is
-        # not cut at zero:
-        # useless rare coordinates then score far below the others.
-        cdef double root = sqrt(smoothness)
+    cdef double slope(self, double w, int direction) noexcept nogil:
         if w == 0.0:
-            return (-direction * gradient - self.l1) * root / (smoothness + self.l2)
-        return direction * root * (self.prox(w - gradient / smoothness, 1.0 / smoothness) - w)
+            return self.l1
+        return direction * (self.l1 if w > 0.0 else -self.l1) + direction * self.l2 * w
+
+    cdef double excess(self, double w, double v, double subgradient) noexcept nogil:
+        cdef double sign = 1.0 if w > 0.0 else -1.0
+        cdef double quadratic = 0.5 * self.l2 * (w - v) * (w - v)
+        if w == 0.0 or w * v > 0.0:
+            return quadratic
+        if v == 0.0:  # a subgradient at zero lies within l1
+            return quadratic + fabs(w) * (self.l1 - sign * subgradient)
+        return quadratic + 2.0 * self.l1 * fabs(w)
 
     def value(self, coef):
         coef = np.asarray(coef)
-        return self.l1 * np.abs(coef).sum() + 0.5 * self.l2 * (coef @ coef)
+        return self.l1 * np.abs(coef).sum() + 0.5 * self.l2 * (coef * coef).sum()

@@ -8,8 +8,17 @@ counts in its own currency instead).
 import math
 from functools import lru_cache
 
-from ._accounting import zcdp_rho
-from ._events import FitEvent, GaussianEvent, HiddenStateEvent, NonPrivateEvent, SelectionEvent
+from scipy.optimize import brentq
+
+from ._accounting import epsilon_of, zcdp_rho
+from ._events import (
+    FitEvent,
+    GaussianEvent,
+    HiddenStateEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    SelectionEvent,
+)
 from ._gaussian_dp import gdp_mu, hidden_state_factor
 from ._selections import is_tractable, largest_factor
 
@@ -37,11 +46,11 @@ def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):
 
 @lru_cache(maxsize=1024)  # the curve takes up to a second
 def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
-    """`count` choices, each followed by a Gaussian release, together (epsilon, delta)-DP.
+    """`count` choices, each paired with a Gaussian release, together (epsilon, delta)-DP.
 
     A share `selection_share` of ρ goes to the choices: η = sqrt(8 share ρ / count) and
     z = sqrt(count / (2 (1 - share) ρ)). ρ is the largest that the tight curve admits, or zCDP for
-    very many choices.
+    very many choices. With a share of 1 nothing but choices is released.
     """
     if math.isinf(epsilon):
         return FitEvent((NonPrivateEvent(),), neighboring)
@@ -49,7 +58,8 @@ def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
 
     def event(factor):
         choice, release = selection_share * factor * rho, (1 - selection_share) * factor * rho
-        return math.sqrt(8 * choice) / _UP, math.sqrt(1 / (2 * release)) * _UP
+        z = math.sqrt(1 / (2 * release)) * _UP if release else math.inf
+        return math.sqrt(8 * choice) / _UP, z
 
     factor = 1.0
     if is_tractable(event(1.0)[0], count):
@@ -59,6 +69,37 @@ def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
             delta,
         )
     eta, noise_multiplier = event(factor)
-    return FitEvent(
-        (SelectionEvent(eta, count), GaussianEvent(noise_multiplier, count)), neighboring
-    )
+    releases = [SelectionEvent(eta, count), GaussianEvent(noise_multiplier, count)]
+    return FitEvent(tuple(releases[: 2 if selection_share < 1 else 1]), neighboring)
+
+
+@lru_cache(maxsize=1024)  # every point of the curve is a quadrature
+def sampled_fit_event(epsilon, delta, sampling_rate, count, neighboring, n_full=0, full_ratio=1.0):
+    """`count` Gaussian releases of Poisson samples, and `n_full` of all records.
+
+    The noise multiplier of the former is the least that the Rényi bound proves (epsilon,
+    delta)-DP, up to one part in a million; that of the latter is `full_ratio` times it.
+    """
+    if math.isinf(epsilon):
+        return FitEvent((NonPrivateEvent(),), neighboring)
+
+    def event(noise_multiplier):
+        releases = [PoissonSampledEvent(sampling_rate, noise_multiplier, count)]
+        if n_full:
+            releases.append(GaussianEvent(full_ratio * noise_multiplier, n_full))
+        return FitEvent(tuple(releases), neighboring)
+
+    def excess(log_noise):
+        return epsilon_of(event(math.exp(log_noise)), delta) / epsilon - 1
+
+    total = count + n_full / full_ratio**2
+    high = math.log(math.sqrt(total / (2 * zcdp_rho(epsilon, delta))))
+    while excess(high) > 0:
+        high += 0.5
+    low = high
+    while excess(low) <= 0 and low > -30:
+        low, high = low - 1.0, low
+    log_noise = brentq(excess, low, high, xtol=1e-7) if excess(low) > 0 else low
+    while excess(log_noise) > 0:
+        log_noise += 5e-7
+    return event(math.exp(log_noise))

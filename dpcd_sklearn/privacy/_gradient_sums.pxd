@@ -1,18 +1,38 @@
+from libc.stdint cimport uint64_t
+
 from ..losses._base cimport Loss
 from ._noise cimport NoiseSource
 from ._records cimport Records, dpcd_tile
 
 
+# At which iterates, in which directions and of whom gradients are summed.
+cdef struct Query:
+    const double *coef  # n_outputs x n_coordinates
+    const double *anchor  # another iterate, whose gradients are subtracted; or NULL
+    const double *directions  # n_directions x n_coordinates: products with these; or NULL
+    Py_ssize_t n_directions
+    uint64_t threshold  # a record is in the sample when a word is below it; 0: all records
+    double clip
+    double limit  # integer units that are `clip`; 0: plain sums (epsilon = inf)
+
+
 cdef class GradientSums:
-    cdef readonly Py_ssize_t n_coordinates
+    cdef readonly Py_ssize_t n_coordinates, n_outputs
     cdef Records records
     cdef Loss loss
     cdef bint fit_intercept
     cdef double row_norm
-    cdef double[::1] roots, _inverses
+    cdef double[::1] roots, _inverses, _ones
 
-    cdef bint add(self, const double *coef, double clip, double limit,
-                  double *sums) noexcept nogil
-    cdef void _add_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t tile_rows,
-                        const double *coef, double clip, double limit, const double *scale,
-                        double *room, double *sums) noexcept nogil
+    cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil
+    cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,
+                        Py_ssize_t tile_rows, const double *scale, double *room,
+                        double *sums) noexcept nogil
+    cdef void _shrink(self, const dpcd_tile *tile, double *norms, double *factors) noexcept nogil
+    cdef void _products(self, const dpcd_tile *tile, const double *w, const double *factors,
+                        double *out) noexcept nogil
+    cdef void _derivatives(self, const dpcd_tile *tile, const double *coef,
+                           const double *target, const double *factors, double *out,
+                           double *margins) noexcept nogil
+    cdef void _clip(self, Py_ssize_t n_rows, double *square_norms, double *squares, double clip,
+                    double *r) noexcept nogil

@@ -1,18 +1,22 @@
 """Sums over records of clipped gradients at a stated iterate, in integer units; no noise here.
 
-(a) A contribution is a function of the record and of the stated iterate only: margins are made
-    anew each time, which costs nothing when every coordinate moves.
-(b) One record's vector is v_i = r_i f_i, r_i the derivative of its loss in the margin times its
-    weight, f_i its features. It is clipped by its norm, rounded to integers and summed.
+(a) A contribution is a function of the record and of the query only: margins are made anew each
+    time, which costs nothing when every coordinate moves.
+(b) One record's vector is v_i = r_i f_i: r_i the derivatives of its loss in its margins (or how
+    they differ from those at an anchor) times its weight, f_i its features, or their products with
+    public directions. It is clipped by its norm, rounded to integers and summed.
 (c) With a row norm, longer feature vectors are first scaled down to it.
+(d) Who is in a sample is drawn here, by words of the noise source, and never leaves.
 Made and held by an oracle only: what it sums is not released.
 """
 
 import numpy as np
 from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
 from ..losses._base cimport Loss
+from ._noise cimport NoiseSource
 from ._records cimport (
     DPCD_LANES,
     DPCD_TILE_CELLS,
@@ -21,12 +25,20 @@ from ._records cimport (
     dpcd_clip_norms,
     dpcd_clipped_sum_of_ones,
     dpcd_clipped_sums,
+    dpcd_gather,
     dpcd_load,
     dpcd_margins,
+    dpcd_plain_sum_of_ones,
+    dpcd_plain_sums,
     dpcd_square_norms,
     dpcd_tile,
     dpcd_weigh,
 )
+
+cdef inline double _bounded(double v) noexcept nogil:
+    v = v if v < 1e140 else 1e140
+    return v if v > -1e140 else -1e140
+
 
 # More than the rounding of a computed norm: no row counts longer than stated.
 cdef double SHORTER = 1 - 2.0**-30
@@ -40,87 +52,187 @@ cdef class GradientSums:
     records : Records
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
-        M_j, public: norms are in the geometry of M^(-1/2). The intercept comes last.
+        M_j, public: norms are in the geometry of M^(-1/2), those of products with directions are
+        euclidean. The intercept comes last.
     fit_intercept : bool
+    n_outputs : int, default=1
+        Margins of a record; its vector is the outer product of their derivatives and features.
     row_norm : float, default=inf
         Features of a record (without the intercept's 1) are scaled down to this euclidean norm;
         for a smoothness of one only.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
-                 double row_norm=INFINITY):
+                 Py_ssize_t n_outputs=1, double row_norm=INFINITY):
         self.records, self.loss = records, loss
-        self.n_coordinates = records.p + fit_intercept
+        self.n_coordinates, self.n_outputs = records.p + fit_intercept, n_outputs
         smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
         if smoothness.shape != (self.n_coordinates,):
             raise ValueError(f"smoothness has shape {smoothness.shape}, "
                              f"expected ({self.n_coordinates},)")
         if row_norm < INFINITY and not (smoothness == 1).all():
             raise ValueError("a row norm is euclidean: it needs a smoothness of one")
+        if n_outputs < 1 or (n_outputs > 1 and not loss.multi_output):
+            raise ValueError(f"the {loss.name} loss has one output, got n_outputs={n_outputs}")
         self.fit_intercept, self.row_norm = fit_intercept, row_norm
         self.roots = np.sqrt(smoothness)
         self._inverses = 1 / smoothness
+        self._ones = np.ones(self.n_coordinates)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
 
-    cdef bint add(self, const double *coef, double clip, double limit,
-                  double *sums) noexcept nogil:
-        """sums[j] += integer units of every record, `limit` units being `clip`.
+    cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil:
+        """sums[k, j] += integer units of every record; False when out of memory.
 
-        False when out of memory; sums are then worthless.
+        `sums` has n_outputs rows of n_directions or n_coordinates; worthless after False.
         """
+        cdef Py_ssize_t K = self.n_outputs, m = query.n_directions
+        cdef Py_ssize_t widest = max(self.n_coordinates, K + m), n_rows, i = 0, j
         cdef Py_ssize_t tile_rows = max(
-            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // self.n_coordinates)
+            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
         )
-        # the tile; derivatives, norms, factors, margins
+        # the tile; margins and derivatives of two iterates; norms, factors, targets, weights,
+        # products with the directions
         cdef double *room = <double *>malloc(
-            tile_rows * (self.n_coordinates + 4) * sizeof(double))
-        cdef double *scale = <double *>malloc(self.n_coordinates * sizeof(double))
-        cdef Py_ssize_t i = 0, j
-        cdef bint enough = room != NULL and scale != NULL
+            tile_rows * (self.n_coordinates + 3 * K + 4 + m) * sizeof(double))
+        cdef Py_ssize_t *rows = <Py_ssize_t *>malloc(tile_rows * sizeof(Py_ssize_t))
+        cdef double *scale = <double *>malloc(max(self.n_coordinates, m) * sizeof(double))
+        cdef bint enough = room != NULL and rows != NULL and scale != NULL
         if enough:
-            for j in range(self.n_coordinates):
-                scale[j] = limit / (clip * self.roots[j])
+            for j in range(m if m else self.n_coordinates):
+                scale[j] = query.limit / (query.clip * (1.0 if m else self.roots[j]))
             while i < self.records.n:
-                self._add_tile(i, min(tile_rows, self.records.n - i), tile_rows, coef, clip,
-                               limit, scale, room, sums)
-                i += tile_rows
+                n_rows = 0
+                while n_rows < tile_rows and i < self.records.n:
+                    rows[n_rows] = i
+                    n_rows += query.threshold == 0 or sampler.word() < query.threshold
+                    i += 1
+                if n_rows:
+                    self._add_tile(query, rows, n_rows, tile_rows, scale, room, sums)
         free(room)
+        free(rows)
         free(scale)
         return enough
 
-    cdef void _add_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t tile_rows,
-                        const double *coef, double clip, double limit, const double *scale,
-                        double *room, double *sums) noexcept nogil:
-        cdef dpcd_tile tile
-        cdef Py_ssize_t i, p = self.records.p
+    cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,
+                        Py_ssize_t tile_rows, const double *scale, double *room,
+                        double *sums) noexcept nogil:
+        cdef dpcd_tile tile, products
+        cdef Py_ssize_t i, j, k, p = self.records.p, K = self.n_outputs, m = query.n_directions
+        cdef Py_ssize_t size = m if m else self.n_coordinates
         cdef double *r = room + tile_rows * self.n_coordinates
-        cdef double *norms = r + tile_rows
+        cdef double *other = r + tile_rows * K
+        cdef double *margins = other + tile_rows * K
+        cdef double *norms = margins + tile_rows * K
         cdef double *factors = norms + tile_rows
-        cdef double *margins = factors + tile_rows
-        dpcd_load(&self.records.X, i0, n_rows, NULL, p, room, &tile)
-        # 1. how much each row is scaled down, and its norm in the geometry of M^(-1/2)
+        cdef double *target = factors + tile_rows
+        cdef double *weights = target + tile_rows
+        cdef bint ones = self.fit_intercept and m == 0
+        # 1. the records, and how much each row is scaled down
+        if query.threshold:
+            dpcd_gather(&self.records.X, rows, n_rows, room, &tile)
+        else:
+            dpcd_load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile)
         for i in range(n_rows):
-            norms[i] = margins[i] = 0.0
-        dpcd_square_norms(&tile, &self._inverses[0], norms)
-        for i in range(n_rows):
+            target[i] = self.records.y[rows[i]]
+            weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[rows[i]]
+        self._shrink(&tile, norms, factors)
+        # 2. derivatives in the margins, times the weight
+        self._derivatives(&tile, query.coef, target, factors, r, margins)
+        if query.anchor != NULL:
+            self._derivatives(&tile, query.anchor, target, factors, other, margins)
+            for i in range(n_rows * K):
+                r[i] -= other[i]
+        for k in range(K):
+            dpcd_weigh(n_rows, weights, r + k * n_rows)
+        # 3. features, or their products with the directions
+        if m:
+            products.cells = weights + tile_rows
+            products.stride = products.n_rows = n_rows
+            products.n_columns = m
+            products.c_order = 0
+            for j in range(m):
+                self._products(&tile, query.directions + j * self.n_coordinates, factors,
+                               weights + tile_rows + j * n_rows)
+            for i in range(n_rows * m):  # finite, so that the norm is a number
+                weights[tile_rows + i] = _bounded(weights[tile_rows + i])
+            for i in range(n_rows):
+                norms[i] = 0.0
+                factors[i] = 1.0
+            tile = products
+            dpcd_square_norms(&tile, &self._ones[0], norms)
+        elif ones:
+            for i in range(n_rows):
+                norms[i] += self._inverses[p]
+        # 4. clip the whole vector, and add up
+        if query.limit > 0:
+            self._clip(n_rows, norms, other, query.clip, r)
+        for k in range(K):
+            if ones and query.limit > 0:
+                sums[k * size + p] += dpcd_clipped_sum_of_ones(
+                    n_rows, r + k * n_rows, scale[p], query.limit)
+            elif ones:
+                sums[k * size + p] += dpcd_plain_sum_of_ones(n_rows, r + k * n_rows)
+            for i in range(n_rows):
+                r[k * n_rows + i] *= factors[i]
+            if query.limit > 0:
+                dpcd_clipped_sums(&tile, r + k * n_rows, scale, query.limit, sums + k * size)
+            else:
+                dpcd_plain_sums(&tile, r + k * n_rows, sums + k * size)
+
+    cdef void _shrink(self, const dpcd_tile *tile, double *norms,
+                      double *factors) noexcept nogil:
+        """Squared norms of the features in the geometry of M^(-1/2), scaled down by factors."""
+        cdef Py_ssize_t i
+        for i in range(tile.n_rows):
+            norms[i] = 0.0
+            factors[i] = 1.0
+        dpcd_square_norms(tile, &self._inverses[0], norms)
+        if self.row_norm == INFINITY:
+            return
+        for i in range(tile.n_rows):
             factors[i] = self.row_norm / sqrt(norms[i]) * SHORTER
             factors[i] = factors[i] if factors[i] < 1.0 else 1.0
             norms[i] *= factors[i] * factors[i]
-        if self.fit_intercept:
+
+    cdef void _products(self, const dpcd_tile *tile, const double *w, const double *factors,
+                        double *out) noexcept nogil:
+        """out = X @ w, rows scaled down, the intercept included."""
+        cdef Py_ssize_t i
+        cdef double intercept = w[self.records.p] if self.fit_intercept else 0.0
+        for i in range(tile.n_rows):
+            out[i] = 0.0
+        dpcd_margins(tile, w, out)
+        for i in range(tile.n_rows):
+            out[i] = out[i] * factors[i] + intercept
+
+    cdef void _derivatives(self, const dpcd_tile *tile, const double *coef,
+                           const double *target, const double *factors, double *out,
+                           double *margins) noexcept nogil:
+        """out[k, i] = derivative of the loss of record i in its margin k."""
+        cdef Py_ssize_t k
+        for k in range(self.n_outputs):
+            self._products(tile, coef + k * self.n_coordinates, factors,
+                           margins + k * tile.n_rows)
+        self.loss.derivatives(tile.n_rows, self.n_outputs, margins, target, out)
+
+    cdef void _clip(self, Py_ssize_t n_rows, double *square_norms, double *squares, double clip,
+                    double *r) noexcept nogil:
+        """r[:, i] *= min(1, clip / (|r[:, i]| sqrt(square_norms[i])))."""
+        cdef Py_ssize_t i, k
+        cdef double ratio
+        if self.n_outputs == 1:
+            dpcd_clip_norms(n_rows, square_norms, clip, r)
+            return
+        for i in range(n_rows):
+            squares[i] = 0.0
+        for k in range(self.n_outputs):
             for i in range(n_rows):
-                norms[i] += self._inverses[p]
-        # 2. derivatives in the margins, times the weight
-        dpcd_margins(&tile, coef, margins)
+                squares[i] += r[k * n_rows + i] * r[k * n_rows + i]
         for i in range(n_rows):
-            margins[i] = margins[i] * factors[i] + (coef[p] if self.fit_intercept else 0.0)
-        self.loss.derivative(n_rows, margins, self.records.y + i0, r)
-        dpcd_weigh(n_rows, NULL if self.records.weights == NULL else self.records.weights + i0, r)
-        # 3. clip the whole vector, and add up
-        dpcd_clip_norms(n_rows, norms, clip, r)
-        if self.fit_intercept:
-            sums[p] += dpcd_clipped_sum_of_ones(n_rows, r, scale[p], limit)
-        for i in range(n_rows):
-            r[i] *= factors[i]
-        dpcd_clipped_sums(&tile, r, scale, limit, sums)
+            ratio = clip / (sqrt(squares[i]) * sqrt(square_norms[i]))
+            squares[i] = ratio if ratio < 1.0 else 1.0
+        for k in range(self.n_outputs):
+            for i in range(n_rows):
+                r[k * n_rows + i] *= squares[i]

@@ -17,7 +17,7 @@ import numpy as np
 from libc.math cimport rint
 from libc.stdint cimport int64_t
 
-from ._gradient_sums cimport GradientSums
+from ._gradient_sums cimport GradientSums, Query
 from ._noise cimport NoiseSource
 
 from ._events import HiddenStateEvent
@@ -164,7 +164,7 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
         sample_weight = np.clip(sample_weight, 0.0, 1.0)
     smoothness = np.ones(n_features + fit_intercept)
     sums = GradientSums(
-        Records(X, y, sample_weight, bounds), loss, smoothness, fit_intercept, row_norm
+        Records(X, y, sample_weight, bounds), loss, smoothness, fit_intercept, 1, row_norm
     )
     return _last_state(sums, descent, NoiseSource(key)) * descent.unit
 
@@ -172,12 +172,12 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
 def _last_state(GradientSums gradients, descent, NoiseSource noise):
     """The last state; no other one leaves this function."""
     cdef Py_ssize_t p = gradients.n_coordinates, _t, j, count = descent.count
-    cdef double limit = descent.limit, unit = descent.unit, box = descent.box
-    cdef double decay = descent.step * descent.l2, clip = descent.clip
+    cdef double unit = descent.unit, box = descent.box, decay = descent.step * descent.l2
     cdef int bits = descent.bits
     state = np.zeros(p, dtype=np.int64)
     cdef int64_t[::1] W = state
     cdef double[::1] w = np.zeros(p), total = np.empty(p)
+    cdef Query query = Query(&w[0], NULL, NULL, 0, 0, descent.clip, descent.limit)
     cdef bint done = True
     with nogil:
         for _t in range(count):
@@ -185,7 +185,7 @@ def _last_state(GradientSums gradients, descent, NoiseSource noise):
                 w[j] = <double>W[j] * unit
                 total[j] = 0.0
             # 1. the exact sum of clipped gradients at this state
-            if not gradients.add(&w[0], clip, limit, &total[0]):
+            if not gradients.add(&query, noise, &total[0]):
                 done = False
                 break
             for j in range(p):
@@ -212,10 +212,12 @@ def _unreleased_map(X, y, event, state, *, loss, row_norm, double clip, double s
     if sample_weight is not None:
         sample_weight = np.clip(sample_weight, 0.0, 1.0)
     cdef GradientSums gradients = GradientSums(
-        Records(X, y, sample_weight), loss, np.ones(p + fit_intercept), fit_intercept, row_norm)
+        Records(X, y, sample_weight), loss, np.ones(p + fit_intercept), fit_intercept, 1,
+        row_norm)
     cdef double[::1] w = np.asarray(state) * descent.unit
     total = np.zeros(p + fit_intercept)
     cdef double[::1] view = total
-    gradients.add(&w[0], clip, descent.limit, &view[0])
+    cdef Query query = Query(&w[0], NULL, NULL, 0, 0, clip, descent.limit)
+    gradients.add(&query, None, &view[0])
     moved = np.asarray(state) - np.rint(step * l2 * np.asarray(state, dtype=float)) - total
     return moved, descent

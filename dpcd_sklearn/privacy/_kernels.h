@@ -102,6 +102,20 @@ static void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, ptrdiff_t n_rows,
     }
 }
 
+/* The given rows, all columns, packed by rows. scratch: n_rows * m->n_columns. */
+static void dpcd_gather(const dpcd_matrix *m, const ptrdiff_t *rows, ptrdiff_t n_rows,
+                        double *scratch, dpcd_tile *t)
+{
+    ptrdiff_t i, k;
+    t->n_rows = n_rows;
+    t->n_columns = t->stride = m->n_columns;
+    t->c_order = 1;
+    t->cells = scratch;
+    for (i = 0; i < n_rows; i++)
+        for (k = 0; k < m->n_columns; k++)
+            scratch[i * t->stride + k] = dpcd_cell(m, rows[i], k, m->is_float, m->lo != NULL);
+}
+
 /* ---- (b) sums over columns ----------------------------------------------------------------- */
 
 DPCD_INLINE double dpcd_join(const double *s)

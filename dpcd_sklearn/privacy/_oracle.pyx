@@ -16,12 +16,13 @@
 import math
 
 import numpy as np
-from libc.math cimport fabs, floor, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from ..losses._base cimport Loss
-from ..penalties._base cimport Penalty
+from ..penalties._base cimport Penalty, Rule
+from ._grid cimport noise_bits, record_limit
 from ._noise cimport NoiseSource
 from ._records cimport (
     DPCD_LANES,
@@ -43,14 +44,13 @@ from ._records cimport (
 from ._events import GaussianEvent, NonPrivateEvent, SelectionEvent
 
 cdef enum:
-    MAX_NOISE_BITS = 48
     RELEASED = 0
     REFUSED = -1
 
 # Floating-point Gumbel selection is the exact one at a range wider by this factor, at most, while
 # the public part of the scores stays below MAX_PUBLIC_SCORE * eta (proofs/release_argmax.md).
 cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
-cdef double MAX_PUBLIC_SCORE = 2.0**33
+cdef double MAX_PUBLIC_SCORE = 2.0**31
 
 
 cdef class Oracle:
@@ -68,9 +68,12 @@ cdef class Oracle:
         """A noisy block (ascending) of the mean gradient: gradient[k] is of coordinate block[k]."""
         return REFUSED
 
-    cdef Py_ssize_t release_argmax(self, Penalty penalty, const double *coef,
-                                   int *direction) noexcept nogil:
-        """The coordinate that promises most, by noisy argmax, and the direction of its move."""
+    cdef int release_argmax(self, Penalty penalty, Rule rule, const double *coef, Py_ssize_t size,
+                            Py_ssize_t *chosen, int *directions) noexcept nogil:
+        """The `size` coordinates that promise most, by noisy argmax, and directions of their moves.
+
+        In the order of the noisy scores; each of them is a choice that is paid for.
+        """
         return REFUSED
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
@@ -115,7 +118,7 @@ cdef class RecordOracle(Oracle):
     cdef Loss _loss
     cdef NoiseSource _noise
     cdef double[::1] _smoothness, _roots, _inverses, _margins, _sums, _scale, _norms
-    cdef double[::1] _block_inverses
+    cdef double[::1] _block_inverses, _keys
     cdef bint _norms_known, _fresh
     cdef Py_ssize_t[::1] _columns, _step_columns
     cdef double[::1] _step
@@ -141,6 +144,7 @@ cdef class RecordOracle(Oracle):
         self._scale = np.empty(self._n_coordinates)
         self._norms = np.empty(self._n)
         self._block_inverses = np.empty(self._n_coordinates)
+        self._keys = np.empty(self._n_coordinates)
         self._columns = np.empty(self._n_coordinates, dtype=np.intp)
         self._step_columns = np.empty(self._n_coordinates, dtype=np.intp)
         self._step = np.empty(self._n_coordinates)
@@ -189,8 +193,6 @@ cdef class RecordOracle(Oracle):
             if not release.count >= 1:
                 raise ValueError(f"an event counts at least one release, got {release!r}")
             if isinstance(release, GaussianEvent) and not self._gaussians_left:
-                if not 0 < release.noise_multiplier < math.inf:
-                    raise ValueError(f"noise must be positive and finite, got {release!r}")
                 self._noise_multiplier = release.noise_multiplier
                 self._gaussians_left = release.count
             elif isinstance(release, SelectionEvent) and not self._selections_left:
@@ -198,34 +200,20 @@ cdef class RecordOracle(Oracle):
                 self._selections_left = release.count
             else:
                 raise TypeError(f"an oracle carries out a kind of release once, not {release!r}")
-        # The unit is chosen by the noise: 2^bits units of standard deviation, so that a record
-        # counts for at most 2^24 units and the sum of all records stays exact.
-        target = min(2.0**24, 2.0**50 / self._n_normalizer)
-        bits = math.floor(math.log2(self._noise_multiplier * self._neighbors * target))
-        self._bits = min(MAX_NOISE_BITS, bits)
-        if self._bits < 1 or self._limit(self._n_coordinates) < 1:
-            raise ValueError(f"noise multiplier {self._noise_multiplier:g} is out of the range "
-                             "that the integer grid supports; change epsilon or max_iter")
-        if self._n * self._limit(1) > 2.0**52:
-            raise ValueError("too many records for exact sums; state a larger n_public")
+        # without a Gaussian release the grid of a multiplier of one is fine enough for choices
+        self._noise_multiplier = self._noise_multiplier or 1.0
+        self._bits = noise_bits(self._noise_multiplier, self._neighbors, self._n_normalizer,
+                                self._n, self._n_coordinates)
         if eta:
-            if not 2.0**-30 <= eta <= 2.0**10 or self._n_normalizer > 2.0**34:
+            if not 2.0**-30 <= eta <= 2.0**10 or self._n_normalizer > 2.0**32:
                 raise ValueError(f"bounded range {eta:g} with {self._n_normalizer:g} records is "
                                  "outside what is proved; change epsilon or max_iter")
             self._gumbel_scale = 2 * self._score_sensitivity() / eta * GUMBEL_ROUNDING
             self._max_public_score = MAX_PUBLIC_SCORE * eta * self._gumbel_scale
 
     cdef double _limit(self, Py_ssize_t size) noexcept nogil:
-        """K, the norm bound of one record's integers, such that 2^bits >= z * sensitivity.
-
-        The sensitivity of the integer sums is `neighbors` (2 or 1) times the largest norm of one
-        record's integers: K for one coordinate, which is clamped, and K (1 + (size + 16) 2^-52) +
-        sqrt(size) / 2 for a vector, whose entries are rounded after the clip.
-        """
-        cdef double norm = 2.0**self._bits / (self._noise_multiplier * self._neighbors)
-        if size > 1:
-            norm = (norm - 0.5 * sqrt(<double>size)) / (1 + (size + 16) * 2.0**-52)
-        return floor(norm)
+        """K, the norm bound of one record's integers in a release of `size` entries."""
+        return record_limit(self._bits, self._noise_multiplier, self._neighbors, size)
 
     cdef double _score_sensitivity(self) noexcept nogil:
         """Largest change of a greedy score between neighbours, equal for all coordinates.
@@ -377,39 +365,55 @@ cdef class RecordOracle(Oracle):
             gradient[k] = self._noisy_mean(self._sums[k], block[k], clip, limit)
         return REFUSED if self._noise.failed else RELEASED
 
-    cdef Py_ssize_t release_argmax(self, Penalty penalty, const double *coef,
-                                   int *direction) noexcept nogil:
-        cdef Py_ssize_t j, best = 0
-        cdef int sign
-        cdef double unit, gradient, score, key, known, least = 0.0
+    cdef int release_argmax(self, Penalty penalty, Rule rule, const double *coef, Py_ssize_t size,
+                            Py_ssize_t *chosen, int *directions) noexcept nogil:
+        cdef Py_ssize_t j, n_chosen = 0
+        cdef int sign, direction
+        cdef double unit, gradient, key, least
         cdef double limit = self._limit(1) if not self._exact else 1.0
+        if not 1 <= size <= self._n_coordinates:
+            return REFUSED
         if not self._exact:
-            if self._selections_left <= 0 or self._noise.failed:
+            if self._selections_left < size or self._noise.failed:
                 return REFUSED
-            self._selections_left -= 1
+            self._selections_left -= size
         if not self._fresh or self._has_step:
             self._fresh = True
             self._sum(NULL, self._n_coordinates, limit, False)
-        direction[0] = 0
         for j in range(self._n_coordinates):
             unit = 1.0 if self._exact else self._coordinate_clip * self._roots[j] / limit
             gradient = self._sums[j] * unit / self._n_normalizer
+            least = INFINITY
             for sign in range(-1, 2, 2):
-                if j == self._p:  # the intercept carries no penalty
-                    score = -sign * gradient / self._roots[j]
-                else:
-                    score = penalty.signed_score(coef[j], gradient, self._smoothness[j], sign)
-                    known = (fabs(penalty.signed_score(coef[j], 0.0, self._smoothness[j], sign))
-                             + fabs(coef[j]) * self._roots[j])
-                    if not self._exact and not known < self._max_public_score:
-                        return REFUSED  # the iterate diverged: a public fact
-                if self._exact:
-                    key = -score
-                else:
-                    key = self._noise.log_exponential() - score / self._gumbel_scale
-                if direction[0] == 0 or key < least:
-                    least, best, direction[0] = key, j, sign
-        return REFUSED if self._noise.failed else best
+                key = self._key(penalty, rule, coef[j], gradient, j, sign)
+                if key == -INFINITY:
+                    return REFUSED
+                if key < least:
+                    least, direction = key, sign
+            if least < INFINITY:
+                n_chosen = _insert(least, j, direction, n_chosen, size, &self._keys[0], chosen,
+                                   directions)
+        return REFUSED if self._noise.failed or n_chosen < size else RELEASED
+
+    cdef double _key(self, Penalty penalty, Rule rule, double w, double gradient, Py_ssize_t j,
+                     int sign) noexcept nogil:
+        """log E - score / b, whose smallest wins; infinite for a move out of the domain.
+
+        -infinity when the iterate diverged, which is a public fact.
+        """
+        cdef double score, known
+        if j == self._p:  # the intercept carries no penalty
+            score = -sign * gradient / self._roots[j]
+        else:
+            score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
+            if score == -INFINITY:
+                return INFINITY
+            known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
+                     + fabs(w) * self._roots[j])
+            if not self._exact and not known < self._max_public_score:
+                return -INFINITY
+        return -score if self._exact else (self._noise.log_exponential()
+                                           - score / self._gumbel_scale)
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:
@@ -447,3 +451,18 @@ cdef class RecordOracle(Oracle):
         self._fresh = False
         self._sum(NULL if size == self._n_coordinates else &columns[0], size, limit, joint)
         return np.array(self._sums[:size]), limit
+
+
+cdef Py_ssize_t _insert(double key, Py_ssize_t j, int direction, Py_ssize_t n, Py_ssize_t size,
+                        double *keys, Py_ssize_t *chosen, int *directions) noexcept nogil:
+    """Keep the `size` smallest keys in ascending order; returns how many there are now."""
+    cdef Py_ssize_t at = n
+    if n == size:
+        if not key < keys[n - 1]:
+            return n
+        at -= 1
+    while at > 0 and keys[at - 1] > key:
+        keys[at], chosen[at], directions[at] = keys[at - 1], chosen[at - 1], directions[at - 1]
+        at -= 1
+    keys[at], chosen[at], directions[at] = key, j, direction
+    return min(n + 1, size)

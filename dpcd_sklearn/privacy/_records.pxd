@@ -20,6 +20,8 @@ cdef extern from "_kernels.h":
     void dpcd_load(const dpcd_matrix *m, Py_ssize_t i0, Py_ssize_t n_rows,
                    const Py_ssize_t *columns, Py_ssize_t n_columns, double *scratch,
                    dpcd_tile *t) noexcept nogil
+    void dpcd_gather(const dpcd_matrix *m, const Py_ssize_t *rows, Py_ssize_t n_rows,
+                     double *scratch, dpcd_tile *t) noexcept nogil
     void dpcd_margins(const dpcd_tile *t, const double *step, double *margins) noexcept nogil
     void dpcd_square_norms(const dpcd_tile *t, const double *weights,
                            double *norms) noexcept nogil

@@ -4,8 +4,21 @@ A sampling is public: it depends on n_features and public facts only, and a bloc
 shows in the released iterates, so it amplifies no privacy and needs no secret randomness.
 """
 
+from ._base import Sampling
 from ._block import BlockSampling
 from ._full import FullSampling
+from ._nice import NiceSampling
 from ._single import SingleSampling
 
-SAMPLINGS = {sampling.name: sampling for sampling in (SingleSampling, BlockSampling, FullSampling)}
+SAMPLINGS = {
+    sampling.name: sampling
+    for sampling in (SingleSampling, BlockSampling, NiceSampling, FullSampling)
+}
+
+__all__ = [
+    "BlockSampling",
+    "FullSampling",
+    "NiceSampling",
+    "Sampling",
+    "SingleSampling",
+]

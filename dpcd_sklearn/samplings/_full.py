@@ -1,9 +1,13 @@
 """All coordinates at every step."""
 
+import itertools
+
 import numpy as np
 
+from ._base import Sampling
 
-class FullSampling:
+
+class FullSampling(Sampling):
     """S = [p] with probability one: full-batch gradient descent.
 
     Parameters
@@ -14,9 +18,9 @@ class FullSampling:
     name = "full"
 
     def __init__(self, n_coordinates):
-        self.blocks = [np.arange(n_coordinates, dtype=np.intp)]
+        self._all = np.arange(n_coordinates, dtype=np.intp)
         self.block_size = n_coordinates
 
     def draw(self, generator, count):
-        """`count` times the only block, as indices into ``blocks``."""
-        return np.zeros(count, dtype=np.intp)
+        """`count` times all coordinates."""
+        return itertools.repeat(self._all, count)

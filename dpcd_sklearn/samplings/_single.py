@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from ._base import Sampling
+from ._probabilities import draw_indices
 
-class SingleSampling:
+
+class SingleSampling(Sampling):
     """Draw S = {j} with probability p_j (Alg. 1 of Mangold et al. 2022 has p_j = 1/p).
 
     Parameters
@@ -21,10 +24,5 @@ class SingleSampling:
         self.block_size = 1
 
     def draw(self, generator, count):
-        """`count` coordinates as an intp array."""
-        if self.probabilities is None:
-            return generator.integers(self.n_coordinates, size=count, dtype=np.intp)
-        edges = np.cumsum(self.probabilities)
-        # searchsorted on a cumulative sum draws in O(log p) a coordinate, whatever count is.
-        j = np.searchsorted(edges, generator.random(count) * edges[-1], side="right")
-        return np.minimum(j, self.n_coordinates - 1).astype(np.intp)
+        """`count` coordinates as an intp array of shape (count, 1)."""
+        return draw_indices(generator, self.n_coordinates, self.probabilities, count)[:, np.newaxis]

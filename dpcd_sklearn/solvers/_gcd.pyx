@@ -1,17 +1,20 @@
 """Differentially private greedy coordinate descent (Alg. 1 and 2 of Mangold et al. 2023).
 
-    j <- noisy argmax of what each move promises (rule GS-r)
-    w_j <- prox_{γ/M_j ψ_j}(w_j - γ/M_j (∇_j f(w) + noise))
+    S <- noisy argmax of what each move promises (rules GS-s, GS-r, GS-q), the k best
+    w_j <- prox_{γ/M_j ψ_j}(w_j - γ/M_j (∇_j f(w) + noise)),  j in S
 
 The choice is over both directions of every coordinate, so the direction comes with it for free.
 """
 
 import numpy as np
 
-from ..penalties._base cimport Penalty
+from ..penalties._base cimport Rule
 from ..privacy._oracle cimport Oracle
+from ._oracle_iterate cimport OracleIterate
 
-from ._problem import Solution, refused
+from ._problem import refused
+
+cdef Py_ssize_t CHUNK = 1 << 12
 
 
 def solve(Oracle oracle, problem, sampling=None, generator=None):
@@ -26,51 +29,78 @@ def solve(Oracle oracle, problem, sampling=None, generator=None):
     -------
     Solution
     """
-    cdef Py_ssize_t p = problem.n_coordinates, n_penalized = problem.n_penalized
-    cdef Py_ssize_t n_updates = problem.n_updates, tail_start = problem.tail_start
-    cdef Py_ssize_t t, j, k, n_done = 0
-    cdef Penalty penalty = problem.penalty
-    cdef const double[::1] smoothness = problem.smoothness
-    cdef double step_size = problem.step_size, tol = problem.tol
-    cdef double partial, step, moved, w, promised, recent = 0.0
-    cdef int direction
-    cdef bint paid = True
-    coef, total = np.zeros(p), np.zeros(p)
-    cdef double[::1] coef_view = coef, total_view = total
-    with nogil:
-        for t in range(n_updates):
-            # 1. the coordinate that promises most
-            j = oracle.release_argmax(penalty, &coef_view[0], &direction)
-            # 2. its noisy partial derivative
-            if j < 0 or oracle.release_partial(j, &partial) < 0:
-                paid = False
-                break
-            # 3. a proximal step along it
-            step = step_size / smoothness[j]
-            w = coef_view[j] - step * partial
-            if j < n_penalized:
-                w = penalty.prox(w, step)
-            moved = w - coef_view[j]
-            if moved * direction < 0.0:
-                # the choice said the other way: noise drowned the partial derivative
-                moved = 0.0
-                w = coef_view[j]
-            coef_view[j] = w
-            oracle.apply_step(&j, 1, &moved)
-            n_done += 1
-            # 4. the average of the last iterates
-            if t >= tail_start:
-                for k in range(p):
-                    total_view[k] += coef_view[k]
-            # 5. without noise, the largest promise left tells how far the optimum is
-            if tol > 0.0:
-                promised = moved * moved * smoothness[j]
-                recent = max(promised, 0.99 * recent)
-                w = 0.0
-                for k in range(p):
-                    w = max(w, coef_view[k] * coef_view[k] * smoothness[k])
-                if recent <= tol * tol * w:
+    return _Path(oracle, problem).run(1 if problem.tol else CHUNK)
+
+
+cdef class _Path(OracleIterate):
+    """The iterate, and the room for one choice."""
+
+    cdef Rule _rule
+    cdef Py_ssize_t _n_chosen
+    cdef Py_ssize_t[::1] _chosen
+    cdef int[::1] _directions
+    cdef double[::1] _targets, _moves
+    cdef double _promised, _recent
+
+    def __init__(self, oracle, problem):
+        super().__init__(oracle, problem)
+        self._rule, self._n_chosen = problem.rule, problem.n_chosen
+        self._chosen = np.empty(self._n_chosen, dtype=np.intp)
+        self._directions = np.empty(self._n_chosen, dtype=np.intc)
+        self._targets, self._moves = np.empty(self._n_chosen), np.empty(self._n_chosen)
+
+    def advance(self, count):
+        cdef Py_ssize_t t, n_updates = count
+        cdef bint paid = True
+        with nogil:
+            for t in range(n_updates):
+                if not self._update():
+                    paid = False
                     break
-    if not paid:
-        raise refused()
-    return Solution(total / (n_done - tail_start) if n_done > tail_start else coef, n_done)
+        if not paid:
+            raise refused()
+
+    cdef bint _update(self) noexcept nogil:
+        cdef Py_ssize_t i, j
+        cdef double partial
+        # 1. the coordinates that promise most
+        if self.oracle.release_argmax(self._penalty, self._rule, &self.w[0], self._n_chosen,
+                                      &self._chosen[0], &self._directions[0]) < 0:
+            return False
+        self._sort()
+        self._promised = 0.0
+        for i in range(self._n_chosen):
+            j = self._chosen[i]
+            # 2. their noisy partial derivatives, at one iterate
+            if self.oracle.release_partial(j, &partial) < 0:
+                return False
+            # 3. a proximal step along each
+            self._targets[i] = self.moved(j, partial, self._step_size)
+            if (self._targets[i] - self.w[j]) * self._directions[i] < 0.0:
+                # the choice said the other way: noise drowned the partial derivative
+                self._targets[i] = self.w[j]
+            self._moves[i] = self._targets[i] - self.w[j]
+            self._promised = max(self._promised,
+                                 self._moves[i] * self._moves[i] * self._smoothness[j])
+        for i in range(self._n_chosen):
+            self.set(self._chosen[i], self._targets[i])
+        self.oracle.apply_step(&self._chosen[0], self._n_chosen, &self._moves[0])
+        self.tick()
+        return True
+
+    cdef void _sort(self) noexcept nogil:
+        """The chosen coordinates in ascending order, as the oracle reads them."""
+        cdef Py_ssize_t i, k
+        for i in range(1, self._n_chosen):
+            k = i
+            while k > 0 and self._chosen[k - 1] > self._chosen[k]:
+                self._chosen[k - 1], self._chosen[k] = self._chosen[k], self._chosen[k - 1]
+                self._directions[k - 1], self._directions[k] = (self._directions[k],
+                                                                self._directions[k - 1])
+                k -= 1
+
+    def is_still(self, before):
+        """Without noise the largest promise left tells how far the optimum is."""
+        self._recent = max(self._promised, 0.99 * self._recent)
+        size = np.max(self.coef**2 * self._smoothness)
+        return self._recent <= self._problem.tol**2 * size

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..penalties._base import Penalty
+from ..penalties._base import Penalty, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +21,35 @@ class Problem:
     n_updates : int
         T, fixed beforehand.
     step_size : float
-        γ: coordinate j moves with the step γ / M_j.
+        γ: coordinate j moves with the step γ / (curvature M_j).
+    curvature : float, >= 1
+        How much steeper than its coordinates a move of several may be.
     momentum : float in [0, 1)
         Normalised heavy ball, for full and block gradients.
-    averaging : {"last", "tail"}
-        The last iterate, or the mean of the last half of the iterates.
+    averaging : {"last", "tail", "periodic", "weighted"}
+        The last iterate, the mean of the last half of the iterates, a restart from the mean of
+        every `n_inner` iterates, or the mean of all of them weighted by their step sizes.
     tol : float
         0 in a private fit. Without noise: stop when a sweep moves no coefficient by more than tol
         times the largest one, in the norm of sqrt(M_j).
+    n_outputs : int
+        Number of coefficient vectors; more than one for the solvers on mean gradients only.
+    step_decay : float, >= 0
+        The step of update t is γ t^(-step_decay), for the solvers on mean gradients.
+    n_inner : int
+        K: updates of a period of averaging, or after each full gradient (SVRG).
+    path_every : int
+        Updates between two iterates that are kept; 0 keeps none.
+    rule : Rule
+        Score of a greedy choice.
+    n_chosen : int
+        Coordinates of one greedy choice.
+    sampling_rate : float in (0, 1]
+        Of the records in one mini-batch.
+    n_directions : int
+        m, dimensions of a compressed gradient (CompGD).
+    constraint : object of `penalties` with ``project``, or None
+        A convex set of the penalised coefficients (CompGD, Frank–Wolfe).
     """
 
     penalty: Penalty
@@ -36,9 +57,19 @@ class Problem:
     n_penalized: int
     n_updates: int
     step_size: float = 1.0
+    curvature: float = 1.0
     momentum: float = 0.0
     averaging: str = "last"
     tol: float = 0.0
+    n_outputs: int = 1
+    step_decay: float = 0.0
+    n_inner: int = 1
+    path_every: int = 0
+    rule: Rule = Rule.GS_R
+    n_chosen: int = 1
+    sampling_rate: float = 1.0
+    n_directions: int = 1
+    constraint: object = None
 
     @property
     def n_coordinates(self):
@@ -48,7 +79,9 @@ class Problem:
     @property
     def tail_start(self):
         """The update after which iterates enter the average; n_updates for the last one."""
-        return self.n_updates // 2 if self.averaging == "tail" else self.n_updates
+        if self.averaging == "last":
+            return self.n_updates
+        return self.n_updates // 2 if self.averaging == "tail" else 0
 
     def sweep_moved(self, before, after):
         """Whether a sweep without noise moved any coefficient by more than tol."""
@@ -58,10 +91,21 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The released iterate, and how many updates led to it."""
+    """The released iterate, how many updates led to it, and iterates on the way if asked for.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_coordinates,) or (n_outputs, n_coordinates)
+    n_updates : int
+    path : ndarray of shape (n_kept, *coef.shape) or None
+    converged : bool
+        Without noise: whether a sweep moved nothing by more than tol.
+    """
 
     coef: np.ndarray
     n_updates: int
+    path: np.ndarray | None = None
+    converged: bool = False
 
 
 def refused():

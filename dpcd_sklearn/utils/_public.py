@@ -36,6 +36,24 @@ def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", a
     return value
 
 
+def check_interval(bounds, name):
+    """Return a pair of numbers lo < hi, which may be infinite, as floats.
+
+    Raises
+    ------
+    TypeError
+        If `bounds` is no pair of numbers.
+    ValueError
+        If one is NaN, or lo >= hi.
+    """
+    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+        raise TypeError(f"{name} must be a pair (lo, hi) of numbers, got {bounds!r}")
+    lo, hi = (check_real(bound, name, closed="both") for bound in bounds)
+    if not lo < hi:
+        raise ValueError(f"{name}: lo must be below hi, got ({lo:g}, {hi:g})")
+    return lo, hi
+
+
 def check_bounds(bounds, n_features, name="feature_bounds"):
     """Return public bounds as two float arrays of shape (n_features,).
 

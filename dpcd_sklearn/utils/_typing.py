@@ -6,7 +6,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
 Auto = float | Literal["auto"]
-Averaging = Literal["auto", "last", "tail"]
+Averaging = Literal["auto", "last", "tail", "periodic", "weighted"]
 Bounds = tuple[ArrayLike, ArrayLike]
 Neighboring = Literal["replace_one", "add_remove"]
 Seed = int | RandomState

@@ -1,0 +1,139 @@
+"""What private classifiers share: public labels, and predictions."""
+
+from abc import ABCMeta
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..losses import LogisticLoss
+from ..utils._typing import ArrayLike
+from ._base import PrivateLinearModel
+
+
+class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
+    """A loss of margins on labels that are public, or documented as published."""
+
+    loss = "logistic"
+    classes = None
+
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+        "classes": [None, "array-like"]
+    }
+
+    def _loss(self, n_outputs, target_half_width):
+        # of two classes the multinomial loss is the logistic one of their difference
+        return LogisticLoss() if n_outputs == 1 else super()._loss(n_outputs, target_half_width)
+
+    def _encode_labels(self, y, sample_weight):
+        if self.classes is None:
+            # both publish the labels, and may raise or warn about them: documented
+            check_classification_targets(y)
+            classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
+        else:
+            classes = np.unique(np.asarray(self.classes))
+            dtypes = [array.dtype.kind for array in (y, classes)]
+            if "O" not in dtypes and len({kind in "biuf" for kind in dtypes}) == 2:
+                raise ValueError(
+                    f"y has dtype {y.dtype} and classes has dtype {classes.dtype}: no label of y "
+                    "could be among classes; state them as they stand in y"
+                )
+        self._check_number_of(classes)
+        self.classes_ = classes
+        return y, 1 if len(classes) == 2 else len(classes)
+
+    def _check_number_of(self, classes):
+        if len(classes) == 2 or (len(classes) > 2 and self.loss == "multinomial"):
+            return
+        if self.classes is not None:
+            least = "two labels or more" if self.loss == "multinomial" else "two labels"
+            raise ValueError(f"classes must hold {least}, got {self.classes!r}")
+        if len(classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported by loss={self.loss!r}, got "
+                f"{len(classes)} classes. DPLinearClassifier(loss='multinomial') has more"
+            )
+        raise ValueError(
+            "Only binary classification is supported, got 1 class. If the labels are public, "
+            "state both as classes=[label, other label]"
+        )
+
+    def _scale_target(self, y, plan):
+        # a label outside `classes` counts as the first one: a fixed rule for each record
+        y = np.asarray(y)
+        target = np.zeros(len(y))
+        for k, label in enumerate(self.classes_[1:], start=1):
+            target[y == label] = k
+        return target
+
+    def _set_coef(self, coef, intercept):
+        self.coef_ = np.atleast_2d(coef)
+        self.intercept_ = np.atleast_1d(intercept)
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Signed distance to the decision boundary, up to the norm of `coef_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes positive for ``classes_[1]``; else the margin of every class.
+        """
+        return self._margins(X)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self.decision_function(X)  # first: it says when the model is not fitted
+        chosen = margins > 0 if margins.ndim == 1 else np.argmax(margins, axis=1)
+        return self.classes_[chosen.astype(np.intp)]
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Probabilities of the classes, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        margins = self.decision_function(X)
+        if margins.ndim == 2:
+            return softmax(margins, axis=1)
+        return np.column_stack([expit(-margins), expit(margins)])
+
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms of the probabilities of the classes, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        margins = self.decision_function(X)
+        if margins.ndim == 2:
+            return log_softmax(margins, axis=1)
+        return np.column_stack([log_expit(-margins), log_expit(margins)])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss == "multinomial"
+        tags.classifier_tags.poor_score = True  # on the few records of scikit-learn's checks
+        return tags

@@ -1,0 +1,159 @@
+"""Engines of the solvers on coordinates: DP-CD, DP-GCD, DP-SkGD and DP Frank–Wolfe."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..penalties._base import Rule
+from ..privacy._calibration import gaussian_fit_event, greedy_fit_event
+from ..samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
+from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
+from ._checked_sampling import CheckedSampling
+from ._engine import CoordinateEngine
+from ._plan import importance
+from ._recipes import (
+    coordinate_recipe,
+    descent_recipe,
+    exact_descent_recipe,
+    greedy_recipe,
+    vertex_recipe,
+)
+
+RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
+
+
+class CDEngine(CoordinateEngine):
+    """DP-CD: one coordinate at a time."""
+
+    solve = staticmethod(_cd.solve)
+
+    def needs(self, model, loss):
+        if model.sampling not in ("auto", "uniform", "importance"):
+            return f"sampling in {{'uniform', 'importance'}}, not {model.sampling!r}"
+        return super().needs(model, loss)
+
+    def sampling(self, model, n_coordinates, geometry):
+        probabilities = importance(geometry.smoothness) if model.sampling == "importance" else None
+        return SingleSampling(n_coordinates, probabilities)
+
+    def curvature(self, model, geometry, sampling):
+        return 1.0
+
+    def recipe(self, model, facts, geometry, sampling):
+        return coordinate_recipe(facts.signal)
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        return periods(model, n_updates)
+
+    def event(self, model, delta, problem):
+        return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+
+
+class GCDEngine(CoordinateEngine):
+    """DP-GCD: the coordinates that promise most."""
+
+    solve = staticmethod(_gcd.solve)
+    exact_max_iter = 1_000_000
+
+    def curvature(self, model, geometry, sampling):
+        return geometry.spread(_chosen(model, len(geometry.smoothness)))
+
+    def recipe(self, model, facts, geometry, sampling):
+        return greedy_recipe(facts.signal)
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        chosen = {"rule": RULES[model.rule], "n_chosen": _chosen(model, n_coordinates)}
+        return chosen | periods(model, n_updates)
+
+    def event(self, model, delta, problem):
+        count = problem.n_updates * problem.n_chosen
+        return greedy_fit_event(
+            model.epsilon, delta, count, model.selection_share, model.neighboring
+        )
+
+
+class SkGDEngine(CoordinateEngine):
+    """DP-SkGD: a random block at a time, or all coordinates."""
+
+    solve = staticmethod(_skgd.solve)
+    has_momentum = True
+    exact_max_iter = 100_000
+
+    def sampling(self, model, n_coordinates, geometry):
+        p, smoothness = n_coordinates, geometry.smoothness
+        size = model.block_size or math.ceil(math.sqrt(p))
+        match model.sampling:
+            case "auto" | "full":
+                return FullSampling(p)
+            case "uniform":
+                return SingleSampling(p)
+            case "importance":
+                return SingleSampling(p, importance(smoothness))
+            case "block":
+                return BlockSampling(p, size)
+            case "block-importance":
+                return BlockSampling(p, size).importance(smoothness)
+            case "nice":
+                return NiceSampling(p, size)
+        return CheckedSampling(model.sampling, p)
+
+    def curvature(self, model, geometry, sampling):
+        if hasattr(sampling, "curvature"):
+            return sampling.curvature(geometry.spread)
+        return geometry.spread(sampling.block_size)
+
+    def recipe(self, model, facts, geometry, sampling):
+        full = sampling.block_size == facts.n_coordinates
+        if not facts.private:
+            return exact_descent_recipe(sampling.block_size, full)
+        return descent_recipe(
+            facts.signal,
+            geometry.spread(facts.n_coordinates),
+            self.curvature(model, geometry, sampling),
+            full,
+        )
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        return periods(model, n_updates)
+
+    def event(self, model, delta, problem):
+        return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+
+
+class FrankWolfeEngine(CoordinateEngine):
+    """DP Frank–Wolfe: nothing but vertices of an l1 ball is released."""
+
+    solve = staticmethod(_frank_wolfe.solve)
+    penalties = {None}
+    constraints = {"l1_ball"}
+    averagings = {"auto", "last"}
+    exact_max_iter = 1_000_000
+
+    def needs(self, model, loss):
+        if model.fit_intercept and not model.penalize_intercept:
+            return "fit_intercept=False or penalize_intercept=True: its steps need a bounded set"
+        return super().needs(model, loss)
+
+    def geometry(self, model, geometry, loss):
+        # a vertex is chosen by unscaled derivatives: one M for all makes their noise alike
+        widest = float(np.max(geometry.smoothness))
+        return replace(geometry, smoothness=np.full_like(geometry.smoothness, widest))
+
+    def recipe(self, model, facts, geometry, sampling):
+        return vertex_recipe(facts.signal)
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        return {"constraint": model._constraint(target_half_width)}
+
+    def event(self, model, delta, problem):
+        return greedy_fit_event(model.epsilon, delta, problem.n_updates, 1.0, model.neighboring)
+
+
+def periods(model, n_updates):
+    """K of the papers' T × K: a tenth of all updates unless the user says more."""
+    return {"n_inner": model.n_inner or math.ceil(n_updates / 10)}
+
+
+def _chosen(model, n_coordinates):
+    return min(model.block_size or 1, n_coordinates)

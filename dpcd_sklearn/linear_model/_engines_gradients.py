@@ -1,0 +1,125 @@
+"""Engines of the solvers on mean gradients: DP-SGD, DP-SVRG and DP-CompGD."""
+
+import math
+
+from ..privacy._calibration import gaussian_fit_event, sampled_fit_event
+from ..solvers import _compgd, _sgd, _svrg
+from ._engine import SINGLE_OUTPUT, GradientEngine
+from ._recipes import (
+    compressed_recipe,
+    descent_recipe,
+    exact_descent_recipe,
+    variance_reduced_recipe,
+)
+
+
+def _rate(model, least):
+    """Of the records in one mini-batch; without noise every batch is all of them."""
+    if math.isinf(model.epsilon):
+        return 1.0
+    return least if model.sampling_rate == "auto" else float(model.sampling_rate)
+
+
+class SGDEngine(GradientEngine):
+    """DP-SGD: Poisson mini-batches, or all records."""
+
+    solve = staticmethod(_sgd.solve)
+    has_momentum = True
+
+    def n_updates(self, model, max_iter, n_coordinates, sampling):
+        return max(1, math.ceil(max_iter / _rate(model, 0.1)))
+
+    def recipe(self, model, facts, geometry, sampling):
+        if not facts.private:
+            return exact_descent_recipe(facts.n_coordinates, full=True)
+        spread = geometry.spread(facts.n_coordinates)
+        chosen = descent_recipe(facts.signal, spread, spread, full=True)
+        chosen["max_iter"] *= _rate(model, 0.1)  # as many updates
+        return chosen
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        return {"sampling_rate": _rate(model, 0.1), "step_decay": model.step_decay}
+
+    def event(self, model, delta, problem):
+        if problem.sampling_rate >= 1:
+            return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+        return sampled_fit_event(
+            model.epsilon, delta, problem.sampling_rate, problem.n_updates, model.neighboring
+        )
+
+
+class SVRGEngine(GradientEngine):
+    """DP-SVRG: full gradients now and then, and how mini-batches differ from them."""
+
+    solve = staticmethod(_svrg.solve)
+    anchor_share = 0.5
+
+    def _inner(self, model, rate):
+        return model.n_inner or math.ceil(1 / rate)
+
+    def n_updates(self, model, max_iter, n_coordinates, sampling):
+        # an outer loop is two passes: the full gradient, and mini-batches of 1 / rate updates
+        return max(1, math.ceil(max_iter / 2 * self._inner(model, _rate(model, 0.1))))
+
+    def recipe(self, model, facts, geometry, sampling):
+        if not facts.private:
+            return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
+        return variance_reduced_recipe(facts.signal, _rate(model, 0.1))
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        rate = _rate(model, 0.1)
+        return {
+            "sampling_rate": rate,
+            "step_decay": model.step_decay,
+            "n_inner": min(self._inner(model, rate), n_updates),
+        }
+
+    def event(self, model, delta, problem):
+        rate, count = problem.sampling_rate, problem.n_updates
+        n_full = math.ceil(count / problem.n_inner)
+        if math.isinf(model.epsilon):
+            return gaussian_fit_event(model.epsilon, delta, count + n_full, model.neighboring)
+        # one standard deviation for both kinds, in the units of the mean gradient
+        return sampled_fit_event(
+            model.epsilon, delta, rate, count, model.neighboring, n_full, self.anchor_share / rate
+        )
+
+
+class CompGDEngine(GradientEngine):
+    """DP-CompGD: gradients in a few random directions; with a rate below one, DP-CompMiniBatch."""
+
+    solve = staticmethod(_compgd.solve)
+    losses = SINGLE_OUTPUT
+    penalties = {None, "l2"}
+    constraints = {None, "l1_ball", "l2_ball"}
+
+    def n_updates(self, model, max_iter, n_coordinates, sampling):
+        return max(1, math.ceil(max_iter / _rate(model, 1.0)))
+
+    def recipe(self, model, facts, geometry, sampling):
+        share = self._directions(model, facts.n_coordinates) / facts.n_coordinates
+        if not facts.private:
+            return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
+        chosen = compressed_recipe(facts.signal, share)
+        chosen["max_iter"] *= _rate(model, 1.0)
+        return chosen
+
+    def fields(self, model, n_updates, n_coordinates, target_half_width):
+        return {
+            "sampling_rate": _rate(model, 1.0),
+            "step_decay": model.step_decay,
+            "n_directions": self._directions(model, n_coordinates),
+            "constraint": model._constraint(target_half_width),
+        }
+
+    def event(self, model, delta, problem):
+        if problem.sampling_rate >= 1:
+            return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+        return sampled_fit_event(
+            model.epsilon, delta, problem.sampling_rate, problem.n_updates, model.neighboring
+        )
+
+    @staticmethod
+    def _directions(model, n_coordinates):
+        auto = math.ceil(4 * math.log(n_coordinates + 1))
+        return min(model.n_directions or auto, n_coordinates)

@@ -1,0 +1,65 @@
+"""What the two generic estimators share: the choice of the solver, and their parameters."""
+
+import math
+from numbers import Integral, Real
+
+from ..privacy._gaussian_dp import gdp_mu
+from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._public import check_real
+from ._base import POSITIVE
+from ._engines import ENGINES
+from ._engines_coordinates import RULES
+from ._ridge import SAMPLINGS
+
+__all__ = ["GENERIC_CONSTRAINTS", "POSITIVE", "GenericLinearModel"]
+
+_COUNT = [None, Interval(Integral, 1, None, closed="left")]
+
+GENERIC_CONSTRAINTS = {
+    "penalty": [None, StrOptions({"l1", "l2", "elasticnet", "box", "nonnegative"})],
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+    "coef_bounds": [None, tuple, list],
+    "constraint": [None, StrOptions({"l1_ball", "l2_ball"})],
+    "radius": [POSITIVE],
+    "solver": [StrOptions({"auto", *ENGINES})],
+    "sampling": [StrOptions(SAMPLINGS | {"auto"}), HasMethods(["draw"])],
+    "block_size": _COUNT,
+    "rule": [StrOptions(set(RULES))],
+    "selection_share": [Interval(Real, 0, 1, closed="neither")],
+    "sampling_rate": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
+    "n_directions": _COUNT,
+    "n_inner": _COUNT,
+    "step_decay": [Interval(Real, 0, None, closed="left")],
+    "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+    "averaging": [StrOptions({"auto", "last", "tail", "periodic", "weighted"})],
+    "accounting": [StrOptions({"composition", "hidden_state"})],
+    "penalize_intercept": ["boolean"],
+}
+
+# Where noise dominates, a penalty with l1 is better served by choosing coordinates.
+_NOISY = 25.0
+
+
+class GenericLinearModel:
+    """Mixin: any loss, penalty and solver."""
+
+    def _check_numbers(self):
+        super()._check_numbers()
+        for name in ("alpha", "l1_ratio", "step_decay"):
+            check_real(getattr(self, name), name, low=0.0, closed="left")
+
+    def _solver(self, n_coordinates, n_normalizer, loss):
+        if self.solver != "auto":
+            return self.solver
+        if self.accounting == "hidden_state":
+            return "skgd"
+        if loss.multi_output:
+            return "sgd"
+        if self.constraint is not None:
+            return "compgd" if self.penalty in (None, "l2") else "frank-wolfe"
+        share = {"l1": 1.0, "elasticnet": self.l1_ratio}.get(self.penalty, 0.0)
+        if share < 0.5 or math.isinf(self.epsilon):
+            return "skgd"
+        mu = gdp_mu(self.epsilon, self._resolve_delta(n_normalizer))
+        return "gcd" if n_normalizer * mu < _NOISY * n_coordinates**0.5 else "skgd"

@@ -1,0 +1,315 @@
+"""Private linear regression with any loss, penalty and solver."""
+
+from typing import Literal
+
+from ..privacy._accountant import PrivacyAccountant
+from ..samplings import Sampling
+from ..utils._compat import StrOptions
+from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
+from ._generic import GENERIC_CONSTRAINTS, POSITIVE, GenericLinearModel
+from ._regression import PrivateRegressor
+
+
+class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
+    r"""Linear regression under differential privacy: any loss, penalty and solver.
+
+    Minimises the mean loss beside a penalty, as scikit-learn's SGDRegressor does,
+
+    .. math::
+
+        \frac{1}{n} \sum_i \ell(x_i^T w + b, y_i)
+        + \alpha \left(\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2\right)
+
+    with ρ = `l1_ratio` for the elastic net, 1 for l1 and 0 for l2. DPLassoCD and DPRidgeSkGD are
+    presets of it.
+
+    **Privacy**
+
+    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
+      delta)-differentially private under the `neighboring` relation; all iterates could be
+      published at the same cost, except with `accounting="hidden_state"`.
+    - Neighbours: data sets that differ in one record, a row of X with its target and weight
+      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
+      One person with several rows needs more.
+    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
+      and bounds; running time and memory; scores on training records; errors about NaN, infinite
+      values and shapes; the choice of rows by stratified splits.
+    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
+      `random_state=None`; no step before this one learnt from the records without a charge.
+    - Ledger: one entry for each fit with an `accountant`, written before a record is used.
+
+    Parameters
+    ----------
+    loss : {"squared", "huber"}, default="squared"
+        Loss of a residual r: r² / 2, or from `huber_threshold` on linear.
+    penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
+        The penalty of every coefficient but the intercept: alpha times its absolute value, half its
+        square, or a mixture of them; or nothing inside bounds and infinity outside, [0, inf) or
+        `coef_bounds`.
+    alpha : float, default=0.0001
+        Strength of "l1", "l2" and "elasticnet" beside the mean loss, in [0, inf).
+    l1_ratio : float in [0, 1], default=0.15
+        Share of l1 in "elasticnet".
+    coef_bounds : pair (lo, hi) of floats, default=None
+        Of every coefficient with `penalty="box"`, in units of target over feature; may be infinite.
+    constraint : {"l1_ball", "l2_ball", None}, default=None
+        A set that the coefficients stay in, for `solver="compgd"` and "frank-wolfe" (l1 only).
+    radius : float > 0, default=1.0
+        Of the constraint, in units of target over feature.
+    huber_threshold : float > 0, default=1.35
+        Residual from which the Huber loss is linear, in the units of the target; public.
+    solver : str, default="auto"
+        - "cd": proximal coordinate descent (DP-CD).
+        - "gcd": greedy coordinate descent (DP-GCD).
+        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
+        - "compgd": gradient descent in random directions (DP-CompGD); with `sampling_rate` below
+          one DP-CompMiniBatch. Penalties None and "l2".
+        - "sgd": stochastic gradient descent (DP-SGD); every loss.
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG); every loss.
+        - "frank-wolfe": Frank–Wolfe on the l1 ball, without another penalty.
+        - "auto" follows the problem, n, p, epsilon and delta: "gcd" for penalties with l1 where
+          noise dominates, "compgd" for constraints, "skgd" otherwise.
+    epsilon : float, default=1.0
+        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
+        not private.
+    delta : float in (0, 1) or "auto", default="auto"
+        Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
+        "add_remove".
+    sampling : str or object of `dpcd_sklearn.samplings`, default="auto"
+        Which coordinates an update moves. For "cd": one of them, "uniform" (or "auto") or
+        "importance" (p_j proportional to M_j). For "skgd" also: all ("full" or "auto"), one block
+        of a fixed partition, drawn uniformly ("block") or with a probability proportional to its
+        largest M_j ("block-importance"), any set of a given size ("nice"), or what an object draws
+        with ``draw(generator, count)``, at most its ``block_size`` coordinates at once.
+    block_size : int >= 1, default=None
+        Coordinates in a block; None is the square root of their number for "skgd", and 1 for "gcd",
+        which chooses and moves so many of the best coordinates at once.
+    rule : {"gs-s", "gs-r", "gs-q"}, default="gs-r"
+        Score of a coordinate for "gcd": the slope of the objective ("gs-s"), the length of the
+        proximal step ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in
+        the norm of M_j.
+    selection_share : float in (0, 1), default=0.8
+        Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the
+        rest goes to the partial derivatives.
+    sampling_rate : float in (0, 1] or "auto", default="auto"
+        Probability of a record to be in a mini-batch of "sgd", "svrg" or "compgd". "auto" is 0.1
+        for the first two and 1, all records, for the last and when `solver` is "auto".
+    n_directions : int >= 1, default=None
+        m, the random directions of "compgd"; None is 4 log(p + 1), rounded up.
+    n_inner : int >= 1, default=None
+        K, the updates of one inner loop: with `averaging="periodic"` (None is a tenth of all), and
+        between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What neighbouring data sets are.
+    n_public : int, default=None
+        Public number of records for "add_remove", which normalises every sum. None otherwise.
+    clip : float > 0 or "auto", default="auto"
+        C of the papers, public. Coordinate j of a record's gradient is clipped to C sqrt(M_j / tr
+        M) by "cd", "gcd" and "frank-wolfe"; a block S so that the norm of M_S^(-1/2) g_S is at most
+        ``C sqrt(|S| / tr M)`` by the others, S being all coordinates for the solvers on mean
+        gradients ("svrg" clips differences of gradients to half of that). In the units of the
+        target. "auto" follows n, p, epsilon and delta.
+    max_iter : float > 0 or "auto", default="auto"
+        Passes, each of which moves every coordinate once on average; may be a fraction. An update
+        of "gcd", "compgd" and "frank-wolfe" is a pass, a mini-batch its rate, and an outer loop of
+        "svrg" two. "auto" follows n, p, epsilon and delta.
+    step_size : float > 0 or "auto", default="auto"
+        γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
+        how much steeper than its coordinates a drawn set of them is. Without momentum steps below 2
+        are safe.
+    step_decay : float in [0, inf), default=0.0
+        The step of update t is multiplied by t^(-step_decay), for "sgd", "svrg" and "compgd".
+    momentum : float in [0, 1) or "auto", default="auto"
+        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd".
+    averaging : {"auto", "last", "tail", "periodic", "weighted"}, default="auto"
+        The last iterate; the mean of the last half of the iterates; the papers' outer loop, a
+        restart from the mean of every `n_inner` iterates ("cd", "gcd", "skgd"); or the mean of all
+        iterates weighted by their steps ("sgd", "svrg", "compgd"). Only "last" keeps coefficients
+        exactly zero. "auto" follows the solver.
+    accounting : {"composition", "hidden_state"}, default="composition"
+        "composition" counts every update, and all iterates could be published. "hidden_state"
+        counts the last iterate only: see DPRidgeSkGD. It needs `solver="skgd"` and an l2 penalty.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
+    penalize_intercept : bool, default=False
+        Whether penalties and constraints are on the intercept too.
+    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
+        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
+        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
+        with an intercept features are centred on the middle of their bounds.
+    feature_scale : float or array of shape (n_features,), default=None
+        Public root mean square of each feature; gives M_j in place of the bounds.
+    row_norm_bound : float, default=None
+        Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
+        on the curvature of blocks. Longer records only fit worse, their gradients are clipped
+        anyway. Without any of the three, features are assumed to be of unit scale (root mean square
+        1).
+    target_bounds : pair (lo, hi) of floats, default=None
+        Public bounds of the target, in its units; values outside are clipped while fitting. None
+        assumes a target within [-1, 1], without clipping it.
+    tol : float, default=1e-6
+        For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
+        the largest one.
+    coef_path : bool, default=False
+        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
+        released anyway, so it costs no privacy.
+    accountant : PrivacyAccountant, default=None
+        Ledger that every fit is charged to.
+    random_state : int, RandomState instance or None, default=None
+        None draws noise from the operating system through a cryptographic generator. Anything else
+        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients. Released.
+    intercept_ : float
+        Intercept. Released.
+    coef_path_ : ndarray of shape (n_points, n_features)
+        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+    intercept_path_ : ndarray of shape (n_points,)
+        Intercepts of the same iterates. Released.
+    n_iter_ : int
+        T, the number of updates; public (with epsilon = inf, how many were needed).
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has names that are all strings. Public.
+    privacy_spent_ : PrivacySpent
+        Named tuple (epsilon, delta) of this fit. Public.
+    privacy_event_ : FitEvent
+        What was released, at which noise. Public.
+    noise_multiplier_ : float
+        z, the standard deviation of the noise over the sensitivity of a gradient release; NaN when
+        nothing but choices is released ("frank-wolfe"). Public.
+    clip_ : float
+        C that was used. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant's budget does not admit the fit; nothing was drawn.
+    LedgerError
+        If the ledger can't be written; nothing was drawn.
+    TypeError, ValueError
+        If a parameter or the input is invalid; nothing was charged.
+
+    Notes
+    -----
+    What each solver releases, with the sensitivity and its proof: ``release_partial`` ("cd",
+    "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd"),
+    ``release_mean`` ("compgd", "sgd", "svrg") and ``release_last_iterate`` (hidden states), in
+    ``privacy/proofs``. Releases of all records are calibrated by the exact curve of Gaussian DP,
+    greedy choices by that of adaptive choices, and Poisson mini-batches by Rényi divergences.
+
+    References
+    ----------
+    Mangold, Bellet, Salmon & Tommasi (2022). Differentially private coordinate descent for
+    composite empirical risk minimization. ICML.
+
+    Mangold, Bellet, Salmon & Tommasi (2023). High-dimensional private empirical risk minimization
+    by greedy coordinate descent. AISTATS.
+
+    Maranjyan, Sadiev & Richtárik (2024). Differentially private random block coordinate descent.
+
+    Huang et al. (2023). DP-CompGD and DP-CompMiniBatch: compressed gradients under privacy.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dpcd_sklearn import DPLinearRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DPLinearRegressor("huber", penalty="l1", alpha=0.1, solver="cd", epsilon=3.0,
+    ...                           huber_threshold=100.0, feature_bounds=(-0.2, 0.2),
+    ...                           target_bounds=(25, 350)).fit(X, y)
+    >>> model.coef_.shape
+    (10,)
+    """
+
+    _parameter_constraints = (
+        PrivateRegressor._parameter_constraints
+        | GENERIC_CONSTRAINTS
+        | {
+            "loss": [StrOptions({"squared", "huber"})],
+            "huber_threshold": [POSITIVE],
+        }
+    )
+
+    def __init__(
+        self,
+        loss: Literal["squared", "huber"] = "squared",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 0.0001,
+        l1_ratio: float = 0.15,
+        coef_bounds: tuple[float, float] | None = None,
+        constraint: Literal["l1_ball", "l2_ball"] | None = None,
+        radius: float = 1.0,
+        huber_threshold: float = 1.35,
+        solver: str = "auto",
+        epsilon: float = 1.0,
+        delta: Auto = "auto",
+        sampling: str | Sampling = "auto",
+        block_size: int | None = None,
+        rule: Literal["gs-s", "gs-r", "gs-q"] = "gs-r",
+        selection_share: float = 0.8,
+        sampling_rate: Auto = "auto",
+        n_directions: int | None = None,
+        n_inner: int | None = None,
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        clip: Auto = "auto",
+        max_iter: Auto = "auto",
+        step_size: Auto = "auto",
+        step_decay: float = 0.0,
+        momentum: Auto = "auto",
+        averaging: Averaging = "auto",
+        accounting: Literal["composition", "hidden_state"] = "composition",
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        feature_bounds: Bounds | None = None,
+        feature_scale: ArrayLike | None = None,
+        row_norm_bound: float | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        tol: float = 1e-6,
+        coef_path: bool = False,
+        accountant: PrivacyAccountant | None = None,
+        random_state: Seed | None = None,
+    ):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.coef_bounds = coef_bounds
+        self.constraint = constraint
+        self.radius = radius
+        self.huber_threshold = huber_threshold
+        self.solver = solver
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sampling = sampling
+        self.block_size = block_size
+        self.rule = rule
+        self.selection_share = selection_share
+        self.sampling_rate = sampling_rate
+        self.n_directions = n_directions
+        self.n_inner = n_inner
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.clip = clip
+        self.max_iter = max_iter
+        self.step_size = step_size
+        self.step_decay = step_decay
+        self.momentum = momentum
+        self.averaging = averaging
+        self.accounting = accounting
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.feature_bounds = feature_bounds
+        self.feature_scale = feature_scale
+        self.row_norm_bound = row_norm_bound
+        self.target_bounds = target_bounds
+        self.tol = tol
+        self.coef_path = coef_path
+        self.accountant = accountant
+        self.random_state = random_state

@@ -1,0 +1,37 @@
+"""Huber loss: squared near the target, linear beyond a threshold."""
+
+import numpy as np
+
+from ._base cimport Loss
+
+
+cdef class HuberLoss(Loss):
+    """(margin - target)^2 / 2 up to `threshold`, threshold (|margin - target| - threshold / 2) on.
+
+    Parameters
+    ----------
+    threshold : float, > 0
+        Residual from which the loss is linear, in the units of the target.
+    """
+
+    name = "huber"
+    curvature = 1.0
+
+    cdef readonly double threshold
+
+    def __init__(self, double threshold=1.35):
+        self.threshold = threshold
+
+    cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
+                         double *out) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double r
+        for i in range(n):
+            r = margin[i] - target[i]
+            r = r if r < self.threshold else self.threshold
+            out[i] = r if r > -self.threshold else -self.threshold
+
+    def value(self, margin, target):
+        residual = np.abs(np.asarray(margin) - np.asarray(target))
+        near = np.minimum(residual, self.threshold)
+        return near * (residual - near / 2)

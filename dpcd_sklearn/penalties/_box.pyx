@@ -1,0 +1,42 @@
+"""Bounds on every coefficient; a lower bound of zero alone is non-negativity."""
+
+import numpy as np
+from libc.math cimport INFINITY
+
+from ._base cimport Penalty
+
+
+cdef class Box(Penalty):
+    """Zero within [lo, hi], infinite outside.
+
+    Parameters
+    ----------
+    lo, hi : float, lo < hi
+        May be infinite.
+    """
+
+    name = "box"
+
+    cdef readonly double lo
+    cdef readonly double hi
+
+    def __init__(self, double lo=0.0, double hi=INFINITY):
+        if not lo < hi:
+            raise ValueError(f"a box needs lo < hi, got [{lo:g}, {hi:g}]")
+        self.lo = lo
+        self.hi = hi
+
+    cdef double prox(self, double v, double step) noexcept nogil:
+        v = v if v < self.hi else self.hi
+        return v if v > self.lo else self.lo
+
+    cdef double slope(self, double w, int direction) noexcept nogil:
+        return INFINITY if w == (self.hi if direction > 0 else self.lo) else 0.0
+
+    cdef double excess(self, double w, double v, double subgradient) noexcept nogil:
+        # zero inside; at a wall the subgradient points outwards, and w lies inwards
+        return subgradient * (v - w) if v == self.lo or v == self.hi else 0.0
+
+    def value(self, coef):
+        coef = np.asarray(coef)
+        return 0.0 if ((coef >= self.lo) & (coef <= self.hi)).all() else np.inf

@@ -1,0 +1,49 @@
+"""The integer grid that records are summed on, and the sensitivity of such a sum.
+
+The unit is chosen by the noise: 2^bits units of standard deviation, so that a record counts for at
+most 2^24 units and the sum of all records is exact in a double.
+Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_mean.md``.
+"""
+
+import math
+
+from libc.math cimport floor, sqrt
+
+cdef enum:
+    MAX_NOISE_BITS = 48
+
+
+cdef double record_limit(int bits, double noise_multiplier, double neighbors,
+                         Py_ssize_t size) noexcept nogil:
+    """K, the norm bound of one record's integers, such that 2^bits >= z * sensitivity.
+
+    The sensitivity of the integer sums is `neighbors` (2 under replace-one, 1 under add-remove)
+    times the largest norm of one record's integers: K for one entry, which is clamped, and
+    K (1 + (size + 16) 2^-52) + sqrt(size) / 2 for a vector, whose entries are rounded after the
+    clip.
+    """
+    cdef double norm = 2.0**bits / (noise_multiplier * neighbors)
+    if size > 1:
+        norm = (norm - 0.5 * sqrt(<double>size)) / (1 + (size + 16) * 2.0**-52)
+    return floor(norm)
+
+
+cdef int noise_bits(double noise_multiplier, double neighbors, double n_normalizer,
+                    Py_ssize_t n_samples, Py_ssize_t size) except -1:
+    """The bits of a release of `size` entries or fewer.
+
+    Raises
+    ------
+    ValueError
+        If the noise is not positive and finite, or no grid suits it.
+    """
+    if not 0 < noise_multiplier < math.inf:
+        raise ValueError(f"noise must be positive and finite, got {noise_multiplier!r}")
+    target = min(2.0**24, 2.0**50 / n_normalizer)
+    bits = min(MAX_NOISE_BITS, math.floor(math.log2(noise_multiplier * neighbors * target)))
+    if bits < 1 or record_limit(bits, noise_multiplier, neighbors, size) < 1:
+        raise ValueError(f"noise multiplier {noise_multiplier:g} is out of the range that the "
+                         "integer grid supports; change epsilon or max_iter")
+    if n_samples * record_limit(bits, noise_multiplier, neighbors, 1) > 2.0**52:
+        raise ValueError("too many records for exact sums; state a larger n_public")
+    return bits

@@ -1,0 +1,130 @@
+"""The iterate that every solver moves: proximal steps and averages, in O(1) a coordinate moved."""
+
+import numpy as np
+
+from ._problem import Solution
+
+
+cdef class Iterate:
+    """Coefficients of every output, how they move, and their average.
+
+    A solver's path is a subclass with ``advance(count)``, which makes `count` updates.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_outputs * n_coordinates,)
+        Starts from the point of the penalty's domain that is nearest to zero.
+    """
+
+    def __init__(self, problem):
+        self._problem = problem
+        self.n_coordinates, self._n_penalized = problem.n_coordinates, problem.n_penalized
+        size = problem.n_outputs * self.n_coordinates
+        self.coef = np.zeros(size)
+        self.w = self.coef
+        self._total, self._since = np.zeros(size), np.zeros(size)
+        self._smoothness = np.ascontiguousarray(problem.smoothness)
+        self._penalty = problem.penalty
+        self._weighted = problem.averaging == "weighted"
+        self._tail_start = problem.tail_start
+        self._step_size = problem.step_size / problem.curvature
+        self._step_decay = problem.step_decay
+        cdef Py_ssize_t k
+        for k in range(size):
+            if k % self.n_coordinates < self._n_penalized:
+                self.w[k] = self._penalty.prox(0.0, 1.0)
+
+    # ---- one update: moved and set for every coordinate, then tick ----
+
+    cdef double step_size(self) noexcept nogil:
+        """γ_t of the coming update."""
+        if self._step_decay == 0.0:
+            return self._step_size
+        return self._step_size * <double>(self.t + 1) ** -self._step_decay
+
+    cdef double moved(self, Py_ssize_t k, double direction, double step_size) noexcept nogil:
+        """prox(w_k - step_size / M_j direction)."""
+        cdef Py_ssize_t j = k % self.n_coordinates
+        cdef double step = step_size / self._smoothness[j]
+        cdef double w = self.w[k] - step * direction
+        return self._penalty.prox(w, step) if j < self._n_penalized else w
+
+    cdef void set(self, Py_ssize_t k, double value) noexcept nogil:
+        # the average gains w_k times the weight of the updates it stood still
+        self._total[k] += self.w[k] * (self._weight - self._since[k])
+        self._since[k] = self._weight
+        self.w[k] = value
+
+    cdef void tick(self) noexcept nogil:
+        """End an update: its iterate enters the average."""
+        self.t += 1
+        if self.t > self._tail_start:
+            self._weight += (<double>self.t ** -self._step_decay if self._weighted else 1.0)
+
+    # ---- between updates ----
+
+    def mean(self):
+        """Of the iterates since the average began; the iterate itself before that."""
+        if self._weight == 0:
+            return self.coef.copy()
+        standing = self.coef * (self._weight - np.asarray(self._since))
+        return (np.asarray(self._total) + standing) / self._weight
+
+    def restart(self):
+        """Go on from the mean, and begin another one."""
+        self.move_to(self.mean())
+        self._weight = 0.0
+        self._total[:] = 0.0
+        self._since[:] = 0.0
+
+    def move_to(self, coef):
+        self.coef[:] = coef
+
+    def is_still(self, before):
+        """Whether the updates since `before` moved nothing: for fits without noise."""
+        return not self._problem.sweep_moved(
+            before.reshape(-1, self.n_coordinates), self.coef.reshape(-1, self.n_coordinates)
+        )
+
+    def run(self, chunk):
+        """Advance until all updates are done.
+
+        Parameters
+        ----------
+        chunk : int
+            Updates between two tests of convergence (without noise).
+
+        Returns
+        -------
+        Solution
+        """
+        problem = self._problem
+        periods = [problem.path_every, problem.n_inner if problem.averaging == "periodic" else 0]
+        kept = [self._shaped(self.coef)] if problem.path_every else None
+        done, last, converged, size = 0, problem.n_updates, False, 0
+        while done < last and not converged:
+            size = min(chunk, last - done)
+            for every in periods:
+                if every:
+                    size = min(size, every - done % every)
+            before = self.coef.copy() if problem.tol else None
+            self.advance(size)
+            done += size
+            converged = bool(problem.tol) and self.is_still(before)
+            finished = done == last or converged
+            if periods[1] and (done % periods[1] == 0 or finished):
+                self.restart()
+            if kept is not None and (done % periods[0] == 0 or finished):
+                kept.append(self._shaped(self.coef))
+        coef = self.mean() if problem.averaging in ("tail", "weighted") else self.coef
+        return Solution(self._shaped(coef), done, None if kept is None else np.array(kept),
+                        converged)
+
+    def _shaped(self, coef):
+        if len(coef) == self.n_coordinates:
+            return coef.copy()
+        return coef.reshape(-1, self.n_coordinates).copy()

@@ -1,0 +1,6 @@
+from ..privacy._oracle cimport Oracle
+from ._iterate cimport Iterate
+
+
+cdef class OracleIterate(Iterate):
+    cdef Oracle oracle

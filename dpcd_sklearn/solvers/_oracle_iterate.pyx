@@ -1,0 +1,23 @@
+"""An iterate that an oracle follows step by step, so that records are read once a release."""
+
+import numpy as np
+
+from ..privacy._oracle cimport Oracle
+from ._iterate cimport Iterate
+
+
+cdef class OracleIterate(Iterate):
+    """Keep an oracle informed of every move."""
+
+    def __init__(self, Oracle oracle, problem):
+        super().__init__(problem)
+        self.oracle = oracle
+        start = self.coef.copy()
+        self.coef[:] = 0.0
+        self.move_to(start)
+
+    def move_to(self, coef):
+        cdef Py_ssize_t[::1] everything = np.arange(self.n_coordinates, dtype=np.intp)
+        cdef double[::1] step = coef - self.coef
+        self.coef[:] = coef
+        self.oracle.apply_step(&everything[0], self.n_coordinates, &step[0])
