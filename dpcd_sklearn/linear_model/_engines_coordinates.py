@@ -60,7 +60,7 @@ class GCDEngine(CoordinateEngine):
         return geometry.spread(_chosen(model, len(geometry.smoothness)))
 
     def recipe(self, model, facts, geometry, sampling):
-        return greedy_recipe(facts.signal)
+        return greedy_recipe(facts.signal, model.loss == "logistic")
 
     def fields(self, model, n_updates, n_coordinates, target_half_width):
         chosen = {"rule": RULES[model.rule], "n_chosen": _chosen(model, n_coordinates)}
@@ -128,7 +128,7 @@ class FrankWolfeEngine(CoordinateEngine):
     penalties = {None}
     constraints = {"l1_ball"}
     averagings = {"auto", "last"}
-    exact_max_iter = 1_000_000
+    exact_max_iter = 10_000
 
     def needs(self, model, loss):
         if model.fit_intercept and not model.penalize_intercept:

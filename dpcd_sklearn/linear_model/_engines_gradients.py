@@ -92,6 +92,7 @@ class CompGDEngine(GradientEngine):
     losses = SINGLE_OUTPUT
     penalties = {None, "l2"}
     constraints = {None, "l1_ball", "l2_ball"}
+    exact_max_iter = 20_000
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
         return max(1, math.ceil(max_iter / _rate(model, 1.0)))

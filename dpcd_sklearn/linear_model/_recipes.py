@@ -96,17 +96,20 @@ def vertex_recipe(signal):
     }
 
 
-def greedy_recipe(signal):
+def greedy_recipe(signal, bounded_curvature):
     """DP-GCD: few long steps where noise dominates, more and shorter ones where it does not.
 
-    Steps longer than 2 / M_j are safe in practice only: M_j from bounds is several times the true
-    curvature, and a clipped derivative bounds every move.
+    Steps longer than 2 / M_j are safe in practice only, for the logistic loss: M_j from bounds is
+    several times the true curvature, and a clipped derivative bounds every move. The curvature of
+    residuals does not fade, so their steps are 1 / M_j.
     """
     if signal == math.inf:
         return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
     return {
         "max_iter": _between(max(min(signal, 150.0), signal / 10), 10.0, 600.0),
-        "step_size": _between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0),
+        "step_size": _between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0)
+        if bounded_curvature
+        else 1.0,
         "momentum": 0.0,
         "averaging": "last",
         "residual_clip": _between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
