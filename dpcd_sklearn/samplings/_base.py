@@ -6,9 +6,9 @@ from abc import ABCMeta, abstractmethod
 class Sampling(metaclass=ABCMeta):
     """What draws the coordinates that an update moves: random sets S of them.
 
-    Estimators take any object with `block_size` and `draw` as ``sampling=``; this class only spares
-    it from writing `curvature`. The coordinates are 0, ..., p' - 1: the features in their order, and
-    the intercept last, if there is one.
+    Estimators take any object with `block_size` and `draw` as ``sampling=``; this class only gives
+    it a `curvature`. The coordinates are 0, ..., p' - 1: the features in their order, and the
+    intercept last, if there is one.
 
     A sampling is public. It may depend on the number of features and on public facts, never on
     the records: the sets show in the iterates, which are released, so that drawing them amplifies
