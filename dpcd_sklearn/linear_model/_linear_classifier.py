@@ -55,13 +55,13 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
         leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
     alpha : float, default=0.0001
-        Strength of "l1", "l2" and "elasticnet", in [0, inf); that of
-        `LogisticRegression` is 1 / (n C) for n records.
+        Strength of "l1", "l2" and "elasticnet", in [0, inf); that of `LogisticRegression` is
+        1 / (n C) for n records.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
     coef_bounds : pair (lo, hi) of floats, default=None
-        Bounds lo < hi of every coefficient for `penalty="box"`, which needs them, in units of
-        one over feature; either may be infinite.
+        Bounds lo < hi of every coefficient for `penalty="box"`, which needs them, in units of one
+        over feature; either may be infinite.
     constraint : {"l1_ball", "l2_ball", None}, default=None
         Ball around zero that the vector of coefficients stays in: "l1_ball" for
         `solver="compgd"` and "frank-wolfe", "l2_ball" for "compgd".
@@ -149,8 +149,7 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         hidden states, and "tail" for the others.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
-        counts the last iterate only: see DPRidgeSkGD. No loss of a
-        classifier has a proof for it yet.
+        counts the last iterate only; it is refused, as no loss of a classifier has a proof for it.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     classes : array-like of labels, default=None
@@ -223,10 +222,10 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
     Notes
     -----
     What each solver releases, with the sensitivity and its proof: ``release_partial`` ("cd",
-    "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd"),
-    ``release_mean`` ("compgd", "sgd", "svrg"), in ``privacy/proofs``. Releases over all records are calibrated by the exact curve of Gaussian DP,
-    those of "gcd" and "frank-wolfe" by the tight curve of adaptive choices, and Poisson
-    mini-batches by Rényi divergences.
+    "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd") and
+    ``release_mean`` ("compgd", "sgd", "svrg"), in ``privacy/proofs``. Releases over all records are
+    calibrated by the exact curve of Gaussian DP, those of "gcd" and "frank-wolfe" by the tight
+    curve of adaptive choices, and Poisson mini-batches by Rényi divergences.
 
     References
     ----------
