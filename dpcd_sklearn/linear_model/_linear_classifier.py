@@ -55,8 +55,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
         leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
     alpha : float, default=0.0001
-        Strength of "l1", "l2" and "elasticnet", in [0, inf); that of `LogisticRegression` is
-        1 / (n C) for n records.
+        Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
+        scikit-learn's LogisticRegression and n records.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
     coef_bounds : pair (lo, hi) of floats, default=None

@@ -28,9 +28,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
       delta)-differentially private under the `neighboring` relation; all iterates and chosen
-      coordinates could be published at the same cost,
-      except with `accounting="hidden_state"`. Who is in a mini-batch is
-      never published.
+      coordinates could be published at the same cost, except with `accounting="hidden_state"`. Who
+      is in a mini-batch is never published.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
@@ -53,8 +52,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
         leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
     alpha : float, default=0.0001
-        Strength of "l1", "l2" and "elasticnet", in [0, inf); that of `Lasso`,
-        and that of `Ridge` divided by the number of records.
+        Strength of "l1", "l2" and "elasticnet", in [0, inf): that of scikit-learn's
+        Lasso and ElasticNet, and that of its Ridge divided by the number of records.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
     coef_bounds : pair (lo, hi) of floats, default=None
