@@ -17,7 +17,9 @@ def _rate(model, least):
     """Of the records in one mini-batch; without noise every batch is all of them."""
     if math.isinf(model.epsilon):
         return 1.0
-    return least if model.sampling_rate == "auto" else float(model.sampling_rate)
+    if model.sampling_rate == "auto":
+        return 1.0 if model.solver == "auto" else least
+    return float(model.sampling_rate)
 
 
 class SGDEngine(GradientEngine):
