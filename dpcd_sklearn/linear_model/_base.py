@@ -15,6 +15,7 @@ from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -25,6 +26,7 @@ from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, Box, ElasticNet
 from ..privacy._accountant import PrivacySpent, charge
 from ..privacy._events import NEIGHBORING, FitEvent
+from ..privacy._records import canonical
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
 from ..utils._public import check_interval, check_real
@@ -208,7 +210,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         sample_weight = check_sample_weight(sample_weight, X)
         y, n_outputs = self._encode_labels(y, sample_weight)
         # 2. everything public, fixed from here on
-        plan = self._plan(*X.shape, n_outputs)
+        plan = self._plan(*X.shape, n_outputs, sparse=issparse(X))
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
         # 3. pay
@@ -236,7 +238,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             sample_weight,
             plan.loss.curvature,
             self.fit_intercept,
-            centered=self.fit_intercept and not self.penalize_intercept,
+            centered=self.fit_intercept and not self.penalize_intercept and not issparse(X),
         )
         geometry = plan.engine.geometry(self, geometry, plan.loss)
         curvature = plan.engine.curvature(self, geometry, plan.sampling)
@@ -244,8 +246,15 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     def _check_records(self, X, y):
         X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], y_numeric=self._target_is_numeric
+            self,
+            X,
+            y,
+            accept_sparse=["csr", "csc"],
+            dtype=[np.float64, np.float32],
+            y_numeric=self._target_is_numeric,
         )
+        if issparse(X):
+            return canonical(X), y
         if not (X.flags.c_contiguous or X.flags.f_contiguous) or not X.flags.aligned:
             X = np.array(X, order="C")  # gaps or no alignment: the only cases that are copied
         return X, y
@@ -278,7 +287,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1')
         return 1.0 / n_normalizer**2
 
-    def _plan(self, n_samples, n_features, n_outputs):
+    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False):
         """Fix every number of a fit from parameters, shapes and public facts."""
         self._check_numbers()
         n = self.n_public if self.neighboring == "add_remove" else n_samples
@@ -288,7 +297,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         loss = self._loss(n_outputs, half_width)
         engine = engine_of(self, self._solver(n_features + self.fit_intercept, n, loss), loss.name)
         with np.errstate(over="ignore"):  # the oracle's check refuses what overflows
-            geometry = engine.geometry(self, self._geometry(n_features, loss), loss)
+            geometry = engine.geometry(self, self._geometry(n_features, loss, sparse), loss)
         facts = Facts(n, len(geometry.smoothness), self.epsilon, delta, private)
         sampling = engine.sampling(self, facts.n_coordinates, geometry)
         recipe = engine.recipe(self, facts, geometry, sampling)
@@ -339,7 +348,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             **engine.fields(self, n_updates, p, half_width),
         )
 
-    def _geometry(self, n_features, loss):
+    def _geometry(self, n_features, loss, sparse):
         """M_j and what else is public about the features."""
         return public_geometry(
             n_features,
@@ -348,6 +357,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             self.feature_bounds,
             self.feature_scale,
             self.row_norm_bound,
+            sparse,
         )
 
     def _resolve_clip(self, engine, recipe, geometry, target_half_width):
@@ -415,11 +425,14 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _margins(self, X):
         """X @ coef.T + intercept; of one output a vector."""
         check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(
+            self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
+        )
         margins = X @ np.atleast_2d(self.coef_).T + self.intercept_
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
+        tags.input_tags.sparse = True
         return tags

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..utils._public import check_bounds, check_real, check_scales
 
@@ -55,7 +56,13 @@ def _with_intercept(smoothness, curvature, fit_intercept):
 
 
 def public_geometry(
-    n_features, curvature, fit_intercept, feature_bounds, feature_scale, row_norm_bound
+    n_features,
+    curvature,
+    fit_intercept,
+    feature_bounds,
+    feature_scale,
+    row_norm_bound,
+    sparse=False,
 ):
     """Geometry from what the user states; without a statement, features of unit scale.
 
@@ -67,6 +74,8 @@ def public_geometry(
     fit_intercept : bool
         Features with bounds, but no scale, are then centred on the middle of their bounds.
     feature_bounds, feature_scale, row_norm_bound : see the estimators
+    sparse : bool
+        Of sparse records: nothing is centred, and bounds contain zero.
 
     Raises
     ------
@@ -81,7 +90,12 @@ def public_geometry(
         scales = np.full(n_features, row_norm_bound)
     if feature_bounds is not None:
         lo, hi = check_bounds(feature_bounds, n_features)
-        if fit_intercept and feature_scale is None:  # a stated scale is of raw features
+        if sparse and ((lo > 0).any() or (hi < 0).any()):
+            raise ValueError(
+                "feature_bounds of sparse X must contain zero, the value of all that is not "
+                "stored; widen them or pass a dense X"
+            )
+        if fit_intercept and feature_scale is None and not sparse:  # a stated scale is of raw features
             center = (lo + hi) / 2
             scales = (hi - lo) / 2
         else:
@@ -128,16 +142,7 @@ def record_geometry(X, sample_weight, curvature, fit_intercept, centered):
     """Geometry from the records themselves: for epsilon = inf only."""
     n_samples, n_features = X.shape
     weights = np.ones(n_samples) if sample_weight is None else sample_weight
-    # by rows, so that no temporary has the size of X
-    tiles = [slice(start, start + 1024) for start in range(0, n_samples, 1024)]
-    center = np.zeros(n_features)
-    if centered:
-        for rows in tiles:
-            center += weights[rows] @ X[rows]
-        center /= weights.sum()
-    squares = np.zeros(n_features)
-    for rows in tiles:
-        squares += weights[rows] @ (X[rows] - center) ** 2
+    center, squares = _moments(X, weights, centered)
     squares[squares <= 1e-24 * weights.sum() * center**2] = 0.0  # constant, up to rounding
     smoothness = curvature * squares / n_samples
     if not smoothness.any():
@@ -146,3 +151,20 @@ def record_geometry(X, sample_weight, curvature, fit_intercept, centered):
     smoothness = _with_intercept(smoothness, curvature * mean_weight, fit_intercept)
     infinite = np.full(n_features, np.inf)
     return Geometry(smoothness, center, -infinite, infinite, np.inf)
+
+
+def _moments(X, weights, centered):
+    """Means (zero unless centered) and sums of squares around them, both weighted."""
+    n_samples, n_features = X.shape
+    center, squares = np.zeros(n_features), np.zeros(n_features)
+    if issparse(X):
+        return center, X.multiply(X).astype(np.float64).T @ weights
+    # by rows, so that no temporary has the size of X
+    tiles = [slice(start, start + 1024) for start in range(0, n_samples, 1024)]
+    if centered:
+        for rows in tiles:
+            center += weights[rows] @ X[rows]
+        center /= weights.sum()
+    for rows in tiles:
+        squares += weights[rows] @ (X[rows] - center) ** 2
+    return center, squares

@@ -18,28 +18,13 @@ import math
 import numpy as np
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc
-
 from ..losses._base cimport Loss
 from ..penalties._base cimport Penalty, Rule
+from ._coordinate_sums cimport CoordinateSums
 from ._grid cimport noise_bits, record_limit
 from ._noise cimport NoiseSource
-from ._records cimport (
-    DPCD_LANES,
-    DPCD_TILE_CELLS,
-    DPCD_TILE_ROWS,
-    Records,
-    dpcd_clip_norms,
-    dpcd_clipped_sum_of_ones,
-    dpcd_clipped_sums,
-    dpcd_load,
-    dpcd_margins,
-    dpcd_plain_sum_of_ones,
-    dpcd_plain_sums,
-    dpcd_square_norms,
-    dpcd_tile,
-    dpcd_weigh,
-)
+from ._records cimport Records
+from ._sparse_sums cimport coordinate_sums
 
 from ._events import GaussianEvent, NonPrivateEvent, SelectionEvent
 
@@ -83,14 +68,14 @@ cdef class Oracle:
 
 
 cdef class RecordOracle(Oracle):
-    """Oracle over dense records.
+    """Oracle over records.
 
     Parameters
     ----------
     receipt : Receipt
         Proof that the event was charged; it is redeemed here, once.
-    X : ndarray of shape (n_samples, n_features), float32 or float64
-        Read in place; rows or columns must be contiguous.
+    X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
+        Read in place; rows or columns of an array must be contiguous. See Records.
     y : ndarray of shape (n_samples,), float64
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
@@ -107,47 +92,30 @@ cdef class RecordOracle(Oracle):
         Reproducible noise, which protects nobody.
     """
 
-    cdef Records _records
-    cdef Py_ssize_t _n, _p, _n_coordinates
-    cdef bint _fit_intercept, _exact
+    cdef CoordinateSums _sums
+    cdef Py_ssize_t _n, _n_coordinates, _n_penalized
+    cdef bint _exact, _fresh
     cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale
-    cdef double _max_public_score
+    cdef double _max_public_score, _coordinate_clip
     cdef int _bits
     cdef Py_ssize_t _gaussians_left, _selections_left
-    cdef double _coordinate_clip
-    cdef Loss _loss
     cdef NoiseSource _noise
-    cdef double[::1] _smoothness, _roots, _inverses, _margins, _sums, _scale, _norms
-    cdef double[::1] _block_inverses, _keys
-    cdef bint _norms_known, _fresh
-    cdef Py_ssize_t[::1] _columns, _step_columns
-    cdef double[::1] _step
-    cdef Py_ssize_t _n_step_columns
-    cdef double _intercept_step
-    cdef bint _has_step
+    cdef double[::1] _smoothness, _roots, _keys
 
     def __init__(self, receipt, X, y, *, Loss loss, smoothness, double clip, n_normalizer,
                  sample_weight=None, bint fit_intercept=True, bounds=None, key=None):
-        if self._loss is not None:
+        if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
-        self._loss = loss
-        self._fit_intercept = fit_intercept
-        self._n, self._p = X.shape
-        self._n_coordinates = self._p + fit_intercept
+        self._n, p = X.shape
+        self._n_coordinates, self._n_penalized = p + fit_intercept, p
         self._n_normalizer = n_normalizer
         self._set_geometry(smoothness, clip)
         self._read_event(receipt.redeem())
         self._noise = NoiseSource(key)
-        self._records = Records(X, y, sample_weight, bounds)
-        self._margins = np.zeros(self._n)
-        self._sums = np.empty(self._n_coordinates)
-        self._scale = np.empty(self._n_coordinates)
-        self._norms = np.empty(self._n)
-        self._block_inverses = np.empty(self._n_coordinates)
+        records = Records(X, y, sample_weight, bounds, by_row=self._selections_left > 0)
+        self._sums = coordinate_sums(records, loss, smoothness, self._coordinate_clip,
+                                     fit_intercept, self._exact)
         self._keys = np.empty(self._n_coordinates)
-        self._columns = np.empty(self._n_coordinates, dtype=np.intp)
-        self._step_columns = np.empty(self._n_coordinates, dtype=np.intp)
-        self._step = np.empty(self._n_coordinates)
 
     @staticmethod
     def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept):
@@ -155,7 +123,6 @@ cdef class RecordOracle(Oracle):
         cdef RecordOracle dry = RecordOracle.__new__(RecordOracle)
         dry._n, dry._n_normalizer = n_samples, n_normalizer
         dry._n_coordinates = len(smoothness)
-        dry._fit_intercept = fit_intercept
         dry._set_geometry(smoothness, clip)
         dry._read_event(event)
 
@@ -177,7 +144,6 @@ cdef class RecordOracle(Oracle):
                              "(1e-30, 1e30); rescale the target or the features")
         self._smoothness = smoothness
         self._roots = np.sqrt(smoothness)
-        self._inverses = 1 / smoothness
         self._coordinate_clip = clip / math.sqrt(smoothness.sum())
 
     def _read_event(self, event):
@@ -223,100 +189,6 @@ cdef class RecordOracle(Oracle):
         """
         return self._neighbors * self._coordinate_clip / self._n_normalizer
 
-    # ---- the one pass over the records ----
-
-    cdef void _sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
-                   bint joint) noexcept nogil:
-        """Fill sums[k] for coordinate block[k] (NULL: all) at the current iterate.
-
-        Clipped integer units of at most `limit`, each coordinate by itself or, when `joint`, the
-        block's vector by its norm; plain sums when the fit is not private.
-        """
-        cdef Py_ssize_t n_columns = 0, k, j, i0, n_rows, intercept_at = -1
-        cdef double clip = self._coordinate_clip * (sqrt(<double>size) if joint else 1.0)
-        for k in range(size):
-            j = k if block == NULL else block[k]
-            self._scale[k] = limit / (clip * self._roots[j])
-            self._block_inverses[k] = self._inverses[j]
-            self._sums[k] = 0.0
-            if j == self._p:
-                intercept_at = k
-            else:
-                self._columns[n_columns] = j
-                n_columns += 1
-        cdef bint all_columns = block == NULL
-        cdef Py_ssize_t widest = max(1, n_columns)
-        if self._has_step:
-            widest = max(widest, self._n_step_columns)
-        cdef Py_ssize_t tile_rows = max(
-            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
-        )
-        tile_rows -= tile_rows % (2 * DPCD_LANES)
-        cdef double *scratch = <double *>malloc(tile_rows * widest * sizeof(double))
-        cdef double *r = <double *>malloc(2 * tile_rows * sizeof(double))
-        if scratch == NULL or r == NULL:
-            self._noise.failed = True  # out of memory: refuse this release and all that follow
-        else:
-            i0 = 0
-            while i0 < self._n:
-                n_rows = min(tile_rows, self._n - i0)
-                self._sum_tile(i0, n_rows, all_columns, n_columns, intercept_at, limit,
-                               clip if joint else 0.0, scratch, r)
-                i0 += n_rows
-            self._has_step = False
-            if joint and all_columns:
-                self._norms_known = True
-        free(scratch)
-        free(r)
-
-    cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns,
-                        Py_ssize_t n_columns, Py_ssize_t intercept_at, double limit,
-                        double joint_clip, double *scratch, double *r) noexcept nogil:
-        cdef dpcd_tile tile
-        cdef Py_ssize_t i
-        cdef double *norms
-        self._move_margins(i0, n_rows, scratch)
-        self._loss.derivative(n_rows, &self._margins[i0], self._records.y + i0, r)
-        dpcd_weigh(n_rows, NULL if self._records.weights == NULL
-                   else self._records.weights + i0, r)
-        dpcd_load(&self._records.X, i0, n_rows, NULL if all_columns else &self._columns[0],
-                  n_columns, scratch, &tile)
-        if self._exact:
-            dpcd_plain_sums(&tile, r, &self._sums[0])
-            if intercept_at >= 0:
-                self._sums[intercept_at] += dpcd_plain_sum_of_ones(n_rows, r)
-            return
-        if joint_clip > 0:
-            norms = &self._norms[i0] if all_columns else r + n_rows
-            if not (all_columns and self._norms_known):
-                for i in range(n_rows):
-                    norms[i] = 0.0
-                dpcd_square_norms(&tile, &self._block_inverses[0], norms)
-                if intercept_at >= 0:
-                    for i in range(n_rows):
-                        norms[i] += self._block_inverses[intercept_at]
-            dpcd_clip_norms(n_rows, norms, joint_clip, r)
-        dpcd_clipped_sums(&tile, r, &self._scale[0], limit, &self._sums[0])
-        if intercept_at >= 0:
-            self._sums[intercept_at] += dpcd_clipped_sum_of_ones(
-                n_rows, r, self._scale[intercept_at], limit)
-
-    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
-                            double *scratch) noexcept nogil:
-        """margins += X @ step for the rows of one tile."""
-        cdef dpcd_tile tile
-        cdef Py_ssize_t i
-        if not self._has_step:
-            return
-        if self._n_step_columns:
-            dpcd_load(&self._records.X, i0, n_rows,
-                      NULL if self._n_step_columns == self._p else &self._step_columns[0],
-                      self._n_step_columns, scratch, &tile)
-            dpcd_margins(&tile, &self._step[0], &self._margins[i0])
-        if self._intercept_step != 0.0:
-            for i in range(n_rows):
-                self._margins[i0 + i] += self._intercept_step
-
     # ---- releases ----
 
     cdef bint _spend_gaussian(self) noexcept nogil:
@@ -340,12 +212,12 @@ cdef class RecordOracle(Oracle):
         cdef double total
         if not 0 <= j < self._n_coordinates or not self._spend_gaussian():
             return REFUSED
-        if self._fresh and not self._has_step:
-            total = self._sums[j]  # the argmax has just summed every coordinate at this iterate
+        if self._fresh and not self._sums.has_step:
+            total = self._sums.sums[j]  # the argmax has just summed every coordinate at this iterate
         else:
             self._fresh = False
             self._sum(&j, 1, limit, False)
-            total = self._sums[0]
+            total = self._sums.sums[0]
         partial[0] = self._noisy_mean(total, j, self._coordinate_clip, limit)
         return REFUSED if self._noise.failed else RELEASED
 
@@ -362,7 +234,7 @@ cdef class RecordOracle(Oracle):
         self._fresh = False
         self._sum(NULL if size == self._n_coordinates else block, size, limit, True)
         for k in range(size):
-            gradient[k] = self._noisy_mean(self._sums[k], block[k], clip, limit)
+            gradient[k] = self._noisy_mean(self._sums.sums[k], block[k], clip, limit)
         return REFUSED if self._noise.failed else RELEASED
 
     cdef int release_argmax(self, Penalty penalty, Rule rule, const double *coef, Py_ssize_t size,
@@ -377,12 +249,12 @@ cdef class RecordOracle(Oracle):
             if self._selections_left < size or self._noise.failed:
                 return REFUSED
             self._selections_left -= size
-        if not self._fresh or self._has_step:
+        if not self._fresh or self._sums.has_step:
             self._fresh = True
             self._sum(NULL, self._n_coordinates, limit, False)
         for j in range(self._n_coordinates):
             unit = 1.0 if self._exact else self._coordinate_clip * self._roots[j] / limit
-            gradient = self._sums[j] * unit / self._n_normalizer
+            gradient = self._sums.sums[j] * unit / self._n_normalizer
             least = INFINITY
             for sign in range(-1, 2, 2):
                 key = self._key(penalty, rule, coef[j], gradient, j, sign)
@@ -402,7 +274,7 @@ cdef class RecordOracle(Oracle):
         -infinity when the iterate diverged, which is a public fact.
         """
         cdef double score, known
-        if j == self._p:  # the intercept carries no penalty
+        if j == self._n_penalized:  # the intercept carries no penalty
             score = -sign * gradient / self._roots[j]
         else:
             score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
@@ -417,24 +289,13 @@ cdef class RecordOracle(Oracle):
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:
-        cdef Py_ssize_t k
-        cdef bint moves = False
-        for k in range(size):
-            moves = moves or step[k] != 0.0
-        if not moves:
-            return
-        if self._has_step:
-            self._sum(NULL, 0, 1.0, False)  # two steps without a release between them
-        self._n_step_columns = 0
-        self._intercept_step = 0.0
-        for k in range(size):
-            if block[k] == self._p:
-                self._intercept_step = step[k]
-            else:
-                self._step_columns[self._n_step_columns] = block[k]
-                self._step[self._n_step_columns] = step[k]
-                self._n_step_columns += 1
-        self._has_step = True
+        if not self._sums.move(block, size, step):
+            self._noise.failed = True
+
+    cdef void _sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
+                   bint joint) noexcept nogil:
+        if not self._sums.sum(block, size, limit, joint):
+            self._noise.failed = True  # out of memory: refuse this release and all that follow
 
     # ---- for the tests of this room only ----
 
@@ -450,7 +311,7 @@ cdef class RecordOracle(Oracle):
         cdef double limit = self._limit(size if joint else 1)
         self._fresh = False
         self._sum(NULL if size == self._n_coordinates else &columns[0], size, limit, joint)
-        return np.array(self._sums[:size]), limit
+        return np.array(self._sums.sums[:size]), limit
 
 
 cdef Py_ssize_t _insert(double key, Py_ssize_t j, int direction, Py_ssize_t n, Py_ssize_t size,

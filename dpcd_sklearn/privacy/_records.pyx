@@ -1,45 +1,87 @@
 """The records as the kernels read them, in place; made and held by an oracle only."""
 
 import numpy as np
+from scipy import sparse
 
 
 cdef class Records:
-    """Pointers to dense records, and what keeps their buffers alive.
+    """Pointers to records, and what keeps their buffers alive.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64
-        Rows or columns must be contiguous.
+    X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
+        Of an array rows or columns must be contiguous. Sparse records are held by column.
     y : ndarray of shape (n_samples,), float64
     sample_weight : ndarray of shape (n_samples,), float64, or None
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
-        Records are clipped to [lo, hi] and centred while they are read.
+        Records are clipped to [lo, hi] and centred while they are read; sparse ones have no
+        center, and bounds that contain zero.
+    by_row : bool
+        Whether sparse records are held by row, too.
     """
 
-    def __init__(self, X, y, sample_weight=None, bounds=None):
+    def __init__(self, X, y, sample_weight=None, bounds=None, *, by_row=False):
         self.n, self.p = X.shape
-        self.X.is_float = X.dtype == np.float32
+        if X.dtype not in (np.float32, np.float64):
+            raise TypeError("records must be float32 or float64")
+        self._owners = []
+        self.is_sparse = sparse.issparse(X)
+        if self.is_sparse:
+            self._set_sparse(X, bounds, by_row)
+        else:
+            self._set_dense(X, bounds)
+        self.y = self._hold(y, self.n)
+        if sample_weight is not None:
+            self.weights = self._hold(sample_weight, self.n)
+
+    def _set_dense(self, X, bounds):
         item = X.dtype.itemsize
-        if X.dtype not in (np.float32, np.float64) or not X.flags.aligned:
-            raise TypeError("records must be aligned float32 or float64")
+        if not X.flags.aligned:
+            raise TypeError("records must be aligned")
         if X.strides[1] == item or self.p == 1:
             self.X.c_order, stride = 1, X.strides[0]
         elif X.strides[0] == item or self.n == 1:
             self.X.c_order, stride = 0, X.strides[1]
         else:
             raise ValueError("rows or columns of X must be contiguous")
+        self.X.is_float = X.dtype == np.float32
         self.X.stride = stride // item
         self.X.data = <const void *><size_t>X.ctypes.data
         self.X.n_columns = self.p
-        self._owners = [X]
-        self.y = self._hold(y, self.n)
-        if sample_weight is not None:
-            self.weights = self._hold(sample_weight, self.n)
+        self._owners.append(X)
         if bounds is not None:
-            self.X.lo, self.X.hi, self.X.center = (
-                self._hold(bounds[0], self.p), self._hold(bounds[1], self.p),
-                self._hold(bounds[2], self.p)
-            )
+            lo, hi, center = bounds
+            self.X.lo, self.X.hi = self._hold(lo, self.p), self._hold(hi, self.p)
+            self.X.center = self._hold(center, self.p)
+
+    def _set_sparse(self, X, bounds, by_row):
+        if bounds is not None:
+            lo, hi, center = bounds
+            if (lo > 0).any() or (hi < 0).any() or center.any():
+                raise ValueError("bounds of sparse records must contain zero, without centring")
+        X = canonical(X)
+        self.n_entries = X.nnz
+        self.columns = self._sparse(X.tocsc(), True, bounds)
+        if by_row:
+            self.rows = self._sparse(X.tocsr(), False, bounds)
+
+    cdef dpcd_sparse _sparse(self, X, bint by_column, bounds) except *:
+        cdef dpcd_sparse m
+        if X.indptr.dtype != X.indices.dtype:
+            X.indptr, X.indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+        for array in (X.indptr, X.indices, X.data):
+            if not array.flags.c_contiguous or not array.flags.aligned:
+                raise TypeError("the arrays of sparse records must be contiguous")
+            self._owners.append(array)
+        m.indptr = <const void *><size_t>X.indptr.ctypes.data
+        m.indices = <const void *><size_t>X.indices.ctypes.data
+        m.data = <const void *><size_t>X.data.ctypes.data
+        m.is_float, m.is_long = X.dtype == np.float32, X.indices.dtype == np.int64
+        m.by_column = by_column
+        m.lo = m.hi = NULL
+        if bounds is not None:
+            m.lo, m.hi = self._hold(bounds[0], self.p), self._hold(bounds[1], self.p)
+        return m
 
     def __reduce__(self):
         raise TypeError("records are never copied or pickled with a model")
@@ -50,3 +92,28 @@ cdef class Records:
             raise ValueError(f"expected {size} values, got {view.shape[0]}")
         self._owners.append(array)
         return &view[0]
+
+
+def canonical(X):
+    """Sparse records with one entry a cell at most: a record is clipped cell by cell.
+
+    What a matrix says of itself is not believed.
+    """
+    X = X if X.format in ("csr", "csc") else X.tocsc()
+    n_lines, size = X.shape if X.format == "csr" else X.shape[::-1]
+    cdef dpcd_sparse m
+    indptr, indices = X.indptr, X.indices
+    falls = (np.diff(indptr) < 0).any()
+    if indptr[0] != 0 or indptr[n_lines] > min(len(indices), len(X.data)) or falls:
+        raise ValueError("the index pointers of sparse X are broken")
+    if len(indices) and (indices.min() < 0 or indices.max() >= size):
+        raise ValueError("an index of sparse X is out of range")
+    m.is_long = indices.dtype == np.int64
+    if indptr.dtype == indices.dtype:
+        m.indptr = <const void *><size_t>indptr.ctypes.data
+        m.indices = <const void *><size_t>indices.ctypes.data
+        if dpcd_is_canonical(&m, n_lines, size):
+            return X
+    X = type(X)((X.data.copy(), indices.astype(np.int64), indptr.astype(np.int64)), shape=X.shape)
+    X.sum_duplicates()
+    return X

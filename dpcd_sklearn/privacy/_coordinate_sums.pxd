@@ -1,0 +1,26 @@
+from ..losses._base cimport Loss
+from ._records cimport Records
+
+
+cdef class CoordinateSums:
+    cdef readonly Py_ssize_t n, p, n_coordinates
+    cdef double[::1] roots, sums
+    cdef bint exact, has_step
+    cdef Records records
+    cdef Loss loss
+    cdef bint _fit_intercept, _norms_known
+    cdef double _coordinate_clip, _intercept_step
+    cdef double[::1] _inverses, _margins, _scale, _norms, _block_inverses, _step
+    cdef Py_ssize_t[::1] _columns, _step_columns
+    cdef Py_ssize_t _n_columns, _n_step_columns, _intercept_at
+
+    cdef bint sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
+                  bint joint) noexcept nogil
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil
+    cdef bint _refresh(self, double limit) noexcept nogil
+    cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil
+    cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns, double limit,
+                        double joint_clip, double *scratch, double *r) noexcept nogil
+    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
+                            double *scratch) noexcept nogil

@@ -1,0 +1,192 @@
+"""Sums over records of clipped partial derivatives at an iterate that moves by steps; no noise.
+
+(a) In the geometry of M^(-1/2) a block S of gradient entries is clipped to the norm
+    C sqrt(|S| / tr M): one coordinate to C sqrt(M_j / tr M), all of them to C sqrt(p / tr M).
+    All integer contributions of one sum share one unit.
+(b) One pass over X a sum: the margins are brought up to date with the last step while the rows
+    are read.
+(c) Dense and sparse records have one face, and give the same integers.
+Made and held by an oracle only: what it sums is not released.
+"""
+
+import numpy as np
+from libc.math cimport sqrt
+from libc.stdlib cimport free, malloc
+
+from ..losses._base cimport Loss
+from ._records cimport (
+    DPCD_LANES,
+    DPCD_TILE_CELLS,
+    DPCD_TILE_ROWS,
+    Records,
+    dpcd_clip_norms,
+    dpcd_clipped_sum_of_ones,
+    dpcd_clipped_sums,
+    dpcd_load,
+    dpcd_margins,
+    dpcd_plain_sum_of_ones,
+    dpcd_plain_sums,
+    dpcd_square_norms,
+    dpcd_tile,
+    dpcd_weigh,
+)
+
+
+cdef class CoordinateSums:
+    """Sums over dense records.
+
+    Parameters
+    ----------
+    records : Records
+    loss : Loss
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j, public; the intercept comes last.
+    coordinate_clip : float
+        C / sqrt(tr M).
+    fit_intercept : bool
+    exact : bool
+        Plain sums, for fits without noise.
+    """
+
+    def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
+                 bint fit_intercept, bint exact):
+        self.records, self.loss, self.exact = records, loss, exact
+        self._fit_intercept, self._coordinate_clip = fit_intercept, coordinate_clip
+        self.n, self.p = records.n, records.p
+        self.n_coordinates = self.p + fit_intercept
+        self.roots = np.sqrt(smoothness)
+        self._inverses = 1 / np.asarray(smoothness)
+        self.sums = np.empty(self.n_coordinates)
+        self._margins, self._norms = np.zeros(self.n), np.empty(self.n)
+        self._scale, self._block_inverses, self._step = (
+            np.empty(self.n_coordinates) for _ in range(3))
+        self._columns, self._step_columns = (
+            np.empty(self.n_coordinates, dtype=np.intp) for _ in range(2))
+
+    def __reduce__(self):
+        raise TypeError("what reads records is never copied or pickled")
+
+    cdef bint sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
+                  bint joint) noexcept nogil:
+        """Fill sums[k] for coordinate block[k] (ascending; NULL: all) at the current iterate.
+
+        Clipped integer units of at most `limit`, each coordinate by itself or, when `joint`, the
+        block's vector by its norm; plain sums when the fit is not private. False when out of
+        memory.
+        """
+        cdef Py_ssize_t k, j
+        cdef double clip = self._coordinate_clip * (sqrt(<double>size) if joint else 1.0)
+        if block == NULL and not joint and self._refresh(limit):
+            return True
+        self._n_columns, self._intercept_at = 0, -1
+        for k in range(size):
+            j = k if block == NULL else block[k]
+            self._scale[k] = limit / (clip * self.roots[j])
+            self._block_inverses[k] = self._inverses[j]
+            self.sums[k] = 0.0
+            if j == self.p:
+                self._intercept_at = k
+            else:
+                self._columns[self._n_columns] = j
+                self._n_columns += 1
+        if not self._pass(block == NULL, limit, clip if joint else 0.0):
+            return False
+        self.has_step = False
+        if joint and block == NULL:
+            self._norms_known = True
+        return True
+
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil:
+        """The iterate moved by step[k] in coordinate block[k]; False when out of memory."""
+        cdef Py_ssize_t k
+        cdef bint moves = False
+        for k in range(size):
+            moves = moves or step[k] != 0.0
+        if not moves:
+            return True
+        # two steps without a sum between them
+        if self.has_step and not self.sum(&self._columns[0], 0, 1.0, False):
+            return False
+        self._n_step_columns = 0
+        self._intercept_step = 0.0
+        for k in range(size):
+            if block[k] == self.p:
+                self._intercept_step = step[k]
+            else:
+                self._step_columns[self._n_step_columns] = block[k]
+                self._step[self._n_step_columns] = step[k]
+                self._n_step_columns += 1
+        self.has_step = True
+        return True
+
+    cdef bint _refresh(self, double limit) noexcept nogil:
+        """Bring sums of all coordinates up to date in less than a pass, or return False."""
+        return False
+
+    cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil:
+        """Move the margins, and add up; False when out of memory."""
+        cdef Py_ssize_t i0 = 0, n_rows, widest = max(1, self._n_columns)
+        if self.has_step:
+            widest = max(widest, self._n_step_columns)
+        cdef Py_ssize_t tile_rows = max(
+            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
+        )
+        tile_rows -= tile_rows % (2 * DPCD_LANES)
+        cdef double *scratch = <double *>malloc(tile_rows * widest * sizeof(double))
+        cdef double *r = <double *>malloc(2 * tile_rows * sizeof(double))
+        cdef bint enough = scratch != NULL and r != NULL
+        while enough and i0 < self.n:
+            n_rows = min(tile_rows, self.n - i0)
+            self._move_margins(i0, n_rows, scratch)
+            self._sum_tile(i0, n_rows, all_columns, limit, joint_clip, scratch, r)
+            i0 += n_rows
+        free(scratch)
+        free(r)
+        return enough
+
+    cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns, double limit,
+                        double joint_clip, double *scratch, double *r) noexcept nogil:
+        cdef dpcd_tile tile
+        cdef Py_ssize_t i
+        cdef double *norms
+        self.loss.derivative(n_rows, &self._margins[i0], self.records.y + i0, r)
+        dpcd_weigh(n_rows, NULL if self.records.weights == NULL
+                   else self.records.weights + i0, r)
+        dpcd_load(&self.records.X, i0, n_rows, NULL if all_columns else &self._columns[0],
+                  self._n_columns, scratch, &tile)
+        if self.exact:
+            dpcd_plain_sums(&tile, r, &self.sums[0])
+            if self._intercept_at >= 0:
+                self.sums[self._intercept_at] += dpcd_plain_sum_of_ones(n_rows, r)
+            return
+        if joint_clip > 0:
+            norms = &self._norms[i0] if all_columns else r + n_rows
+            if not (all_columns and self._norms_known):
+                for i in range(n_rows):
+                    norms[i] = 0.0
+                dpcd_square_norms(&tile, &self._block_inverses[0], norms)
+                if self._intercept_at >= 0:
+                    for i in range(n_rows):
+                        norms[i] += self._block_inverses[self._intercept_at]
+            dpcd_clip_norms(n_rows, norms, joint_clip, r)
+        dpcd_clipped_sums(&tile, r, &self._scale[0], limit, &self.sums[0])
+        if self._intercept_at >= 0:
+            self.sums[self._intercept_at] += dpcd_clipped_sum_of_ones(
+                n_rows, r, self._scale[self._intercept_at], limit)
+
+    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
+                            double *scratch) noexcept nogil:
+        """margins += X @ step for the rows of one tile."""
+        cdef dpcd_tile tile
+        cdef Py_ssize_t i
+        if not self.has_step:
+            return
+        if self._n_step_columns:
+            dpcd_load(&self.records.X, i0, n_rows,
+                      NULL if self._n_step_columns == self.p else &self._step_columns[0],
+                      self._n_step_columns, scratch, &tile)
+            dpcd_margins(&tile, &self._step[0], &self._margins[i0])
+        if self._intercept_step != 0.0:
+            for i in range(n_rows):
+                self._margins[i0 + i] += self._intercept_step
