@@ -11,10 +11,20 @@ class L2Ball:
     def __init__(self, radius):
         self.radius = radius
 
-    def project(self, coef):
-        """The nearest point of the ball."""
-        norm = np.linalg.norm(coef)
-        return coef if norm <= self.radius else coef * (self.radius / norm)
+    def project(self, coef, smoothness):
+        """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.
+
+        That is u_j = M_j coef_j / (M_j + s), with the s >= 0 that gives u the length `radius`:
+        Newton's method on 1 / norm(u) from s = 0 finds it from below (Moré & Sorensen 1983).
+        """
+        s, u = 0.0, coef
+        for _ in range(50):
+            norm = np.linalg.norm(u)
+            if norm <= self.radius * (1 + 1e-15):
+                break
+            s += (norm / self.radius - 1) * norm**2 / np.sum(u * u / (smoothness + s))
+            u = smoothness * coef / (smoothness + s)
+        return u
 
 
 class L1Ball:
@@ -25,12 +35,16 @@ class L1Ball:
     def __init__(self, radius):
         self.radius = radius
 
-    def project(self, coef):
-        """The nearest point of the ball, by soft thresholding (Duchi et al. 2008)."""
+    def project(self, coef, smoothness):
+        """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.
+
+        By soft thresholding at s / M_j (Duchi et al. 2008, weighted): coordinates leave zero in
+        the order of M_j abs(coef_j).
+        """
         size = np.abs(coef)
         if size.sum() <= self.radius:
             return coef
-        largest = np.sort(size)[::-1]
-        excess = np.cumsum(largest) - self.radius
-        k = np.flatnonzero(largest * np.arange(1, len(coef) + 1) > excess)[-1]
-        return np.sign(coef) * np.maximum(size - excess[k] / (k + 1), 0.0)
+        order = np.argsort(-smoothness * size)
+        thresholds = (np.cumsum(size[order]) - self.radius) / np.cumsum(1 / smoothness[order])
+        s = thresholds[np.flatnonzero((smoothness * size)[order] > thresholds)[-1]]
+        return np.sign(coef) * np.maximum(size - s / smoothness, 0.0)
