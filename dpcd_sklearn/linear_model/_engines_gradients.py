@@ -13,11 +13,13 @@ from ._recipes import (
 )
 
 
-def _rate(model, least):
+def _rate(model, auto):
     """Of the records in one mini-batch; without noise every batch is all of them."""
     if math.isinf(model.epsilon):
         return 1.0
-    return least if model.sampling_rate == "auto" else float(model.sampling_rate)
+    if model.sampling_rate != "auto":
+        return float(model.sampling_rate)
+    return 1.0 if model.solver == "auto" else auto
 
 
 class SGDEngine(GradientEngine):
