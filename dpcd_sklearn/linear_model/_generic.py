@@ -57,7 +57,9 @@ class GenericLinearModel:
             return "skgd"
         best = self._best_solver(n_coordinates, n_normalizer, loss)
         # momentum, averaging or sampling may ask for another one
-        able = (name for name in (best, *_FALLBACKS) if ENGINES[name].needs(self, loss.name) is None)
+        able = (
+            name for name in (best, *_FALLBACKS) if ENGINES[name].needs(self, loss.name) is None
+        )
         return next(able, best)
 
     def _best_solver(self, n_coordinates, n_normalizer, loss):

@@ -1,4 +1,4 @@
-"""Balls that coefficients are projected onto."""
+"""Balls that coefficients are projected onto, whatever their size: nothing overflows."""
 
 import numpy as np
 
@@ -17,14 +17,14 @@ class L2Ball:
         That is u_j = M_j coef_j / (M_j + s), with the s >= 0 that gives u the length `radius`:
         Newton's method on 1 / norm(u) from s = 0 finds it from below (Moré & Sorensen 1983).
         """
-        s, u = 0.0, coef
+        s, u, length = 0.0, coef, _norm(coef)
         for _ in range(50):
-            norm = np.linalg.norm(u)
-            if norm <= self.radius * (1 + 1e-15):
+            if length <= self.radius * (1 + 1e-15):
                 break
-            s += (norm / self.radius - 1) * norm**2 / np.sum(u * u / (smoothness + s))
-            u = smoothness * coef / (smoothness + s)
-        return u
+            s += (length / self.radius - 1) / np.sum((u / length) ** 2 / (smoothness + s))
+            u = coef * (smoothness / (smoothness + s))
+            length = _norm(u)
+        return u if length <= self.radius else u * (self.radius / length)
 
 
 class L1Ball:
@@ -38,13 +38,23 @@ class L1Ball:
     def project(self, coef, smoothness):
         """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.
 
-        By soft thresholding at s / M_j (Duchi et al. 2008, weighted): coordinates leave zero in
-        the order of M_j abs(coef_j).
+        By soft thresholding at s / M_j (Duchi et al. 2008, weighted). Coordinates leave zero in the
+        order of M_j abs(coef_j); s is counted from the largest of these, which keeps the digits of
+        the radius.
         """
-        size = np.abs(coef)
-        if size.sum() <= self.radius:
+        if np.abs(coef).sum() <= self.radius:
             return coef
-        order = np.argsort(-smoothness * size)
-        thresholds = (np.cumsum(size[order]) - self.radius) / np.cumsum(1 / smoothness[order])
-        s = thresholds[np.flatnonzero((smoothness * size)[order] > thresholds)[-1]]
-        return np.sign(coef) * np.maximum(size - s / smoothness, 0.0)
+        weights = smoothness / smoothness.max()
+        below = weights * np.abs(coef)
+        below = below.max() - below
+        order = np.argsort(below)
+        inverses = 1 / weights[order]
+        depths = (self.radius + np.cumsum(below[order] * inverses)) / np.cumsum(inverses)
+        zero = np.flatnonzero(depths <= below[order])
+        depth = depths[zero[0] - 1 if len(zero) else -1]
+        return np.sign(coef) * np.maximum(depth - below, 0.0) / weights
+
+
+def _norm(u):
+    largest = np.max(np.abs(u), initial=0.0)
+    return largest * np.linalg.norm(u / largest) if largest > 0 else 0.0
