@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.exceptions import LedgerError
+from dpcd_sklearn.linear_model._engines import ENGINES
 from dpcd_sklearn.privacy import _ledger
 from dpcd_sklearn.privacy._accountant import PrivacyAccountant
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
@@ -520,7 +521,8 @@ def test_a_fit_whose_ledger_is_broken_reads_no_record(fault, estimator, tmp_path
     estimator(epsilon=0.1, accountant=accountant).fit(X, y)
     fault(tmp_path / "x.ledger")
     made = []
-    monkeypatch.setattr(estimator, "_run", lambda self, *args: made.append(args))
+    engine = type(ENGINES[estimator.solver])
+    monkeypatch.setattr(engine, "run", lambda self, *args: made.append(args))
     model = estimator(epsilon=0.1, accountant=accountant)
     with pytest.raises(LedgerError, match="nothing was released"):
         model.fit(X, y)

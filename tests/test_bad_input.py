@@ -68,7 +68,7 @@ COMMON = {
     "clip": [0, -1, NAN, INF, "none", True, None],
     "max_iter": [0, -1, NAN, INF, "all", True, None],
     "step_size": [0, -0.1, NAN, INF, "line-search", True],
-    "averaging": ["mean", "periodic", None, 0.5],
+    "averaging": ["mean", "weighted", None, 0.5],
     "fit_intercept": ["yes", None, 2],
     "tol": [0, -1e-3, NAN, INF, "auto", None, True],
     "feature_bounds": [
@@ -90,6 +90,7 @@ COMMON = {
     ],
     "feature_scale": [0, -1, [1, 0, 1], [1, 1], NAN, INF, "unit", ["1", "1", "1"], True],
     "row_norm_bound": [0, -1, NAN, INF, "1", True, [1.0]],
+    "coef_path": ["yes", None, 2],
     "accountant": [],
     "random_state": [1.5, "seed", -1],
 }
@@ -109,10 +110,12 @@ TARGET = {
         (True, False),
     ],
 }
-LASSO = {"sampling": ["full", "block", "cyclic", None]}
+COUNTS = [0, -1, 1.5, "all", True]
+LASSO = {"sampling": ["full", "block", "cyclic", None], "n_inner": COUNTS}
 RIDGE = {
-    "sampling": ["uniform", "nice", None],
-    "block_size": [0, -1, 1.5, "all", True],
+    "sampling": ["single", "cyclic", None, [0, 1]],
+    "n_inner": COUNTS,
+    "block_size": COUNTS,
     "momentum": [1, 1.0, -0.1, NAN, "nesterov", None, False],
     "accounting": ["hidden", None, True],
     "penalize_intercept": ["yes", None, 2],
@@ -120,7 +123,8 @@ RIDGE = {
 LOGISTIC = {
     "C": [0, -1, NAN, INF, "1", None, True],
     "l1_ratio": [2, -0.1, NAN, "elasticnet", None, False],
-    "rule": ["gs-q", "cyclic", None],
+    "rule": ["gs", "cyclic", None],
+    "block_size": COUNTS,
     "selection_share": [0, 1, -0.5, 2, NAN, "auto", True],
     "classes": [[1], [1, 1], [0, 1, 2], [], "01", 2, ["no", "yes"]],
 }
@@ -310,7 +314,7 @@ def test_a_target_of_words_is_refused(accountant, data, estimator):
 
 LABELS = {
     "one class": (lambda y: np.ones_like(y), r"got 1 class\. .*classes="),
-    "three classes": (lambda y: np.arange(len(y)) % 3, r"got 3 classes\. .*classes="),
+    "three classes": (lambda y: np.arange(len(y)) % 3, r"got 3 classes\. .*multinomial"),
     "a continuous target": (lambda y: y + np.linspace(0, 0.5, len(y)), "Unknown label type"),
 }
 
@@ -458,7 +462,7 @@ def test_a_budget_that_is_too_small_refuses_before_a_record_is_read(data, estima
     model = estimator(epsilon=1.0, accountant=accountant)
     read = []
     monkeypatch.setattr(
-        "dpcd_sklearn.linear_model._base.RecordOracle",
+        "dpcd_sklearn.linear_model._engine.RecordOracle",
         type("Watched", (_oracle.RecordOracle,), {"__new__": lambda *a, **k: read.append(a)}),
     )
     with pytest.raises(BudgetExceededError, match="nothing was drawn or recorded"):

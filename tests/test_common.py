@@ -15,6 +15,8 @@ from sklearn.utils.estimator_checks import (
 import dpcd_sklearn
 from dpcd_sklearn import (
     DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
     PrivacyAccountant,
@@ -45,6 +47,8 @@ def expected_failures(estimator):
     }
 
 
+ESTIMATORS = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD, DPLinearRegressor, DPLinearClassifier]
+
 VARIANTS = [
     DPLassoCD(sampling="importance", feature_bounds=(-10, 10), target_bounds=(-10, 10)),
     DPLassoCD(epsilon=math.inf),
@@ -53,6 +57,16 @@ VARIANTS = [
     DPLogisticGCD(epsilon=math.inf),
     DPRidgeSkGD(sampling="block", block_size=2, feature_scale=3.0, max_iter=2.5),
     DPRidgeSkGD(epsilon=math.inf),
+    DPRidgeSkGD(sampling="nice", averaging="periodic"),
+    DPLinearRegressor("huber", penalty="nonnegative", solver="cd", averaging="periodic"),
+    DPLinearRegressor(penalty="l1", solver="svrg", target_bounds=(-10, 10)),
+    DPLinearRegressor(constraint="l2_ball", solver="compgd", n_directions=2),
+    DPLinearRegressor(
+        penalty=None, constraint="l1_ball", solver="frank-wolfe", penalize_intercept=True
+    ),
+    DPLinearClassifier("multinomial"),
+    DPLinearClassifier(penalty="l1", solver="gcd", rule="gs-q", block_size=2),
+    DPLinearClassifier("multinomial", solver="sgd", sampling_rate=0.5, momentum=0.0),
     preprocessing.BoundsScaler((-10, 10), with_centering=False),
 ]
 
@@ -65,7 +79,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", [DPLassoCD, DPLogisticGCD, DPRidgeSkGD])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_scikit_learn_checks_pass_with_an_accountant_and_every_fit_is_charged(estimator):
     # testing=True because the checks seed what they fit. A check that clones, copies or pickles
     # the accountant into another budget would leave entries missing; the least number is that of
@@ -79,7 +93,7 @@ def test_scikit_learn_checks_pass_with_an_accountant_and_every_fit_is_charged(es
     assert len(accountant.entries()) > 40
 
 
-@pytest.mark.parametrize("estimator", [DPLassoCD, DPLogisticGCD, DPRidgeSkGD])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_seeded_fit_is_the_same_in_a_pipeline(estimator):
     # scikit-learn skips this check for what is tagged non_deterministic; with a seed it holds.
     class Seeded(estimator):
@@ -93,7 +107,7 @@ def test_a_seeded_fit_is_the_same_in_a_pipeline(estimator):
     check_pipeline_consistency(estimator.__name__, Seeded(random_state=0))
 
 
-@pytest.mark.parametrize("estimator", [DPLassoCD, DPLogisticGCD, DPRidgeSkGD])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_only_the_two_allowed_tags_ask_for_mercy(estimator):
     tags = estimator().__sklearn_tags__()
     kind = tags.classifier_tags or tags.regressor_tags
@@ -105,7 +119,7 @@ def test_only_the_two_allowed_tags_ask_for_mercy(estimator):
 
 def test_every_public_estimator_is_checked():
     names = {estimator.__name__ for estimator in public_estimators()}
-    assert names >= {"DPLassoCD", "DPLogisticGCD", "DPRidgeSkGD", "BoundsScaler"}
+    assert names >= {estimator.__name__ for estimator in ESTIMATORS} | {"BoundsScaler"}
 
 
 def test_the_score_of_a_fit_without_noise_needs_no_mercy():

@@ -515,7 +515,7 @@ def noise_of_ridge(n_features, n_samples, **params):
     model = DPRidgeSkGD(
         0.0,
         max_iter=1,
-        step_size=1.0,
+        step_size=float(n_features),  # steps are divided by the trace, which bounds the curvature
         momentum=0.0,
         averaging="last",
         fit_intercept=False,

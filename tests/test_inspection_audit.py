@@ -1,6 +1,7 @@
 """The audit for users: its bounds hold, it sees most of a loss, it catches broken mechanisms."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,11 +96,11 @@ def test_pipelines_are_audited_on_stated_data():
 class HalfTheNoise(DPLassoCD):
     """Releases at half the noise that it claims."""
 
-    def _release(self, *public):
-        event = super()._release(*public)
-        (release,) = event.releases
-        half = type(release)(release.noise_multiplier / 2, release.count)
-        return type(event)((half,), event.neighboring)
+    def _plan(self, *public):
+        plan = super()._plan(*public)
+        (release,) = plan.event.releases
+        half = replace(release, noise_multiplier=release.noise_multiplier / 2)
+        return replace(plan, event=replace(plan.event, releases=(half,)))
 
 
 class Boastful(DPRidgeSkGD):

@@ -31,6 +31,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.linear_model._engines import ENGINES
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
@@ -355,7 +356,7 @@ def test_a_fit_that_fails_after_its_charge_stays_charged(data, accountant, estim
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(estimator, "_solve", interrupted)
+    monkeypatch.setattr(type(ENGINES[estimator.solver]), "run", interrupted)
     model = pipeline(estimator, accountant=accountant)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*data)
@@ -371,11 +372,12 @@ def test_a_fit_killed_after_its_charge_leaves_one_entry(estimator, tmp_path):
         import os, signal
         import numpy as np
         from dpcd_sklearn import {estimator.__name__} as Estimator, PrivacyAccountant
+        from dpcd_sklearn.linear_model._engines import ENGINES
 
         def killed(*args):
             os.kill(os.getpid(), signal.SIGKILL)
 
-        Estimator._solve = killed
+        type(ENGINES[Estimator.solver]).run = killed
         accountant = PrivacyAccountant(10.0, 1e-3, path={str(path)!r})
         Estimator(accountant=accountant).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
         print("still alive")

@@ -10,6 +10,8 @@ import pytest
 from dpcd_sklearn import (
     BudgetExceededError,
     DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
     PrivacyAccountant,
@@ -37,7 +39,24 @@ MODELS = {
     "ridge, hidden state": DPRidgeSkGD(
         5.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0
     ),
-}
+    "huber, periodic, path": DPLinearRegressor(
+        "huber", penalty="box", coef_bounds=(-1, 2), solver="cd", averaging="periodic",
+        coef_path=True,
+    ),
+    "nice": DPLinearRegressor(sampling="nice", block_size=2, target_bounds=(-1, 3)),
+    "compgd": DPLinearRegressor(
+        solver="compgd", constraint="l1_ball", n_directions=2, max_iter=20
+    ),
+    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, step_decay=0.5, max_iter=5),
+    "svrg": DPLinearRegressor(penalty="l1", solver="svrg", feature_bounds=(-2, 2), max_iter=6),
+    "frank-wolfe": DPLinearRegressor(
+        penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
+    ),
+    "block-greedy": DPLinearClassifier(
+        penalty="nonnegative", solver="gcd", block_size=3, rule="gs-q", classes=[0, 1]
+    ),
+    "multinomial": DPLinearClassifier("multinomial", classes=[0, 1, 2], sampling_rate=0.5),
+}  # fmt: skip
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
@@ -91,7 +110,7 @@ def public_outcome(model, X, y, **fit_params):
         except Exception as raised:
             error = type(raised), str(raised)
     outcome = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    for name in ("coef_", "intercept_"):
+    for name in ("coef_", "intercept_", "coef_path_", "intercept_path_"):
         if name in outcome:
             value = np.asarray(outcome[name])
             outcome[name] = type(outcome[name]), value.dtype, value.shape

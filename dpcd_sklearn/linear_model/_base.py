@@ -95,6 +95,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         Returns the target and the number of outputs.
         """
 
+    def _stated_outputs(self, n_outputs):
+        """Number of coefficient vectors that so many outputs need."""
+        return n_outputs
+
     def _scaling_of_target(self):
         """Center and half-width of the public bounds of the target."""
         return 0.0, 1.0
@@ -148,7 +152,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Number of classes for the multinomial loss, 1 for every other model.
+            Number of classes for the multinomial loss (or `classes` tell it), 1 for every other
+            model.
 
         Returns
         -------
@@ -166,7 +171,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
                 raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
-        return self._plan(n_samples, n_features, n_outputs).event
+        return self._plan(n_samples, n_features, self._stated_outputs(n_outputs)).event
 
     # ---- the recipe ----
 

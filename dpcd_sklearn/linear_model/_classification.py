@@ -43,6 +43,11 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         self.classes_ = classes
         return y, 1 if len(classes) == 2 else len(classes)
 
+    def _stated_outputs(self, n_outputs):
+        if self.loss == "multinomial" and n_outputs == 1 and self.classes is not None:
+            n_outputs = len(np.unique(np.asarray(self.classes)))
+        return n_outputs if n_outputs > 2 else 1
+
     def _check_number_of(self, classes):
         if len(classes) == 2 or (len(classes) > 2 and self.loss == "multinomial"):
             return

@@ -13,13 +13,13 @@ from ._recipes import (
 )
 
 
-def _rate(model, auto):
+def _rate(model, least):
     """Of the records in one mini-batch; without noise every batch is all of them."""
     if math.isinf(model.epsilon):
         return 1.0
-    if model.sampling_rate != "auto":
-        return float(model.sampling_rate)
-    return 1.0 if model.solver == "auto" else auto
+    if model.sampling_rate == "auto":
+        return 1.0 if model.solver == "auto" else least
+    return float(model.sampling_rate)
 
 
 class SGDEngine(GradientEngine):

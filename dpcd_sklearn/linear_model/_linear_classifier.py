@@ -13,62 +13,73 @@ from ._generic import GENERIC_CONSTRAINTS, GenericLinearModel
 class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
     r"""Linear classification under differential privacy: any loss, penalty and solver.
 
-    Minimises the mean loss beside a penalty, as scikit-learn's SGDClassifier does,
+    Minimises the mean loss plus a penalty, as scikit-learn's SGDClassifier does,
 
     .. math::
 
         \frac{1}{n} \sum_i \ell(x_i^T w + b, y_i)
         + \alpha \left(\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2\right)
 
-    with ρ = `l1_ratio` for the elastic net, 1 for l1 and 0 for l2. DPLogisticGCD is
-    presets of it.
+    with ρ = `l1_ratio` for the elastic net, 1 for l1 and 0 for l2; or the mean loss alone, with
+    bounds on the coefficients. For K > 2 classes there is one vector w for each, and the penalty
+    is the sum over them. DPLogisticGCD is the same model with the logistic loss, one solver and
+    fewer parameters.
 
     **Privacy**
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates could be
-      published at the same cost, except with `accounting="hidden_state"`.
+      delta)-differentially private under the `neighboring` relation; all iterates and chosen
+      coordinates could be published at the same cost. Who is in a mini-batch is never
+      published.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
     - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds; running time and memory; scores on training records; errors about NaN, infinite
-      values and shapes; the choice of rows by stratified splits.
+      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
+      on training records; errors about NaN, infinite values and shapes; the choice of rows by
+      stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      `random_state=None`; no step before this one learnt from the records without a charge.
+      `random_state=None`; no step before this one learnt from the records without a charge. For
+      mini-batches (a `sampling_rate` below one) under "replace_one", that no pair of records is
+      worse than the one that is accounted for: checked numerically, not proved.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
     ----------
     loss : {"logistic", "multinomial"}, default="logistic"
-        The latter is for any number of classes, with one coefficient vector a class and one clip
-        for all of them; of two classes it is the former.
+        "logistic" is for two classes. "multinomial" is for two or more, with one vector of
+        coefficients for each class, and one clip and one noisy gradient for all of them together;
+        of two classes it is "logistic".
     penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
-        The penalty of every coefficient but the intercept: alpha times its absolute value, half its
-        square, or a mixture of them; or nothing inside bounds and infinity outside, [0, inf) or
-        `coef_bounds`.
+        The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
+        half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
+        leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
     alpha : float, default=0.0001
-        Strength of "l1", "l2" and "elasticnet" beside the mean loss, in [0, inf).
+        Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
+        scikit-learn's LogisticRegression and n records.
     l1_ratio : float in [0, 1], default=0.15
-        Share of l1 in "elasticnet".
+        ρ for "elasticnet"; not used by the other penalties.
     coef_bounds : pair (lo, hi) of floats, default=None
-        Of every coefficient with `penalty="box"`, in units of target over feature; may be infinite.
+        Bounds lo < hi of every coefficient for `penalty="box"`, which needs them, in units of one
+        over feature; either may be infinite.
     constraint : {"l1_ball", "l2_ball", None}, default=None
-        A set that the coefficients stay in, for `solver="compgd"` and "frank-wolfe" (l1 only).
+        Ball around zero that the vector of coefficients stays in: "l1_ball" for
+        `solver="compgd"` and "frank-wolfe", "l2_ball" for "compgd".
     radius : float > 0, default=1.0
-        Of the constraint, in units of target over feature.
+        Radius of the `constraint`, in units of one over feature.
     solver : str, default="auto"
         - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
         - "compgd": gradient descent in random directions (DP-CompGD); with `sampling_rate` below
-          one DP-CompMiniBatch. Penalties None and "l2".
-        - "sgd": stochastic gradient descent (DP-SGD); every loss.
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG); every loss.
-        - "frank-wolfe": Frank–Wolfe on the l1 ball, without another penalty.
-        - "auto" follows the problem, n, p, epsilon and delta: "gcd" for penalties with l1 where
-          noise dominates, "compgd" for constraints, "sgd" with all records
-          for the multinomial loss, "skgd" otherwise.
+          one DP-CompMiniBatch. For the penalties None and "l2".
+        - "sgd": stochastic gradient descent (DP-SGD); both losses.
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG); both losses.
+        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
+          `penalize_intercept=True`.
+        - "auto" follows the problem, n, p, epsilon and delta: "sgd" for more than two classes;
+          "gcd" for "l1", and for "elasticnet" from l1_ratio = 0.5 on, where noise dominates;
+          "compgd" for constraints; "skgd" otherwise. More than two classes need "sgd" or "svrg".
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
@@ -76,64 +87,75 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
     sampling : str or object of `dpcd_sklearn.samplings`, default="auto"
-        Which coordinates an update moves. For "cd": one of them, "uniform" (or "auto") or
-        "importance" (p_j proportional to M_j). For "skgd" also: all ("full" or "auto"), one block
-        of a fixed partition, drawn uniformly ("block") or with a probability proportional to its
-        largest M_j ("block-importance"), any set of a given size ("nice"), or what an object draws
-        with ``draw(generator, count)``, at most its ``block_size`` coordinates at once.
+        Which coordinates an update of "cd" or "skgd" moves; the other solvers do not draw any. For
+        "cd": one, "uniform" ("auto") or "importance" (with a probability proportional to M_j). For
+        "skgd": all ("full", "auto"); one ("uniform", "importance"); a block of a fixed partition,
+        drawn uniformly ("block") or with a probability proportional to its largest M_j
+        ("block-importance"); any set of `block_size` coordinates ("nice"); or what an object with
+        ``block_size`` and ``draw(generator, count)`` draws, see
+        :class:`~dpcd_sklearn.samplings.Sampling`.
     block_size : int >= 1, default=None
-        Coordinates in a block; None is the square root of their number for "skgd", and 1 for "gcd",
-        which chooses and moves so many of the best coordinates at once.
+        For "skgd" the number of coordinates in a set or block, the intercept being the last
+        coordinate; None is the square root of their number, rounded up. For "gcd" the number of
+        coordinates that an update chooses and moves; None is 1.
     rule : {"gs-s", "gs-r", "gs-q"}, default="gs-r"
         Score of a coordinate for "gcd": the slope of the objective ("gs-s"), the length of the
         proximal step ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in
         the norm of M_j.
     selection_share : float in (0, 1), default=0.8
-        Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the
-        rest goes to the partial derivatives.
+        For "gcd": share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing
+        coordinates; the rest goes to the partial derivatives.
     sampling_rate : float in (0, 1] or "auto", default="auto"
-        Probability of a record to be in a mini-batch of "sgd", "svrg" or "compgd". "auto" is 0.1
-        for the first two and 1, all records, for the last and when `solver` is "auto".
+        Probability of a record to be in a mini-batch of "sgd", "svrg" or "compgd"; 1 is all records
+        in every update. "auto" is 0.1 for "sgd" and "svrg" and 1 for "compgd".
     n_directions : int >= 1, default=None
-        m, the random directions of "compgd"; None is 4 log(p + 1), rounded up.
+        m, the number of random directions of "compgd"; None is 4 log(p' + 1), rounded up, for p'
+        coordinates with the intercept. More than p' are p'.
     n_inner : int >= 1, default=None
-        K, the updates of one inner loop: with `averaging="periodic"` (None is a tenth of all), and
-        between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
+        K, the number of updates in one inner loop: with `averaging="periodic"` (None is a tenth of
+        all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are.
+        What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
-        C of the papers, public. Coordinate j of a record's gradient is clipped to C sqrt(M_j / tr
-        M) by "cd", "gcd" and "frank-wolfe"; a block S so that the norm of M_S^(-1/2) g_S is at most
-        ``C sqrt(|S| / tr M)`` by the others, S being all coordinates for the solvers on mean
-        gradients ("svrg" clips differences of gradients to half of that). In the units of the
-        target. "auto" follows n, p, epsilon and delta.
+        C of the papers, public. Coordinate j of a record's gradient is clipped to
+        C sqrt(M_j / tr M) by "cd", "gcd" and "frank-wolfe"; its block S by "skgd", so that the norm
+        of M_S^(-1/2) g_S is at most C sqrt(abs(S) / tr M); all of it in the same way by "sgd" and
+        "svrg", which clips differences of gradients to half of that; and its projection by
+        "compgd". "auto" follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
-        Passes, each of which moves every coordinate once on average; may be a fraction. An update
-        of "gcd", "compgd" and "frank-wolfe" is a pass, a mini-batch its rate, and an outer loop of
-        "svrg" two. "auto" follows n, p, epsilon and delta.
+        Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
+        on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
+        `sampling_rate` of a pass; an outer loop of "svrg" is two. "auto" follows n, p, epsilon and
+        delta.
     step_size : float > 0 or "auto", default="auto"
         γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
-        how much steeper than its coordinates a drawn set of them is. Without momentum steps below 2
-        are safe.
+        how much steeper than the coordinates themselves the set is that moves. Without momentum
+        steps below 2 are safe. "frank-wolfe" has steps of its own. "auto" follows the solver, n,
+        p, epsilon and delta.
     step_decay : float in [0, inf), default=0.0
-        The step of update t is multiplied by t^(-step_decay), for "sgd", "svrg" and "compgd".
+        The step of update t = 1, 2, ... is multiplied by t^(-step_decay), for "sgd", "svrg" and
+        "compgd".
     momentum : float in [0, 1) or "auto", default="auto"
-        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd".
+        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd"; the other solvers
+        take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling, and 0 otherwise.
     averaging : {"auto", "last", "tail", "periodic", "weighted"}, default="auto"
-        The last iterate; the mean of the last half of the iterates; the papers' outer loop, a
-        restart from the mean of every `n_inner` iterates ("cd", "gcd", "skgd"); or the mean of all
-        iterates weighted by their steps ("sgd", "svrg", "compgd"). Only "last" keeps coefficients
-        exactly zero. "auto" follows the solver.
+        What `coef_` is: the last iterate ("last"); the mean of the last half of the iterates
+        ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`
+        iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
+        their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
+        Only "last" keeps coefficients exactly zero. "auto" is "last" for "gcd", "frank-wolfe" and
+        hidden states, and "tail" for the others.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
-        counts the last iterate only: see DPRidgeSkGD. It needs `solver="skgd"` and an l2 penalty.
+        counts the last iterate only; it is refused, as no loss of a classifier has a proof for it.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     classes : array-like of labels, default=None
-        Public labels, two or (multinomial loss) more. A label outside them counts as the smallest,
-        and a class may be missing. None takes the labels from y, which publishes them.
+        Public labels: two, or more with the multinomial loss. A label of y outside them counts as
+        the smallest, and a class may have no record. None takes the labels from y, which publishes
+        them.
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too.
     feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
@@ -151,8 +173,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
     coef_path : bool, default=False
-        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
-        released anyway, so it costs no privacy.
+        Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
+        are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -162,14 +184,15 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients. Released.
+        Coefficients; one row for two classes. Released.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercept. Released.
-    classes_ : ndarray of shape (2,)
-        The labels, sorted.
-    coef_path_ : ndarray of shape (n_points, n_features)
-        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
-    intercept_path_ : ndarray of shape (n_points,)
+        Intercepts. Released.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Public if `classes` states them, else published without noise.
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
+        or "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
@@ -199,10 +222,10 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
     Notes
     -----
     What each solver releases, with the sensitivity and its proof: ``release_partial`` ("cd",
-    "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd"),
-    ``release_mean`` ("compgd", "sgd", "svrg") and ``release_last_iterate`` (hidden states), in
-    ``privacy/proofs``. Releases of all records are calibrated by the exact curve of Gaussian DP,
-    greedy choices by that of adaptive choices, and Poisson mini-batches by Rényi divergences.
+    "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd") and
+    ``release_mean`` ("compgd", "sgd", "svrg"), in ``privacy/proofs``. Releases over all records are
+    calibrated by the exact curve of Gaussian DP, those of "gcd" and "frank-wolfe" by the tight
+    curve of adaptive choices, and Poisson mini-batches by Rényi divergences.
 
     References
     ----------
@@ -214,7 +237,16 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
 
     Maranjyan, Sadiev & Richtárik (2024). Differentially private random block coordinate descent.
 
-    Huang et al. (2023). DP-CompGD and DP-CompMiniBatch: compressed gradients under privacy.
+    Huang, Lei & Kabán (2023). Optimization and learning with randomly compressed gradient updates.
+    Neural Computation. DP-CompGD and DP-CompMiniBatch, mended: each record's projection is clipped.
+
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016). Deep learning with differential
+    privacy. CCS. DP-SGD.
+
+    Johnson & Zhang (2013). Accelerating stochastic gradient descent using predictive variance
+    reduction. NIPS. The method that "svrg" makes private.
+
+    Talwar, Guha Thakurta & Zhang (2015). Nearly optimal private LASSO. NIPS. DP Frank–Wolfe.
 
     Examples
     --------

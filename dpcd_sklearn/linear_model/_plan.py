@@ -104,5 +104,8 @@ def number_of_updates(max_iter, n_coordinates, block_size):
 
 
 def importance(smoothness):
-    """p_j proportional to M_j (Mangold et al. 2022, section 3; Maranjyan et al. 2024, 4.2.1)."""
-    return np.asarray(smoothness) / np.sum(smoothness)
+    """p_j proportional to M_j (section 4.2.1 of Maranjyan et al. 2024)."""
+    total = np.sum(smoothness)
+    if not np.isfinite(total):
+        raise ValueError("smoothness must be finite; rescale the features")
+    return np.asarray(smoothness) / total

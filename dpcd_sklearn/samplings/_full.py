@@ -5,22 +5,60 @@ import itertools
 import numpy as np
 
 from ._base import Sampling
+from ._checks import check_count
 
 
 class FullSampling(Sampling):
-    """S = [p] with probability one: full-batch gradient descent.
+    """All coordinates at every update: full-batch gradient descent.
 
     Parameters
     ----------
     n_coordinates : int
+        p', the number of coordinates with the intercept, at least 1.
+
+    Attributes
+    ----------
+    block_size : int
+        p'.
+
+    Raises
+    ------
+    TypeError
+        If `n_coordinates` is no integer.
+    ValueError
+        If it is below 1.
+
+    References
+    ----------
+    Maranjyan, Sadiev & Richtárik (2024). Differentially private random block coordinate descent.
+    Assumption 3.7 and Table 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.samplings import FullSampling
+    >>> [S.tolist() for S in FullSampling(3).draw(np.random.default_rng(0), 2)]
+    [[0, 1, 2], [0, 1, 2]]
     """
 
     name = "full"
 
     def __init__(self, n_coordinates):
-        self._all = np.arange(n_coordinates, dtype=np.intp)
-        self.block_size = n_coordinates
+        self.block_size = check_count(n_coordinates, "n_coordinates")
+        self._all = np.arange(self.block_size, dtype=np.intp)
 
     def draw(self, generator, count):
-        """`count` times all coordinates."""
+        """Give all coordinates `count` times.
+
+        Parameters
+        ----------
+        generator : numpy.random.Generator
+            Not used.
+        count : int
+            Number of updates.
+
+        Returns
+        -------
+        iterator of `count` ascending intp arrays
+        """
         return itertools.repeat(self._all, count)
