@@ -46,6 +46,14 @@ class Engine(metaclass=ABCMeta):
             return f"momentum=0, not {model.momentum!r}"
         return None
 
+    def solves(self, model, loss):
+        """Whether loss, penalty and constraint suit the solver, whatever its other parameters."""
+        return (
+            loss in self.losses
+            and model.penalty in self.penalties
+            and model.constraint in self.constraints
+        )
+
     # ---- the plan ----
 
     def geometry(self, model, geometry, loss):

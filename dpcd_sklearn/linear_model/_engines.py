@@ -30,9 +30,19 @@ def engine_of(model, solver, loss):
         if (needs := _HIDDEN_STATE.needs(model, loss)) is not None:
             raise ValueError(f'accounting="hidden_state" needs {needs}')
         return _HIDDEN_STATE if model.epsilon < float("inf") else ENGINES[solver]
-    needs = ENGINES[solver].needs(model, loss)
-    if needs is None:
+    if ENGINES[solver].needs(model, loss) is None:
         return ENGINES[solver]
-    others = [name for name, engine in ENGINES.items() if engine.needs(model, loss) is None]
-    alternative = f"; solvers that work as it stands: {', '.join(others)}" if others else ""
-    raise ValueError(f"solver={solver!r} needs {needs}{alternative}")
+    raise ValueError(_refusal(model, solver, loss))
+
+
+def _refusal(model, solver, loss):
+    """Why a solver can't, and which ones can, or could after one change."""
+    needs = {name: engine.needs(model, loss) for name, engine in ENGINES.items()}
+    message = f"solver={solver!r} needs {needs[solver]}"
+    if working := [name for name in ENGINES if needs[name] is None]:
+        return f"{message}; solvers that work as it stands: {', '.join(working)}"
+    problem = f"loss={loss!r}, penalty={model.penalty!r} and constraint={model.constraint!r}"
+    if able := [name for name, engine in ENGINES.items() if engine.solves(model, loss)]:
+        others = "".join(f"; {name!r} needs {needs[name]}" for name in able if name != solver)
+        return f"{message}; solvers for {problem}: {', '.join(able)}{others}"
+    return f"{message}; no solver has {problem} together: change one of them"

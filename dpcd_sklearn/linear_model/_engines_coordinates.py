@@ -29,9 +29,11 @@ class CDEngine(CoordinateEngine):
     solve = staticmethod(_cd.solve)
 
     def needs(self, model, loss):
+        if (needs := super().needs(model, loss)) is not None:
+            return needs
         if model.sampling not in ("auto", "uniform", "importance"):
             return f"sampling in {{'uniform', 'importance'}}, not {model.sampling!r}"
-        return super().needs(model, loss)
+        return None
 
     def sampling(self, model, n_coordinates, geometry):
         probabilities = importance(geometry.smoothness) if model.sampling == "importance" else None
@@ -131,9 +133,11 @@ class FrankWolfeEngine(CoordinateEngine):
     exact_max_iter = 10_000
 
     def needs(self, model, loss):
+        if (needs := super().needs(model, loss)) is not None:
+            return needs
         if model.fit_intercept and not model.penalize_intercept:
             return "fit_intercept=False or penalize_intercept=True: its steps need a bounded set"
-        return super().needs(model, loss)
+        return None
 
     def geometry(self, model, geometry, loss):
         # a vertex is chosen by unscaled derivatives: one M for all makes their noise alike

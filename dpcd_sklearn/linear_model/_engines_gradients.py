@@ -124,5 +124,7 @@ class CompGDEngine(GradientEngine):
 
     @staticmethod
     def _directions(model, n_coordinates):
+        if math.isinf(model.epsilon):
+            return n_coordinates  # fewer would add a variance that only noise is worth
         auto = math.ceil(4 * math.log(n_coordinates + 1))
         return min(model.n_directions or auto, n_coordinates)

@@ -39,6 +39,7 @@ GENERIC_CONSTRAINTS = {
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
 _NOISY = 25.0
+_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
 
 
 class GenericLinearModel:
@@ -54,6 +55,14 @@ class GenericLinearModel:
             return self.solver
         if self.accounting == "hidden_state":
             return "skgd"
+        best = self._best_solver(n_coordinates, n_normalizer, loss)
+        # momentum, averaging or sampling may ask for another one
+        able = (
+            name for name in (best, *_FALLBACKS) if ENGINES[name].needs(self, loss.name) is None
+        )
+        return next(able, best)
+
+    def _best_solver(self, n_coordinates, n_normalizer, loss):
         if loss.multi_output:
             return "sgd"
         if self.constraint is not None:

@@ -1,4 +1,4 @@
-"""Balls that coefficients are projected onto."""
+"""Balls that coefficients are projected onto, whatever their size: nothing overflows."""
 
 import numpy as np
 
@@ -11,10 +11,20 @@ class L2Ball:
     def __init__(self, radius):
         self.radius = radius
 
-    def project(self, coef):
-        """The nearest point of the ball."""
-        norm = np.linalg.norm(coef)
-        return coef if norm <= self.radius else coef * (self.radius / norm)
+    def project(self, coef, smoothness):
+        """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.
+
+        That is u_j = M_j coef_j / (M_j + s), with the s >= 0 that gives u the length `radius`:
+        Newton's method on 1 / norm(u) from s = 0 finds it from below (Moré & Sorensen 1983).
+        """
+        s, u, length = 0.0, coef, _norm(coef)
+        for _ in range(50):
+            if length <= self.radius * (1 + 1e-15):
+                break
+            s += (length / self.radius - 1) / np.sum((u / length) ** 2 / (smoothness + s))
+            u = coef * (smoothness / (smoothness + s))
+            length = _norm(u)
+        return u if length <= self.radius else u * (self.radius / length)
 
 
 class L1Ball:
@@ -25,12 +35,26 @@ class L1Ball:
     def __init__(self, radius):
         self.radius = radius
 
-    def project(self, coef):
-        """The nearest point of the ball, by soft thresholding (Duchi et al. 2008)."""
-        size = np.abs(coef)
-        if size.sum() <= self.radius:
+    def project(self, coef, smoothness):
+        """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.
+
+        By soft thresholding at s / M_j (Duchi et al. 2008, weighted). Coordinates leave zero in the
+        order of M_j abs(coef_j); s is counted from the largest of these, which keeps the digits of
+        the radius.
+        """
+        if np.abs(coef).sum() <= self.radius:
             return coef
-        largest = np.sort(size)[::-1]
-        excess = np.cumsum(largest) - self.radius
-        k = np.flatnonzero(largest * np.arange(1, len(coef) + 1) > excess)[-1]
-        return np.sign(coef) * np.maximum(size - excess[k] / (k + 1), 0.0)
+        weights = smoothness / smoothness.max()
+        below = weights * np.abs(coef)
+        below = below.max() - below
+        order = np.argsort(below)
+        inverses = 1 / weights[order]
+        depths = (self.radius + np.cumsum(below[order] * inverses)) / np.cumsum(inverses)
+        zero = np.flatnonzero(depths <= below[order])
+        depth = depths[zero[0] - 1 if len(zero) else -1]
+        return np.sign(coef) * np.maximum(depth - below, 0.0) / weights
+
+
+def _norm(u):
+    largest = np.max(np.abs(u), initial=0.0)
+    return largest * np.linalg.norm(u / largest) if largest > 0 else 0.0

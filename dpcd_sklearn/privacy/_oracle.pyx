@@ -53,11 +53,13 @@ cdef class Oracle:
         """A noisy block (ascending) of the mean gradient: gradient[k] is of coordinate block[k]."""
         return REFUSED
 
-    cdef int release_argmax(self, Penalty penalty, Rule rule, const double *coef, Py_ssize_t size,
-                            Py_ssize_t *chosen, int *directions) noexcept nogil:
+    cdef int release_argmax(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                            const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
+                            int *directions) noexcept nogil:
         """The `size` coordinates that promise most, by noisy argmax, and directions of their moves.
 
-        In the order of the noisy scores; each of them is a choice that is paid for.
+        In the order of the noisy scores; each of them is a choice that is paid for. The penalty is
+        of the first `n_penalized` coordinates.
         """
         return REFUSED
 
@@ -93,7 +95,7 @@ cdef class RecordOracle(Oracle):
     """
 
     cdef CoordinateSums _sums
-    cdef Py_ssize_t _n, _n_coordinates, _n_penalized
+    cdef Py_ssize_t _n, _n_coordinates
     cdef bint _exact, _fresh
     cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale
     cdef double _max_public_score, _coordinate_clip
@@ -107,7 +109,7 @@ cdef class RecordOracle(Oracle):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
         self._n, p = X.shape
-        self._n_coordinates, self._n_penalized = p + fit_intercept, p
+        self._n_coordinates = p + fit_intercept
         self._n_normalizer = n_normalizer
         self._set_geometry(smoothness, clip)
         self._read_event(receipt.redeem())
@@ -237,8 +239,9 @@ cdef class RecordOracle(Oracle):
             gradient[k] = self._noisy_mean(self._sums.sums[k], block[k], clip, limit)
         return REFUSED if self._noise.failed else RELEASED
 
-    cdef int release_argmax(self, Penalty penalty, Rule rule, const double *coef, Py_ssize_t size,
-                            Py_ssize_t *chosen, int *directions) noexcept nogil:
+    cdef int release_argmax(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                            const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
+                            int *directions) noexcept nogil:
         cdef Py_ssize_t j, n_chosen = 0
         cdef int sign, direction
         cdef double unit, gradient, key, least
@@ -257,7 +260,7 @@ cdef class RecordOracle(Oracle):
             gradient = self._sums.sums[j] * unit / self._n_normalizer
             least = INFINITY
             for sign in range(-1, 2, 2):
-                key = self._key(penalty, rule, coef[j], gradient, j, sign)
+                key = self._key(penalty, j < n_penalized, rule, coef[j], gradient, j, sign)
                 if key == -INFINITY:
                     return REFUSED
                 if key < least:
@@ -267,14 +270,14 @@ cdef class RecordOracle(Oracle):
                                    directions)
         return REFUSED if self._noise.failed or n_chosen < size else RELEASED
 
-    cdef double _key(self, Penalty penalty, Rule rule, double w, double gradient, Py_ssize_t j,
-                     int sign) noexcept nogil:
+    cdef double _key(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
+                     Py_ssize_t j, int sign) noexcept nogil:
         """log E - score / b, whose smallest wins; infinite for a move out of the domain.
 
         -infinity when the iterate diverged, which is a public fact.
         """
         cdef double score, known
-        if j == self._n_penalized:  # the intercept carries no penalty
+        if not penalised:
             score = -sign * gradient / self._roots[j]
         else:
             score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)

@@ -1,12 +1,18 @@
 """Differentially private compressed gradient descent (Alg. 4 and 5 of Huang et al. 2023), mended.
 
     Φ random, m x p;  g <- mean over records of clip(Φ gradient) + noise, in m dimensions
-    w <- argmin over u in the constraint set of |Φ u - (Φ w - γ_t g)|², started from w
+    w <- the point of the constraint set nearest to w - γ_t M^(-1/2) (M^(1/2) Φ)⁺ g
 
-Each record's projected gradient is clipped: the paper's normalisation of the mean has no bounded
-sensitivity. Of the minimisers the one near w is taken, not the one of least norm, which forgets
-what Φ does not see. Without a constraint that is w - γ_t Φ⁺ g. Directions and steps are in the
-geometry of M: Φ = G M^(-1/2) with G Gaussian, so that features of any scale are seen alike.
+(a) Each record's projected gradient is clipped: the paper's normalisation of the mean has no
+    bounded sensitivity. Of the points with one projection the one near w is taken, not the one of
+    least norm, which forgets what Φ does not see.
+(b) Φ = F M^(-1/2), so that features of any scale are seen alike. F is the sketch of a Gaussian
+    matrix with its rows made orthonormal, times (p/m)^(1/2): the same subspace, but a pseudo-inverse
+    that does not amplify noise (that of a Gaussian one does by p/(p - m - 1), without bound for
+    m = p). F is the identity for m = p.
+(c) "Nearest" is in the norm of M over all coordinates, not over the m that Φ sees: the optimum is
+    then where steps have mean zero, and for m = p a fixed point. The paper's choice, within what
+    Φ sees, is biased: steps settle elsewhere, by 0.2 to 0.8 % of the objective in our tests.
 """
 
 import numpy as np
@@ -15,8 +21,6 @@ from ..privacy._batch_oracle cimport IterateOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
-
-_PROJECTED_STEPS = 30  # of the inner problem, whose start is near its end
 
 
 def solve(IterateOracle oracle, problem, sampling, generator):
@@ -50,49 +54,48 @@ cdef class _Path(Iterate):
 
     def advance(self, count):
         problem = self._problem
-        cdef Py_ssize_t m = min(problem.n_directions, problem.n_coordinates), k
+        cdef Py_ssize_t m = problem.n_directions, p = problem.n_coordinates, k
         cdef bint sampled = problem.sampling_rate < 1
         cdef double[:, ::1] directions
+        cdef const double *phi = NULL
         cdef double[::1] mean = np.empty(m), moved
-        ridge = np.full(problem.n_coordinates, problem.penalty.l2)
+        roots = np.sqrt(problem.smoothness)
+        ridge = np.full(p, problem.penalty.l2)
         ridge[problem.n_penalized:] = 0.0
         for _ in range(count):
-            # 1. a public projection
-            gaussian = self._generator.normal(0.0, m**-0.5, (m, problem.n_coordinates))
-            phi = gaussian / np.sqrt(problem.smoothness)
-            directions = phi
+            # 1. a public projection; of all dimensions there is none
+            if m < p:
+                frame = _random_frame(self._generator, m, p)
+                directions = frame / roots
+                phi = &directions[0, 0]
             # 2. the noisy mean of projected gradients
-            if self._oracle.release_mean(sampled, &self.w[0], NULL, &directions[0, 0], m,
+            if self._oracle.release_mean(sampled, &self.w[0], NULL, phi, m if m < p else 0,
                                          &mean[0]) < 0:
                 raise refused()
-            # 3. the step, and the way back from m dimensions
-            change = np.asarray(mean) + phi @ (ridge * self.coef)
-            moved = _lifted(gaussian, self.coef, -self.step_size() * change, problem)
-            for k in range(moved.shape[0]):
+            # 3. with the penalty's, and back from m dimensions
+            if m < p:
+                change = np.asarray(mean) + frame @ (ridge * self.coef / roots)
+                gradient = roots * (frame.T @ change) * (<double>m / p)
+            else:
+                gradient = np.asarray(mean) + ridge * self.coef
+            # 4. a step into the constraint set
+            u = self.coef - self.step_size() * gradient / problem.smoothness
+            moved = _constrained(u, problem)
+            for k in range(p):
                 self.set(k, moved[k])
             self.tick()
 
 
-def _lifted(gaussian, w, move, problem):
-    """The point of the constraint set near w whose projection moved by `move` from that of w.
-
-    In coordinates v = M^(1/2) w projections are by the Gaussian matrix G.
+def _random_frame(generator, m, p):
+    """m orthonormal rows that span a random subspace, times sqrt(p / m): lengths stay, on average.
     """
-    free = np.linalg.pinv(gaussian) @ move
-    roots = np.sqrt(problem.smoothness)
-    u = w + free / roots
-    if problem.constraint is None:
-        return u
-    inside, phi = slice(problem.n_penalized), gaussian * roots
-    goal = phi @ w + move
-    # by accelerated projected gradients (Beck & Teboulle 2009) from the free solution
-    largest = np.linalg.norm(phi, 2) ** 2
-    u[inside] = problem.constraint.project(u[inside])
-    last, t = u, 1.0
-    for _ in range(_PROJECTED_STEPS):
-        following = (1 + (1 + 4 * t * t) ** 0.5) / 2
-        v = u + (t - 1) / following * (u - last)
-        last, t = u, following
-        u = v - phi.T @ (phi @ v - goal) / largest
-        u[inside] = problem.constraint.project(u[inside])
-    return u
+    q, _ = np.linalg.qr(generator.standard_normal((p, m)))
+    return np.ascontiguousarray(q.T) * (p / m) ** 0.5
+
+
+def _constrained(coef, problem):
+    """The nearest point, in the norm of M, whose penalised part is in the constraint set."""
+    if problem.constraint is not None:
+        inside = slice(problem.n_penalized)
+        coef[inside] = problem.constraint.project(coef[inside], problem.smoothness[inside])
+    return coef

@@ -52,8 +52,8 @@ cdef class _Path(OracleIterate):
         with nogil:
             for t in range(n_updates):
                 # 1. the vertex that promises most
-                if self.oracle.release_argmax(self._penalty, Rule.GS_S, &self.w[0], 1, &j,
-                                              &direction) < 0:
+                if self.oracle.release_argmax(self._penalty, self._n_penalized, Rule.GS_S, &self.w[0],
+                                              1, &j, &direction) < 0:
                     paid = False
                     break
                 # 2. a step towards it

@@ -64,8 +64,8 @@ cdef class _Path(OracleIterate):
         cdef Py_ssize_t i, j
         cdef double partial
         # 1. the coordinates that promise most
-        if self.oracle.release_argmax(self._penalty, self._rule, &self.w[0], self._n_chosen,
-                                      &self._chosen[0], &self._directions[0]) < 0:
+        if self.oracle.release_argmax(self._penalty, self._n_penalized, self._rule, &self.w[0],
+                                      self._n_chosen, &self._chosen[0], &self._directions[0]) < 0:
             return False
         self._sort()
         self._promised = 0.0
