@@ -114,7 +114,7 @@ def test_only_the_two_allowed_tags_ask_for_mercy(estimator):
     assert tags.non_deterministic and kind.poor_score
     assert not tags.no_validation and not tags._skip_test
     assert tags.requires_fit and tags.target_tags.required
-    assert not tags.input_tags.allow_nan and not tags.input_tags.sparse
+    assert not tags.input_tags.allow_nan
 
 
 def test_every_public_estimator_is_checked():
