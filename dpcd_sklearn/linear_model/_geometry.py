@@ -95,9 +95,8 @@ def public_geometry(
                 "feature_bounds of sparse X must contain zero, the value of all that is not "
                 "stored; widen them or pass a dense X"
             )
-        if (
-            fit_intercept and feature_scale is None and not sparse
-        ):  # a stated scale is of raw features
+        # a stated scale is of raw features, and sparse ones are never centred
+        if fit_intercept and feature_scale is None and not sparse:
             center = (lo + hi) / 2
             scales = (hi - lo) / 2
         else:
