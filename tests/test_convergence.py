@@ -328,6 +328,14 @@ def test_regression_is_scikit_learns(solver, penalty, expected):
     assert_same(make_model("squared", penalty, solver=solver).fit(X, y), expected.fit(X, y))
 
 
+@pytest.mark.parametrize("alpha", [1e-6, 10.0, 1e4])
+@pytest.mark.parametrize("solver", SOLVERS[:-1])
+def test_a_ridge_of_any_strength_is_scikit_learns(solver, alpha):
+    y = TARGETS["squared"]
+    model = make_model("squared", "l2", solver=solver, alpha=alpha)
+    assert_same(model.fit(X, y), Ridge(alpha * N_SAMPLES).fit(X, y))
+
+
 @pytest.mark.parametrize("solver", SOLVERS[:-1])
 def test_huber_regression_is_scikit_learns_at_the_scale_that_it_finds(solver):
     y = TARGETS["huber"]
