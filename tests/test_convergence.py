@@ -312,6 +312,7 @@ def assert_same(model, expected):
     # ten times the movement of a last sweep, times the condition number of about 100
     scale = np.abs(expected.coef_).max()
     assert_allclose(np.ravel(model.coef_), np.ravel(expected.coef_), rtol=0, atol=1e-3 * scale)
+    scale = max(scale, np.abs(expected.intercept_).max())
     assert_allclose(model.intercept_, expected.intercept_, rtol=0, atol=1e-3 * scale)
 
 
