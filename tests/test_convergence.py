@@ -312,6 +312,7 @@ def assert_same(model, expected):
     # ten times the movement of a last sweep, times the condition number of about 100
     scale = np.abs(expected.coef_).max()
     assert_allclose(np.ravel(model.coef_), np.ravel(expected.coef_), rtol=0, atol=1e-3 * scale)
+    scale = max(scale, np.abs(expected.intercept_).max())
     assert_allclose(model.intercept_, expected.intercept_, rtol=0, atol=1e-3 * scale)
 
 
@@ -326,6 +327,14 @@ def assert_same(model, expected):
 def test_regression_is_scikit_learns(solver, penalty, expected):
     y = TARGETS["squared"]
     assert_same(make_model("squared", penalty, solver=solver).fit(X, y), expected.fit(X, y))
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 10.0, 1e4])
+@pytest.mark.parametrize("solver", SOLVERS[:-1])
+def test_a_ridge_of_any_strength_is_scikit_learns(solver, alpha):
+    y = TARGETS["squared"]
+    model = make_model("squared", "l2", solver=solver, alpha=alpha)
+    assert_same(model.fit(X, y), Ridge(alpha * N_SAMPLES).fit(X, y))
 
 
 @pytest.mark.parametrize("solver", SOLVERS[:-1])

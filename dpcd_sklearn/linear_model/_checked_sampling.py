@@ -1,5 +1,8 @@
 """A user's own sampling: any object that draws blocks."""
 
+import itertools
+from numbers import Integral
+
 import numpy as np
 
 
@@ -27,19 +30,24 @@ class CheckedSampling:
             )
         self._sampling, self._n_coordinates = sampling, n_coordinates
         self.block_size = sampling.block_size
-        if not isinstance(self.block_size, int | np.integer) or not (
-            1 <= self.block_size <= n_coordinates
-        ):
+        is_integer = isinstance(self.block_size, Integral) and not isinstance(self.block_size, bool)
+        if not is_integer or not 1 <= self.block_size <= n_coordinates:
             raise ValueError(
                 f"sampling.block_size must be an integer in [1, {n_coordinates}], the number of "
                 f"coordinates with the intercept; got {self.block_size!r}"
             )
-        if sum(1 for _ in self.draw(np.random.default_rng(0), 10)) != 10:
-            raise ValueError("sampling.draw(generator, count) must give `count` blocks")
+        for _ in self.draw(np.random.default_rng(0), 10):
+            pass
 
     def draw(self, generator, count):
         """`count` blocks."""
-        for block in self._sampling.draw(generator, count):
+        blocks = self._sampling.draw(generator, count)
+        if not np.iterable(blocks):
+            raise TypeError(f"sampling.draw must give an iterable of blocks, got {blocks!r}")
+        n_drawn = 0
+        for n_drawn, block in enumerate(itertools.islice(blocks, count + 1), start=1):
+            if n_drawn > count:
+                break
             found = np.unique(block)
             if (
                 found.dtype.kind not in "iu"
@@ -52,6 +60,11 @@ class CheckedSampling:
                     f"the coordinates 0, ..., {self._n_coordinates - 1} (the intercept is last)"
                 )
             yield found.astype(np.intp, copy=False)
+        if n_drawn != count:
+            raise ValueError(
+                f"sampling.draw(generator, {count}) must give {count} blocks, it gave "
+                f"{'more' if n_drawn > count else n_drawn}"
+            )
 
     def curvature(self, spread):
         """The sampling's own bound, or that of its largest block."""

@@ -96,7 +96,7 @@ cdef class Iterate:
         Parameters
         ----------
         chunk : int
-            Updates between two tests of convergence (without noise).
+            Updates between two tests of convergence (without noise): fewer may miss what moves.
 
         Returns
         -------
@@ -105,16 +105,18 @@ cdef class Iterate:
         problem = self._problem
         periods = [problem.path_every, problem.n_inner if problem.averaging == "periodic" else 0]
         kept = [self._shaped(self.coef)] if problem.path_every else None
-        done, last, converged, size = 0, problem.n_updates, False, 0
+        done, last, converged = 0, problem.n_updates, False
+        tested, before = 0, self.coef.copy()
         while done < last and not converged:
-            size = min(chunk, last - done)
+            size = min(tested + chunk, last) - done
             for every in periods:
                 if every:
                     size = min(size, every - done % every)
-            before = self.coef.copy() if problem.tol else None
             self.advance(size)
             done += size
-            converged = bool(problem.tol) and self.is_still(before)
+            if done - tested == chunk:
+                converged = bool(problem.tol) and self.is_still(before)
+                tested, before = done, self.coef.copy()
             finished = done == last or converged
             if periods[1] and (done % periods[1] == 0 or finished):
                 self.restart()

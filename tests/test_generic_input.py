@@ -1,0 +1,329 @@
+"""Bad input of the generic estimators is refused, says what is allowed, and charges nothing."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    PrivacyAccountant,
+)
+
+BOTH = [DPLinearRegressor, DPLinearClassifier]
+N_SAMPLES, N_FEATURES = 40, 3
+NAN, INF = math.nan, math.inf
+
+every_estimator = pytest.mark.parametrize("estimator", BOTH)
+
+
+@pytest.fixture
+def accountant():
+    with PrivacyAccountant(epsilon=1e6, delta=0.01) as accountant:
+        yield accountant
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N_SAMPLES, N_FEATURES))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def refuse(model, X, y, match, error=(TypeError, ValueError)):
+    """The fit raises with this message, before a charge, and before it would draw any noise."""
+    with pytest.raises(error, match=match) as raised:
+        model.fit(X, y)
+    assert not isinstance(raised.value, BudgetExceededError)
+    assert model.accountant.entries() == []
+    assert not hasattr(model, "coef_")
+
+
+@every_estimator
+def test_the_ledger_of_these_tests_would_show_a_charge(estimator, accountant, data):
+    estimator(accountant=accountant).fit(*data)
+    assert len(accountant.entries()) == 1
+
+
+# --- each parameter by itself --------------------------------------------------------------------
+
+ALLOWED = "must|allowed|is for|needs"  # how messages go on after the name of the parameter
+COUNT = [0, -1, 1.5, "all", True, NAN, INF]
+NUMBERS = {
+    "alpha": [-1, -1e-9, NAN, INF, "1", None, True],
+    "l1_ratio": [-0.1, 1.1, NAN, INF, "auto", None, True],
+    "radius": [0, -1, NAN, INF, "1", None, True],
+    "epsilon": [0, -1, NAN, -INF, "1", None, True],
+    "delta": [0, 1, -1, NAN, INF, "n", None, True],
+    "selection_share": [0, 1, -0.5, NAN, "auto", None, True],
+    "sampling_rate": [0, -0.1, 1.1, NAN, INF, "all", None, True],
+    "clip": [0, -1, NAN, INF, "none", None, True],
+    "max_iter": [0, -1, NAN, INF, "all", None, True, 1e300],
+    "step_size": [0, -1, NAN, INF, "line-search", None, True],
+    "step_decay": [-0.5, NAN, INF, "auto", None, True],
+    "momentum": [-0.1, 1, 1.5, NAN, "nesterov", None, False],
+    "tol": [0, -1, NAN, INF, "auto", None, True],
+    "block_size": COUNT,
+    "n_directions": COUNT,
+    "n_inner": COUNT,
+    "n_public": COUNT,
+}
+WORDS = {
+    "loss": ["hinge", None, 1, True],
+    "penalty": ["l0", "None", 1, True],
+    "constraint": ["simplex", 1, True],
+    "solver": ["lbfgs", None, 1, True],
+    "rule": ["cyclic", None, True],
+    "averaging": ["mean", None, 0.5, True],
+    "accounting": ["zcdp", None, True],
+    "neighboring": ["swap", None, True],
+    "sampling": ["cyclic", None, 1, True, object()],
+    "fit_intercept": ["yes", None, 2],
+    "penalize_intercept": ["yes", None, 2],
+    "coef_path": ["yes", None, 2],
+    "accountant": [],  # what has no ledger can't show that it was not charged
+    "random_state": ["seed", 1.5, -1],
+}
+SETS = {
+    "coef_bounds": [(1, -1), (0, 0), (NAN, 1), (0,), (0, 1, 2), "01", 1.0, ("0", "1"), (INF, INF)],
+    "feature_bounds": [(1, -1), (NAN, 1), (0, INF), (0,), "01", 3.0, ([0, 0], [1, 1])],
+    "feature_scale": [0, -1, NAN, INF, "unit", True, [1, 1]],
+    "row_norm_bound": [0, -1, NAN, INF, "1", True],
+}
+OWN = {
+    DPLinearRegressor: {
+        "huber_threshold": [0, -1, NAN, INF, "1", None, True],
+        "target_bounds": [(1, -1), (3, 3), (NAN, 1), (0, INF), "01", (0,), 5],
+    },
+    DPLinearClassifier: {"classes": [[1], [1, 1], [], "01", 2, ["no", "yes"], [0, 1, 2]]},
+}
+BAD = [
+    (estimator, name, value)
+    for estimator in BOTH
+    for name, values in (NUMBERS | WORDS | SETS | OWN[estimator]).items()
+    for value in values
+]
+# Parameters that are looked at only where they are used.
+USED_WITH = {
+    "coef_bounds": {"penalty": "box"},
+    "huber_threshold": {"loss": "huber"},
+    "n_public": {"neighboring": "add_remove", "delta": 1e-5},
+}
+
+
+@pytest.mark.parametrize(("estimator", "name", "value"), BAD)
+def test_a_bad_parameter_is_named_and_not_paid_for(accountant, data, estimator, name, value):
+    params = {"accountant": accountant, **USED_WITH.get(name, {}), name: value}
+    more = "|a box|no width|no feature any width|state them as|asks for|multinomial"
+    refuse(estimator(**params), *data, match=rf"(?s){name}.*({ALLOWED}{more})")
+
+
+@every_estimator
+def test_every_parameter_is_in_the_tables(estimator):
+    assert set(NUMBERS | WORDS | SETS | OWN[estimator]) == set(estimator().get_params())
+
+
+@every_estimator
+@pytest.mark.parametrize(("name", "value"), [c for c in itertools.chain(
+    *([(n, v) for v in vs] for n, vs in NUMBERS.items())) if c[0] not in USED_WITH])  # fmt: skip
+def test_a_bad_number_is_refused_without_noise_and_by_the_plan_too(data, estimator, name, value):
+    if name == "epsilon":
+        return
+    model = estimator(**{"epsilon": INF, name: value})
+    with pytest.raises((TypeError, ValueError), match=name):
+        model.planned_event(N_SAMPLES, N_FEATURES)
+    with pytest.raises((TypeError, ValueError), match=name):
+        model.fit(*data)
+
+
+# --- parameters together -------------------------------------------------------------------------
+
+TOGETHER = [
+    ({"penalty": "box"}, r'penalty="box" needs coef_bounds=\(lo, hi\)'),
+    ({"solver": "cd", "sampling": "nice"}, "solver='cd' needs sampling in"),
+    ({"solver": "cd", "momentum": 0.5}, "solver='cd' needs momentum=0.*skgd"),
+    (
+        {"solver": "gcd", "averaging": "weighted"},
+        "solver='gcd' needs averaging in.*: compgd, sgd, svrg",
+    ),
+    ({"solver": "svrg", "momentum": 0.5}, "solver='svrg' needs momentum=0"),
+    ({"solver": "sgd", "averaging": "periodic"}, "solver='sgd' needs averaging in"),
+    ({"solver": "sgd", "constraint": "l1_ball", "penalty": None}, "work as it stands: compgd$"),
+    (
+        {"solver": "frank-wolfe", "constraint": "l1_ball", "penalty": None},
+        "fit_intercept=False or penalize_intercept=True",
+    ),
+    ({"solver": "frank-wolfe", "penalty": None, "fit_intercept": False}, "needs constraint in"),
+    ({"solver": "cd", "accounting": "hidden_state"}, 'hidden_state" needs solver="skgd"'),
+    ({"accounting": "hidden_state"}, 'hidden_state" needs fit_intercept=False or'),
+    ({"neighboring": "add_remove"}, "needs n_public"),
+    ({"neighboring": "add_remove", "n_public": 40}, "not public under add_remove: state it"),
+    ({"n_public": 40}, "is for neighboring"),
+]
+
+
+@every_estimator
+@pytest.mark.parametrize(("params", "match"), TOGETHER)
+def test_what_does_not_go_together_says_what_does(accountant, data, estimator, params, match):
+    refuse(estimator(accountant=accountant, **params), *data, match=match)
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    "bounds", [(-1.0, 1.0), [0, 0.5], (-INF, 0.0), (0.1, INF), (-INF, INF)], ids=str
+)
+def test_a_box_may_be_half_open_and_holds_every_coefficient(data, estimator, bounds):
+    model = estimator(penalty="box", coef_bounds=bounds, max_iter=3).fit(*data)
+    assert ((model.coef_ >= bounds[0]) & (model.coef_ <= bounds[1])).all()
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_multinomial_models_have_a_row_a_class_from_three_on(data, n_classes):
+    X, _ = data
+    y = np.arange(N_SAMPLES) % n_classes
+    model = DPLinearClassifier("multinomial", max_iter=3).fit(X, y)
+    rows = n_classes if n_classes > 2 else 1
+    assert model.coef_.shape == (rows, N_FEATURES)
+    assert model.intercept_.shape == (rows,)
+    assert model.predict_proba(X).shape == (N_SAMPLES, n_classes)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_classes_that_never_occur_have_a_row_and_no_error(data):
+    X, y = data
+    model = DPLinearClassifier("multinomial", classes=["a", "b", "c", "d"], max_iter=3)
+    model.fit(X, np.where(y > 0, "b", "d"))
+    assert model.coef_.shape == (4, N_FEATURES)
+    model.fit(X, np.full(N_SAMPLES, "c"))  # a single class, and one that is not stated
+    model.fit(X, np.where(y > 0, "b", "unheard of"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "match"),
+    [
+        ("logistic", np.arange(N_SAMPLES) % 3, "loss='logistic', got 3 classes.*multinomial"),
+        ("logistic", np.zeros(N_SAMPLES), "got 1 class"),
+        ("multinomial", np.zeros(N_SAMPLES), "got 1 class"),
+        ("multinomial", np.linspace(0, 1, N_SAMPLES), "Unknown label type: continuous"),
+    ],
+)
+def test_labels_that_no_model_has_are_refused(accountant, data, loss, y, match):
+    refuse(DPLinearClassifier(loss, accountant=accountant), data[0], y, match=match)
+
+
+@pytest.mark.parametrize("solver", ["cd", "gcd", "skgd", "compgd", "frank-wolfe"])
+def test_several_classes_name_the_solvers_that_have_them(accountant, data, solver):
+    model = DPLinearClassifier("multinomial", solver=solver, accountant=accountant)
+    refuse(model, data[0], np.arange(N_SAMPLES) % 3, match="loss in .*as it stands: sgd, svrg")
+
+
+@pytest.mark.parametrize("n_outputs", [0, -1, 1.5, "3", None])
+def test_planned_events_need_a_number_of_outputs(n_outputs):
+    with pytest.raises(ValueError, match="n_outputs must be an integer >= 1"):
+        DPLinearClassifier("multinomial").planned_event(40, 3, n_outputs)
+    with pytest.raises(ValueError, match="n_outputs must be 1"):
+        DPLinearRegressor().planned_event(40, 3, 2)
+
+
+# --- samplings of the user's own -----------------------------------------------------------------
+
+
+class Drawing:
+    """Draws one thing again and again."""
+
+    def __init__(self, block, block_size=2):
+        self.block, self.block_size = block, block_size
+
+    def draw(self, generator, count):
+        return [self.block] * count
+
+
+class TooFew(Drawing):
+    def draw(self, generator, count):
+        return [[0]] * (count - 1)
+
+
+class TooMany(Drawing):
+    def draw(self, generator, count):
+        return [[0]] * (count + 1)
+
+
+class Endless(Drawing):
+    def draw(self, generator, count):
+        return itertools.repeat(self.block)
+
+
+class Nothing(Drawing):
+    def draw(self, generator, count):
+        return None
+
+
+class Single(Drawing):
+    def draw(self, generator, count):
+        return 0
+
+
+NONSENSE = [
+    *(Drawing(block) for block in ([], [4], [-1], [0, 1, 2], [0.5], [NAN], ["0"], [True], None)),
+    *(Drawing(block) for block in ([2**63], [[0, 1], [2, 3]], {0, 1}, "01", [None])),
+    *(Drawing([0], size) for size in (0, -1, 5, 1.5, "2", None, NAN, True)),
+    TooFew([0]),
+    TooMany([0]),
+    Endless([0]),
+    Nothing([0]),
+    Single([0]),
+]
+
+
+@every_estimator
+@pytest.mark.parametrize("sampling", NONSENSE, ids=lambda s: f"{type(s).__name__}-{vars(s)}")
+def test_a_sampling_that_draws_nonsense_is_refused_before_the_charge(
+    accountant, data, estimator, sampling
+):
+    model = estimator(solver="skgd", sampling=sampling, accountant=accountant)
+    refuse(model, *data, match=r"sampling(\.block_size|\.draw| drew)")
+
+
+class Late(Drawing):
+    """Sound on trial, and nonsense in the fit."""
+
+    def __init__(self):
+        super().__init__([0])
+        self.trials = 0
+
+    def draw(self, generator, count):
+        self.trials += 1
+        return [[0] if self.trials == 1 else [99]] * count
+
+
+@every_estimator
+def test_a_sampling_that_turns_to_nonsense_later_is_refused_and_stays_charged(
+    accountant, data, estimator
+):
+    model = estimator(solver="skgd", sampling=Late(), accountant=accountant)
+    with pytest.raises(ValueError, match=r"sampling drew \[99\]"):
+        model.fit(*data)
+    assert len(accountant.entries()) == 1  # records may have been read: nothing is given back
+    assert not hasattr(model, "coef_")
+
+
+class Arrays:
+    """A sound sampling of every shape that a block may have."""
+
+    block_size = 2
+
+    def draw(self, generator, count):
+        kinds = [(1, 0), [2], np.array([3, 1], dtype=np.int8), np.array([1], dtype=np.uint64)]
+        return (kinds[generator.integers(4)] for _ in range(count))
+
+
+@every_estimator
+def test_blocks_may_be_any_sequences_of_integers_in_any_order(accountant, data, estimator):
+    estimator(solver="skgd", sampling=Arrays(), accountant=accountant, max_iter=10).fit(*data)
+    assert len(accountant.entries()) == 1
