@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,13 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso, LogisticRegression
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn.datasets import (
+    make_log1,
+    make_log2,
+    make_scaled_classification,
+    make_scaled_regression,
+    make_square,
+)
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -43,6 +50,8 @@ class Problem:
     X, y : ndarray
     stated : float or None
         The optimum that was measured before, to agree with.
+    unit : float
+        Size of a loss derivative, in which `residual_clip` is stated.
     """
 
     name: str
@@ -52,6 +61,7 @@ class Problem:
     X: np.ndarray
     y: np.ndarray
     stated: float | None = None
+    unit: float = 1.0
 
     @cached_property
     def scale(self):
@@ -110,21 +120,27 @@ class Problem:
             Those without a proximal step, "compgd" and "frank-wolfe", stay in the l1 ball that the
             optimum lies on instead of having the penalty.
         residual_clip : float, optional
-            c in place of the clip c sqrt(tr M).
+            c in place of the clip c unit sqrt(tr M).
+        isotropic : bool, default=False
+            Whether all coordinates have one M, their mean: the DP-SGD of the papers.
         **parameters : of the estimator
         """
+        scale = self.scale
+        if parameters.pop("isotropic", False):
+            scale = np.full_like(scale, np.sqrt(np.mean(scale**2)))
         if "residual_clip" in parameters:
             curvature = 0.25 if self.loss == "logistic" else 1.0
-            squares = np.maximum(self.scale**2, 1e-6 * self.scale.max() ** 2)
+            squares = np.maximum(scale**2, 1e-6 * scale.max() ** 2)
             if solver == "frank-wolfe":  # it has one M for all coordinates
                 squares = np.full_like(squares, squares.max())
             trace = curvature * squares.sum()
-            parameters["clip"] = parameters.pop("residual_clip") * float(trace) ** 0.5
+            clip = parameters.pop("residual_clip") * self.unit
+            parameters["clip"] = clip * float(trace) ** 0.5
         penalty = {"penalty": self.penalty, "alpha": self.alpha}
         if solver in ("compgd", "frank-wolfe") and self.penalty == "l1":
             radius = float(np.abs(self.solution).sum())
             penalty = {"penalty": None, "constraint": "l1_ball", "radius": radius}
-        public = {"feature_scale": self.scale, "fit_intercept": False, "solver": solver}
+        public = {"feature_scale": scale, "fit_intercept": False, "solver": solver}
         if self.loss == "squared":
             return DPLinearRegressor("squared", **penalty | public | parameters)
         return DPLinearClassifier("logistic", classes=[-1, 1], **penalty | public | parameters)
@@ -158,3 +174,33 @@ def dorothea():
 
 
 REAL = {"california": california, "madelon": madelon, "dorothea": dorothea}
+
+
+# The papers' text does not state these strengths; they leave some, not all, coefficients at zero.
+
+
+def _synthetic(name, loss, penalty, alpha, maker, **parameters):
+    X, y = maker(random_state=0, **parameters)
+    unit = float(np.sqrt(np.mean(y**2))) if loss == "squared" else 1.0
+    return Problem(name, loss, penalty, alpha, X, y, unit=unit)
+
+
+def _lasso(name, log_std):
+    maker = make_scaled_regression
+    return partial(_synthetic, name, "squared", "l1", 0.3, maker, smoothness_log_std=log_std)
+
+
+def _logistic(name, log_std):
+    maker = make_scaled_classification
+    return partial(_synthetic, name, "logistic", "l2", 1e-3, maker, smoothness_log_std=log_std)
+
+
+SYNTHETIC = {
+    "balanced LASSO": _lasso("balanced LASSO", 0.0),
+    "scaled LASSO": _lasso("scaled LASSO", 2.0),
+    "balanced logistic": _logistic("balanced logistic", 0.0),
+    "scaled logistic": _logistic("scaled logistic", 2.0),
+    "log1": partial(_synthetic, "log1", "logistic", "l2", 1e-3, make_log1),
+    "log2": partial(_synthetic, "log2", "logistic", "l2", 1e-3, make_log2),
+    "square": partial(_synthetic, "square", "squared", "l1", 10.0, make_square),
+}

@@ -21,6 +21,26 @@ SOLVERS = {
     "Frank-Wolfe": {"solver": "frank-wolfe"},
 }
 
+# What each curve of the figures fixes. "DP-SGD" has one step and one clip for all coordinates, as in
+# the papers, and mini-batches of a hundredth of the records.
+_LAST = {"averaging": "last"}
+_SGD = {"solver": "sgd", "isotropic": True} | _LAST
+CURVES = {
+    "DP-CD": {"solver": "cd", "sampling": "uniform"} | _LAST,
+    "DP-GCD": {"solver": "gcd", "rule": "gs-r"} | _LAST,
+    "DP-SGD": _SGD | {"sampling_rate": 0.01},
+    "DP-SkGD": {"solver": "skgd", "sampling": "full"} | _LAST,
+}
+
+# Figures: their problems, and the curves of each.
+FIGURES = {
+    "coordinates": (
+        ("balanced LASSO", "scaled LASSO", "balanced logistic", "scaled logistic"),
+        ("DP-SGD", "DP-CD", "DP-SkGD"),
+    ),
+    "greedy": (("log1", "log2", "square"), ("DP-SGD", "DP-CD", "DP-GCD")),
+}
+
 # What the papers report: relative gaps of DP-CD, DP-SGD and DP-GCD (Table 3 of Mangold et al. 2023,
 # 5 runs; its DP-GCD is not (1, delta)-private as stated).
 PAPERS = {
@@ -91,11 +111,26 @@ _FULL = {
     "momentum": [0.0, 0.5, 0.9],
     "averaging": _AVERAGING,
 }
+# Of the figures' DP-SGD: very small mini-batches, hence many small steps.
+_SMALL = {
+    "max_iter": [0.1, 1, 3, 10, 30],
+    "step_size": _steps(0.001, 3, 12),
+    "residual_clip": _steps(0.02, 3.2, 12),
+}
+
+
+def fixed_of(row):
+    """The parameters that a row of the tables, or a curve of the figures, fixes."""
+    return SOLVERS.get(row) or CURVES[row]
 
 
 def grid_of(row):
-    """The grid that a row of the tables is tuned over."""
-    return _FULL if row == "DP-SkGD full" else GRIDS[SOLVERS[row]["solver"]]
+    """The grid that a row, or a curve, is tuned over."""
+    fixed = fixed_of(row)
+    if fixed.get("isotropic"):
+        return _SMALL
+    grid = _FULL if fixed.get("sampling") == "full" else GRIDS[fixed["solver"]]
+    return {name: values for name, values in grid.items() if name not in fixed}
 
 
 # What `--tune` chose.
