@@ -14,7 +14,7 @@ from dpcd_sklearn.exceptions import PrivacyLeakWarning
 
 # Of Okabe and Ito, told apart by everybody; the dashes tell them apart in print.
 STYLES = {
-    "DP-SGD": ("#D55E00", "--"),
+    "plain DP-SGD": ("#D55E00", "--"),
     "DP-CD": ("#0072B2", "-"),
     "DP-SkGD": ("#009E73", "-."),
     "DP-GCD": ("#CC79A7", "-"),
@@ -60,14 +60,14 @@ def measure(figure, runs, jobs):
 def print_ends(figure, measured, runs):
     print(f"\nFigure {figure!r}: relative gap at the start and after the last pass, {runs} runs\n")
     print(
-        f"{'problem':18} {'solver':8} {'passes':>7} {'start':>9} {'mean':>9} {'min':>9} {'max':>9}"
+        f"{'problem':18} {'solver':12} {'passes':>7} {'start':>9} {'mean':>9} {'min':>9} {'max':>9}"
     )
     for name, curves in measured.items():
         for one in curves:
             ends = one.gaps[:, -1]
             numbers = (one.gaps[0, 0], ends.mean(), ends.min(), ends.max())
             cells = " ".join(f"{number:9.3g}" for number in numbers)
-            print(f"{name:18} {one.name:8} {one.passes[-1]:7g} {cells}")
+            print(f"{name:18} {one.name:12} {one.passes[-1]:7g} {cells}")
 
 
 def save(figure, measured, folder):
