@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint doc clean
+.PHONY: help demo test lint doc bench-papers clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make test   lint and tests (SLOW=1: the statistical and long tests too)'
 	@echo 'make lint   ruff and cython-lint'
 	@echo 'make doc    the documentation in doc/_build/html; warnings are errors'
+	@echo 'make bench-papers  the problems of the papers: their numbers beside ours, figures'
 	@echo 'make clean  remove everything that was made'
 	@echo 'Set PYTHON=python3.13 to choose the interpreter, VENV=folder to choose its place.'
 
@@ -40,6 +41,9 @@ lint: $(VENV)/test.stamp
 
 doc: $(VENV)/doc.stamp $(VENV)/kernels.stamp
 	$(MAKE) -C doc html SPHINXBUILD='$(abspath $(PY)) -m sphinx'
+
+bench-papers: $(VENV)/demo.stamp $(VENV)/kernels.stamp
+	$(PY) benchmarks/papers.py --plots benchmarks/figures
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
