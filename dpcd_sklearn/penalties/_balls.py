@@ -13,8 +13,14 @@ class L2Ball:
 
     def project(self, coef):
         """The nearest point of the ball."""
-        norm = np.linalg.norm(coef)
-        return coef if norm <= self.radius else coef * (self.radius / norm)
+        largest = np.max(np.abs(coef), initial=0.0)
+        if largest == 0.0:
+            return coef
+        direction = coef / largest  # whose norm can't overflow
+        length = np.linalg.norm(direction)
+        if length <= self.radius / largest:
+            return coef
+        return direction * (self.radius / length)
 
 
 class L1Ball:
@@ -30,6 +36,8 @@ class L1Ball:
         size = np.abs(coef)
         if size.sum() <= self.radius:
             return coef
+        # A common shift of the sizes changes nothing; this one keeps the digits of the radius.
+        size = size - size.max() + self.radius
         largest = np.sort(size)[::-1]
         excess = np.cumsum(largest) - self.radius
         k = np.flatnonzero(largest * np.arange(1, len(coef) + 1) > excess)[-1]
