@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import PENALTIES, ElasticNet
+from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy._accountant import charge
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy._oracle import RecordOracle
