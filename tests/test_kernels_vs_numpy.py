@@ -281,8 +281,8 @@ def test_coordinate_descent_is_its_twin(options, averaging, layout):
     case = Case(**options)
     problem = problem_of(case, 40, averaging=averaging)
     sampling, twin = SingleSampling(len(case.M)), TwinPath(case, problem)
-    for j in sampling.draw(np.random.default_rng(1), 40):
-        twin.update(np.array([j]), joint=False)
+    for block in sampling.draw(np.random.default_rng(1), 40):
+        twin.update(block, joint=False)
     found = _cd.solve(case.oracle(layout), problem, sampling, np.random.default_rng(1))
     assert found.n_updates == 40
     assert_allclose(found.coef, twin.result(), **CLOSE)
@@ -298,8 +298,8 @@ def test_sketched_descent_is_its_twin(options, averaging, block_size, momentum):
     sampling = FullSampling(p) if block_size is None else BlockSampling(p, block_size)
     problem = problem_of(case, 30, averaging=averaging, momentum=momentum)
     twin = TwinPath(case, problem)
-    for index in sampling.draw(np.random.default_rng(2), 30):
-        twin.update(sampling.blocks[index], joint=True)
+    for block in sampling.draw(np.random.default_rng(2), 30):
+        twin.update(block, joint=True)
     found = _skgd.solve(case.oracle(), problem, sampling, np.random.default_rng(2))
     assert_allclose(found.coef, twin.result(), **CLOSE)
 
@@ -314,14 +314,14 @@ def twin_of_argmax(case, noise, coef, penalty):
     best, choice = np.inf, None
     for j, direction in itertools.product(case.everything, (-1, 1)):
         root, w = np.sqrt(case.M[j]), coef[j]
-        if case.intercept and j == case.everything[-1]:
-            score = -direction * g[j] / root
-        elif w == 0:
-            score = (-direction * g[j] - penalty.l1) * root / (case.M[j] + penalty.l2)
-        else:
+        free = case.intercept and j == case.everything[-1]
+        l1, l2 = (0.0, 0.0) if free else (penalty.l1, penalty.l2)
+        slope = l1 if w == 0 else direction * (np.sign(w) * l1 + l2 * w)
+        score = -(direction * g[j] + slope) / root
+        if score > 0:
             v = w - g[j] / case.M[j]
-            v = np.sign(v) * max(abs(v) - penalty.l1 / case.M[j], 0)
-            score = direction * root * (v / (1 + penalty.l2 / case.M[j]) - w)
+            v = np.sign(v) * max(abs(v) - l1 / case.M[j], 0)
+            score = direction * root * (v / (1 + l2 / case.M[j]) - w)
         key = noise.log_exponentials(1)[0] - score / b
         if key < best:
             best, choice = key, (np.array([j]), direction)
@@ -352,7 +352,7 @@ def test_a_release_after_a_step_is_of_the_new_iterate_whatever_was_summed_before
     block, _ = twin_of_argmax(case, noise, np.zeros(4), ElasticNet())
     case.release(noise, np.zeros(4), block, joint=False)
     # the greedy fit's oracle, asked once more without a choice
-    (j,) = SingleSampling(4).draw(np.random.default_rng(0), 1)
+    ((j,),) = SingleSampling(4).draw(np.random.default_rng(0), 1)
     found = _cd.solve(
         oracle, problem_of(case, 1, **step), SingleSampling(4), np.random.default_rng(0)
     )

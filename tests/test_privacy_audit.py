@@ -23,7 +23,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.linear_model import _base
+from dpcd_sklearn.linear_model import _engine
 from dpcd_sklearn.privacy._accounting import epsilon_of
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
@@ -93,14 +93,15 @@ def louder(release):
 
 def mutate(monkeypatch, model, mutants):
     """Release with half the noise what is among the mutants; the claims stay as they are."""
-    honest = type(model)._release
+    honest = type(model)._plan
 
-    def release(self, *public):
-        event = honest(self, *public)
+    def plan(self, *public):
+        planned = honest(self, *public)
+        event = planned.event
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
-        return FitEvent(releases, event.neighboring)
+        return dataclasses.replace(planned, event=FitEvent(releases, event.neighboring))
 
-    monkeypatch.setattr(type(model), "_release", release)
+    monkeypatch.setattr(type(model), "_plan", plan)
 
 
 # ---- Gaussian releases: DP-CD and DP-SkGD --------------------------------------------------------
@@ -313,7 +314,7 @@ def data():
 class NeverMade:
     """In place of the oracle: fails the test that makes one."""
 
-    check = staticmethod(_base.RecordOracle.check)  # of public numbers, before the charge
+    check = staticmethod(_engine.RecordOracle.check)  # of public numbers, before the charge
 
     def __init__(self, *args, **options):
         pytest.fail("an oracle was made")
@@ -328,7 +329,7 @@ class Refusing(PrivacyAccountant):
 
 @every_model
 def test_no_oracle_is_made_when_the_charge_is_refused(model, data, monkeypatch):
-    monkeypatch.setattr(_base, "RecordOracle", NeverMade)
+    monkeypatch.setattr(_engine, "RecordOracle", NeverMade)
     with pytest.raises(pytest.fail.Exception, match="an oracle was made"):
         sklearn.clone(model).fit(*data)  # the trap works
     for accountant in (Refusing(100.0, 0.1), PrivacyAccountant(1e-3, 1e-6)):
@@ -343,12 +344,12 @@ def test_no_oracle_is_made_when_the_charge_is_refused(model, data, monkeypatch):
 def test_the_charge_stands_in_the_ledger_before_the_oracle_is_made(model, data, monkeypatch):
     accountant, seen = PrivacyAccountant(100.0, 0.1), []
 
-    class Watched(_base.RecordOracle):
+    class Watched(_engine.RecordOracle):
         def __init__(self, receipt, *args, **options):
             seen.append((receipt.event, receipt.entry_id, accountant.entries()))
             super().__init__(receipt, *args, **options)
 
-    monkeypatch.setattr(_base, "RecordOracle", Watched)
+    monkeypatch.setattr(_engine, "RecordOracle", Watched)
     charged = sklearn.clone(model).set_params(accountant=accountant)
     planned = charged.planned_event(*data[0].shape)
     charged.fit(*data)
@@ -368,10 +369,11 @@ def test_the_charge_stands_in_the_ledger_before_the_oracle_is_made(model, data, 
 def test_a_fit_that_fails_after_the_charge_stays_charged(model, data, monkeypatch):
     accountant = PrivacyAccountant(100.0, 0.1)
 
-    def fail(self, oracle, plan, generator):
+    def fail(oracle, problem, sampling, generator):
         raise RuntimeError("the solver failed")
 
-    monkeypatch.setattr(type(model), "_solve", fail)
+    engine = model._plan(*data[0].shape, 1).engine
+    monkeypatch.setattr(engine, "solve", fail)
     with pytest.raises(RuntimeError, match="the solver failed"):
         sklearn.clone(model).set_params(accountant=accountant).fit(*data)
     assert len(accountant.entries()) == 1

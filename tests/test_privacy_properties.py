@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import PENALTIES, ElasticNet
+from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy._accountant import charge
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy._oracle import RecordOracle
@@ -96,11 +96,11 @@ def test_the_noise_is_at_least_the_multiplier_times_the_sensitivity_as_realised(
 class OnlyFirst:
     """A sampling of the first coordinate, as a block."""
 
-    blocks = (np.arange(1),)
+    block = np.arange(1)
     block_size = 1
 
     def draw(self, generator, count):
-        return np.zeros(count, dtype=np.intp)
+        return itertools.repeat(self.block, count)
 
 
 @given(
@@ -200,8 +200,9 @@ def test_a_norm_is_clipped_at_every_magnitude_of_a_record(r, small, large, clip)
 def test_a_block_in_another_order_is_refused_or_clipped_all_the_same(block):
     # Unequal M: reading one coordinate by another's M would let this record pass the clip.
     class Unsorted(OnlyFirst):
-        blocks = (np.array(block, dtype=np.intp),)
         block_size = len(block)
+
+    Unsorted.block = np.array(block, dtype=np.intp)
 
     M, z = np.array([1e-4, 1.0, 1e4]), 0.01
     oracle = oracle_of([1.0, 1.0], [-1e9], M=M, event=FitEvent((GaussianEvent(z, 1),)))
@@ -428,110 +429,3 @@ def test_an_oracle_that_is_made_anew_knows_nothing_of_its_former_records():
         return  # better still
     sums, limit = oracle._unreleased_sums(everything, joint=True)
     assert np.linalg.norm(sums) <= 4 * norm_of(limit, 3)
-
-
-# ---- greedy choices ------------------------------------------------------------------------------
-
-coefficient = st.one_of(st.just(0.0), st.floats(-1e3, 1e3), st.floats(-1e-3, 1e-3))
-gradient = st.one_of(st.floats(-1e3, 1e3), st.floats(-1e-3, 1e-3))
-strength = st.one_of(st.just(0.0), st.floats(0, 10), st.floats(0, 1e-3))
-smooth = st.floats(-6, 6).map(lambda x: 10.0**x)
-
-
-@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=list(PENALTIES))
-@given(coefficient, gradient, gradient, smooth, strength, strength, st.sampled_from([-1, 1]))
-@example(0.0, 1.0, -1.0, 1.0, 1.0, 0.0, 1)
-@example(1.0, 2.0, 2.5, 1.0, 0.5, 0.0, -1)
-@settings(max_examples=1000, deadline=None, derandomize=True)
-def test_a_score_is_lipschitz_in_the_gradient(penalty, w, one, other, M, l1, l2, direction):
-    found = penalty(l1, l2)
-    scores = [found.greedy_score(w, g, M, direction) for g in (one, other)]
-    # a few units in the last place of all that the score is made of; products may be subnormal
-    rounding = 1e-300 + 2.0**-48 * (
-        abs(w) * math.sqrt(M) + (abs(one) + abs(other) + l1) / math.sqrt(M)
-    )
-    assert abs(scores[0] - scores[1]) <= abs(one - other) / math.sqrt(M) * (1 + 1e-14) + rounding
-
-
-@given(coefficient, gradient, smooth, strength, strength)
-@properties
-def test_a_score_is_the_length_of_the_proximal_step_in_its_direction(w, g, M, l1, l2):
-    penalty = ElasticNet(l1, l2)
-    step = penalty.proximal(w - g / M, 1 / M) - w
-    up, down = (penalty.greedy_score(w, g, M, direction) for direction in (1, -1))
-    tolerance = 1e-9 * (1 + abs(w)) * (1 + math.sqrt(M)) + 1e-9 * (abs(g) + l1) / math.sqrt(M)
-    if w == 0:
-        assert max(up, down, 0.0) == pytest.approx(math.sqrt(M) * abs(step), abs=tolerance)
-        assert up + down == pytest.approx(-2 * l1 * math.sqrt(M) / (M + l2), abs=tolerance)
-    else:
-        assert up == -down == pytest.approx(math.sqrt(M) * step, abs=tolerance)
-
-
-def law_of_choices(scores, eta, s):
-    """The exponential mechanism."""
-    scores = np.asarray(scores) * eta / (2 * s)
-    law = np.exp(scores - scores.max())
-    return law / law.sum()
-
-
-def first_choices(draws, X, y, *, eta, M, clip, penalty, neighboring, loss=None):
-    """Coordinates that the first update of DP-GCD moved; -1 where it moved none."""
-    # With little noise in the partial derivative a step is taken just when the direction is right.
-    event = FitEvent((SelectionEvent(eta, 1), GaussianEvent(1e-5, 1)), neighboring)
-    problem = Problem(penalty, M, X.shape[1], 1)
-    chosen = np.empty(draws, dtype=int)
-    for i in range(draws):
-        oracle = oracle_of(X, y, event=event, M=M, clip=clip, loss=loss)
-        coef = _gcd.solve(oracle, problem).coef
-        chosen[i] = np.flatnonzero(coef)[0] if coef.any() else -1
-    return chosen
-
-
-@pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.0), (0.05, 0.3)])
-def test_greedy_choices_have_the_law_of_the_exponential_mechanism(neighboring, l1, l2):
-    n, eta, draws = 30, 0.4, 12_000
-    M, clip = np.array([1.0, 4.0, 0.5, 1.0]), 3.0
-    X = np.tile([0.4, -0.9, 0.2], (n, 1))
-    y = np.ones(n)  # logistic derivative -1/2 at zero: nothing is clipped
-    g = np.array([-0.2, 0.45, -0.1, -0.5])
-    s = RELATIONS[neighboring] * clip / math.sqrt(M.sum()) / n
-    scores = {
-        (j, d): (-d * g[j] - l1 * (j < 3)) * math.sqrt(M[j]) / (M[j] + l2 * (j < 3))
-        for j, d in itertools.product(range(4), (-1, 1))
-    }
-    law = dict(zip(scores, law_of_choices(list(scores.values()), eta, s), strict=True))
-    # the right direction is against g; every |g_j| exceeds l1, so it moves
-    seen = [law[j, -int(np.sign(g[j]))] for j in range(4)]
-    options = {"eta": eta, "M": M, "clip": clip, "neighboring": neighboring}
-    chosen = first_choices(draws, X, y, penalty=ElasticNet(l1, l2), loss=LogisticLoss(), **options)
-    expected = draws * np.array([1 - sum(seen), *seen])
-    assert stats.chisquare(np.bincount(chosen + 1, minlength=5), expected).pvalue > P_VALUE
-
-
-def test_a_huge_penalty_does_not_drown_the_noise_of_a_choice():
-    # l1 as large as the oracle admits: scores are 2^33 times as large as what neighbours change
-    n, eta, draws, M = 10, 1.0, 12_000, np.ones(2)
-    clip = 1 / math.sqrt(2)  # of each coordinate
-    s = 2 * clip / n
-    X, y = np.tile([clip, 0.2 * clip], (n, 1)), np.ones(n)  # logistic derivative -1/2 at zero
-    law = law_of_choices([0.5 * clip, 0.1 * clip, -0.5 * clip, -0.1 * clip], eta, s)
-    # A choice shows when the noise of its partial derivative outgrows l1, in the right direction:
-    # equally often for each, since that noise is 10^12 times as large as what records contribute.
-    event = FitEvent((SelectionEvent(eta, 1), GaussianEvent(1e12, 1)))
-    problem = Problem(ElasticNet(0.99 * 2.0**34 * s), M, 2, 1)
-    counts = np.zeros(2)
-    for _ in range(draws):
-        oracle = oracle_of(X, y, event=event, M=M, fit_intercept=False, loss=LogisticLoss())
-        counts += _gcd.solve(oracle, problem).coef != 0
-    assert draws / 3 < counts.sum() < 2 * draws / 3
-    expected = counts.sum() * np.array([law[0] + law[2], law[1] + law[3]])
-    assert stats.chisquare(counts, expected).pvalue > P_VALUE
-
-
-@pytest.mark.parametrize("l1", [1e13, 1e17, 1e300, math.inf, math.nan])
-def test_a_penalty_that_would_drown_the_noise_of_a_choice_is_refused(l1):
-    event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
-    oracle = oracle_of(np.ones((10, 2)), np.ones(10), event=event)
-    with pytest.raises((RuntimeError, ValueError)):
-        _gcd.solve(oracle, Problem(ElasticNet(l1), np.ones(3), 2, 1))

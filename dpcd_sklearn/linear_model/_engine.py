@@ -123,6 +123,7 @@ class CoordinateEngine(Engine):
             clip=plan.clip,
             n_normalizer=plan.n_normalizer,
             fit_intercept=fit_intercept,
+            n_chosen=plan.problem.n_chosen,
         )
 
     def run(self, receipt, records, plan, fit_intercept, key, generator):

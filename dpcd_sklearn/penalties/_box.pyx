@@ -31,7 +31,8 @@ cdef class Box(Penalty):
         return v if v > self.lo else self.lo
 
     cdef double slope(self, double w, int direction) noexcept nogil:
-        return INFINITY if w == (self.hi if direction > 0 else self.lo) else 0.0
+        # a mean of coefficients may lie beyond a wall by a rounding
+        return INFINITY if (w >= self.hi if direction > 0 else w <= self.lo) else 0.0
 
     cdef double excess(self, double w, double v, double subgradient) noexcept nogil:
         # zero inside; at a wall the subgradient points outwards, and w lies inwards

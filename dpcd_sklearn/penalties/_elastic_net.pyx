@@ -1,7 +1,7 @@
 """Elastic net, l1 |w| + l2 w^2 / 2; with l2 = 0 it is l1, with l1 = 0 it is l2, with both none."""
 
 import numpy as np
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 
 from ._base cimport Penalty
 
@@ -11,7 +11,7 @@ cdef class ElasticNet(Penalty):
 
     Parameters
     ----------
-    l1, l2 : float, >= 0
+    l1, l2 : float, >= 0, finite
     """
 
     name = "elasticnet"
@@ -20,6 +20,8 @@ cdef class ElasticNet(Penalty):
     cdef readonly double l2
 
     def __init__(self, double l1=0.0, double l2=0.0):
+        if not (0.0 <= l1 < INFINITY and 0.0 <= l2 < INFINITY):
+            raise ValueError(f"l1 and l2 must lie in [0, inf), got {l1:g} and {l2:g}")
         self.l1 = l1
         self.l2 = l2
 

@@ -77,6 +77,7 @@ cdef class BatchOracle(IterateOracle):
     cdef uint64_t _threshold
     cdef double _n_normalizer, _rate, _neighbors, _clip, _anchor_clip
     cdef Py_ssize_t _n_coordinates, _n_outputs
+    cdef double[::1] _totals
 
     def __init__(self, receipt, X, y, *, loss, smoothness, double clip, double anchor_clip,
                  n_normalizer, bint fit_intercept=True, Py_ssize_t n_outputs=1,
@@ -86,8 +87,9 @@ cdef class BatchOracle(IterateOracle):
         self._set_geometry(smoothness, clip, anchor_clip, n_outputs, n_normalizer)
         self._sums = GradientSums(Records(X, y, sample_weight, bounds), loss, smoothness,
                                   fit_intercept, n_outputs)
-        self._read_event(receipt.redeem(), len(X))
+        self._totals = np.empty(self._n_outputs * self._n_coordinates)
         self._noise = NoiseSource(key)
+        self._read_event(receipt.redeem(), len(X))
 
     @staticmethod
     def check(event, *, n_samples, smoothness, double clip, double anchor_clip, n_normalizer,
@@ -127,12 +129,12 @@ cdef class BatchOracle(IterateOracle):
                 self._full = self._paid(release, n_samples)
             elif isinstance(release, PoissonSampledEvent) and not self._sampled.left:
                 self._sampled = self._paid(release, n_samples)
-                if not 2.0**-40 <= release.sampling_rate < 1:
-                    raise ValueError("the sampling rate must lie in [2^-40, 1), got "
+                if not 2.0**-40 <= release.sampling_rate <= 1:
+                    raise ValueError("the sampling rate must lie in [2^-40, 1], got "
                                      f"{release.sampling_rate}")
                 self._rate = release.sampling_rate
                 # rounded down: a record is in the sample with the rate that was paid for, at most
-                self._threshold = int(self._rate * 2**64)
+                self._threshold = int(self._rate * 2**64) if self._rate < 1 else 0
             else:
                 raise TypeError(f"this oracle can't carry out {release!r}, or only once")
 
@@ -149,32 +151,35 @@ cdef class BatchOracle(IterateOracle):
     cdef int release_mean(self, bint sampled, const double *coef, const double *anchor,
                           const double *directions, Py_ssize_t n_directions,
                           double *mean) noexcept nogil:
-        cdef Py_ssize_t size = n_directions if directions != NULL else self._n_coordinates, k, j
+        cdef Py_ssize_t size = n_directions if directions != NULL else self._n_coordinates, k
         cdef Paid *paid = &self._sampled if sampled else &self._full
         cdef Query query = self._query(sampled, coef, anchor, directions, n_directions)
         cdef double normalizer = self._n_normalizer * (self._rate if sampled else 1.0), unit
         cdef int64_t noisy
-        if not 1 <= size <= self._n_coordinates:
+        if self._sums is None or not 1 <= size <= self._n_coordinates:
             return REFUSED
         if not self._exact:
             if paid.left <= 0 or self._noise.failed:
                 return REFUSED
             paid.left -= 1
         for k in range(self._n_outputs * size):
-            mean[k] = 0.0
-        if not self._sums.add(&query, self._noise, mean):
+            self._totals[k] = 0.0
+        # 1. what no solver sees: sums, and noise added to them
+        if not self._sums.add(&query, self._noise, &self._totals[0]):
             self._noise.failed = True  # out of memory: refuse this release and all that follow
+        for k in range(self._n_outputs * size):
+            if not self._exact:
+                noisy = <int64_t>self._totals[k] + self._noise.gaussian(paid.bits)
+                unit = query.clip / query.limit
+                if directions == NULL:
+                    unit *= self._sums.roots[k % size]
+                self._totals[k] = (<double>noisy + 0.5) * unit
+        if self._noise.failed:
             return REFUSED
-        for k in range(self._n_outputs):
-            for j in range(size):
-                if not self._exact:
-                    noisy = <int64_t>mean[k * size + j] + self._noise.gaussian(paid.bits)
-                    unit = query.clip / query.limit
-                    if directions == NULL:
-                        unit *= self._sums.roots[j]
-                    mean[k * size + j] = (<double>noisy + 0.5) * unit
-                mean[k * size + j] /= normalizer
-        return REFUSED if self._noise.failed else RELEASED
+        # 2. what it sees, once all noise was drawn
+        for k in range(self._n_outputs * size):
+            mean[k] = self._totals[k] / normalizer
+        return RELEASED
 
     cdef Query _query(self, bint sampled, const double *coef, const double *anchor,
                       const double *directions, Py_ssize_t n_directions) noexcept nogil:

@@ -34,5 +34,5 @@ cdef class GradientSums:
     cdef void _derivatives(self, const dpcd_tile *tile, const double *coef,
                            const double *target, const double *factors, double *out,
                            double *margins) noexcept nogil
-    cdef void _clip(self, Py_ssize_t n_rows, double *square_norms, double *squares, double clip,
+    cdef void _clip(self, Py_ssize_t n_rows, const double *square_norms, double clip,
                     double *r) noexcept nogil

@@ -11,7 +11,7 @@ Made and held by an oracle only: what it sums is not released.
 """
 
 import numpy as np
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -167,7 +167,7 @@ cdef class GradientSums:
                 norms[i] += self._inverses[p]
         # 4. clip the whole vector, and add up
         if query.limit > 0:
-            self._clip(n_rows, norms, other, query.clip, r)
+            self._clip(n_rows, norms, query.clip, r)
         for k in range(K):
             if ones and query.limit > 0:
                 sums[k * size + p] += dpcd_clipped_sum_of_ones(
@@ -194,7 +194,8 @@ cdef class GradientSums:
         for i in range(tile.n_rows):
             factors[i] = self.row_norm / sqrt(norms[i]) * SHORTER
             factors[i] = factors[i] if factors[i] < 1.0 else 1.0
-            norms[i] *= factors[i] * factors[i]
+            # one factor after the other: their square may underflow
+            norms[i] = norms[i] * factors[i] * factors[i] if factors[i] > 0.0 else 0.0
 
     cdef void _products(self, const dpcd_tile *tile, const double *w, const double *factors,
                         double *out) noexcept nogil:
@@ -205,7 +206,8 @@ cdef class GradientSums:
             out[i] = 0.0
         dpcd_margins(tile, w, out)
         for i in range(tile.n_rows):
-            out[i] = out[i] * factors[i] + intercept
+            # a row of infinite norm is scaled down to zero, whatever its product
+            out[i] = (out[i] * factors[i] if factors[i] > 0.0 else 0.0) + intercept
 
     cdef void _derivatives(self, const dpcd_tile *tile, const double *coef,
                            const double *target, const double *factors, double *out,
@@ -217,22 +219,22 @@ cdef class GradientSums:
                            margins + k * tile.n_rows)
         self.loss.derivatives(tile.n_rows, self.n_outputs, margins, target, out)
 
-    cdef void _clip(self, Py_ssize_t n_rows, double *square_norms, double *squares, double clip,
+    cdef void _clip(self, Py_ssize_t n_rows, const double *square_norms, double clip,
                     double *r) noexcept nogil:
         """r[:, i] *= min(1, clip / (|r[:, i]| sqrt(square_norms[i])))."""
         cdef Py_ssize_t i, k
-        cdef double ratio
+        cdef double ratio, largest, total
         if self.n_outputs == 1:
             dpcd_clip_norms(n_rows, square_norms, clip, r)
             return
         for i in range(n_rows):
-            squares[i] = 0.0
-        for k in range(self.n_outputs):
-            for i in range(n_rows):
-                squares[i] += r[k * n_rows + i] * r[k * n_rows + i]
-        for i in range(n_rows):
-            ratio = clip / (sqrt(squares[i]) * sqrt(square_norms[i]))
-            squares[i] = ratio if ratio < 1.0 else 1.0
-        for k in range(self.n_outputs):
-            for i in range(n_rows):
-                r[k * n_rows + i] *= squares[i]
+            # in units of the largest derivative, whose square may underflow
+            largest = total = 0.0
+            for k in range(self.n_outputs):
+                largest = max(largest, fabs(r[k * n_rows + i]))
+            for k in range(self.n_outputs):
+                ratio = r[k * n_rows + i] / largest if largest > 0.0 else 0.0
+                total += ratio * ratio
+            ratio = clip / (largest * sqrt(total) * sqrt(square_norms[i]))
+            for k in range(self.n_outputs):
+                r[k * n_rows + i] *= ratio if ratio < 1.0 else 1.0

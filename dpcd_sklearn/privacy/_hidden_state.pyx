@@ -82,6 +82,11 @@ class Descent:
         if not self.count >= 1 or not 0 < z < math.inf:
             raise ValueError(f"noise and count must be positive and finite, got {release!r}")
         self.step, self.l2, self.clip, self.n_normalizer = step, l2, clip, n_normalizer
+        # The kernels' guards against overflow are proved for this range.
+        for value in (clip, squared_norm):
+            if not 1e-30 < value < 1e30:
+                raise ValueError("clip and the squared norm of a record must lie in (1e-30, 1e30); "
+                                 "rescale the target or the features")
         # With K units a record the drift takes states to n K / (γ λ), and the noise's spread is
         # at most 2^bits / sqrt(γ λ); no descent comes to the box.
         # Under add_remove n_public must bound the number of records: a sum of more of them over

@@ -33,9 +33,8 @@ cdef enum:
     REFUSED = -1
 
 # Floating-point Gumbel selection is the exact one at a range wider by this factor, at most, while
-# the public part of the scores stays below MAX_PUBLIC_SCORE * eta (proofs/release_argmax.md).
+# the public part of the scores stays below `_most_public_score` (proofs/release_argmax.md).
 cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
-cdef double MAX_PUBLIC_SCORE = 2.0**31
 
 
 cdef class Oracle:
@@ -97,8 +96,8 @@ cdef class RecordOracle(Oracle):
     cdef CoordinateSums _sums
     cdef Py_ssize_t _n, _n_coordinates
     cdef bint _exact, _fresh
-    cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale
-    cdef double _max_public_score, _coordinate_clip
+    cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale, _eta
+    cdef double _coordinate_clip
     cdef int _bits
     cdef Py_ssize_t _gaussians_left, _selections_left
     cdef NoiseSource _noise
@@ -120,13 +119,17 @@ cdef class RecordOracle(Oracle):
         self._keys = np.empty(self._n_coordinates)
 
     @staticmethod
-    def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept):
-        """Raise the ValueError that a fit with these public numbers would raise, before it pays."""
+    def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept,
+              Py_ssize_t n_chosen=1):
+        """Raise the ValueError that a fit with these public numbers would raise, before it pays.
+
+        `n_chosen` is the number of coordinates of one greedy choice.
+        """
         cdef RecordOracle dry = RecordOracle.__new__(RecordOracle)
         dry._n, dry._n_normalizer = n_samples, n_normalizer
         dry._n_coordinates = len(smoothness)
         dry._set_geometry(smoothness, clip)
-        dry._read_event(event)
+        dry._read_event(event, n_chosen)
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
@@ -148,13 +151,12 @@ cdef class RecordOracle(Oracle):
         self._roots = np.sqrt(smoothness)
         self._coordinate_clip = clip / math.sqrt(smoothness.sum())
 
-    def _read_event(self, event):
+    def _read_event(self, event, n_chosen=1):
         """Take noise and the number of releases from what was paid for."""
         self._neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
         self._exact = event.releases == (NonPrivateEvent(),)
         if self._exact:
             return
-        eta = 0.0
         for release in event.releases:
             if not isinstance(release, (GaussianEvent, SelectionEvent)):
                 raise TypeError(f"this oracle can't carry out {release!r}")
@@ -164,7 +166,7 @@ cdef class RecordOracle(Oracle):
                 self._noise_multiplier = release.noise_multiplier
                 self._gaussians_left = release.count
             elif isinstance(release, SelectionEvent) and not self._selections_left:
-                eta = release.eta
+                self._eta = release.eta
                 self._selections_left = release.count
             else:
                 raise TypeError(f"an oracle carries out a kind of release once, not {release!r}")
@@ -172,12 +174,14 @@ cdef class RecordOracle(Oracle):
         self._noise_multiplier = self._noise_multiplier or 1.0
         self._bits = noise_bits(self._noise_multiplier, self._neighbors, self._n_normalizer,
                                 self._n, self._n_coordinates)
-        if eta:
-            if not 2.0**-30 <= eta <= 2.0**10 or self._n_normalizer > 2.0**32:
-                raise ValueError(f"bounded range {eta:g} with {self._n_normalizer:g} records is "
-                                 "outside what is proved; change epsilon or max_iter")
-            self._gumbel_scale = 2 * self._score_sensitivity() / eta * GUMBEL_ROUNDING
-            self._max_public_score = MAX_PUBLIC_SCORE * eta * self._gumbel_scale
+        if self._selections_left:
+            self._gumbel_scale = 2 * self._score_sensitivity() / self._eta * GUMBEL_ROUNDING
+            if not self._eta <= 2.0**10 or not self._most_public_score(n_chosen) > 0:
+                raise ValueError(
+                    f"{n_chosen} choices of bounded range {self._eta:g} at once among "
+                    f"{self._n_normalizer:g} records are outside what is proved; change epsilon, "
+                    "max_iter or block_size"
+                )
 
     cdef double _limit(self, Py_ssize_t size) noexcept nogil:
         """K, the norm bound of one record's integers in a release of `size` entries."""
@@ -190,6 +194,15 @@ cdef class RecordOracle(Oracle):
         coordinate_clip, and a score is 1/sqrt(M_j)-Lipschitz in it.
         """
         return self._neighbors * self._coordinate_clip / self._n_normalizer
+
+    cdef double _most_public_score(self, Py_ssize_t size) noexcept nogil:
+        """Bound on the public part of a score in a choice of `size`, such that 8 k² τ is paid for.
+
+        τ = 2^-44 + 2^-48 B bounds the error of a key, B <= n η / 2 + this bound / b.
+        """
+        cdef double n = max(self._n_normalizer, <double>self._n)
+        return (2.0**33 / (<double>size * size) * self._eta * (1 - 2.0**-10)
+                - 0.5 * n * self._eta - 2.0**4) * self._gumbel_scale
 
     # ---- releases ----
 
@@ -220,8 +233,11 @@ cdef class RecordOracle(Oracle):
             self._fresh = False
             self._sum(&j, 1, limit, False)
             total = self._sums.sums[0]
-        partial[0] = self._noisy_mean(total, j, self._coordinate_clip, limit)
-        return REFUSED if self._noise.failed else RELEASED
+        total = self._noisy_mean(total, j, self._coordinate_clip, limit)
+        if self._noise.failed:
+            return REFUSED
+        partial[0] = total
+        return RELEASED
 
     cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
                               double *gradient) noexcept nogil:
@@ -236,15 +252,19 @@ cdef class RecordOracle(Oracle):
         self._fresh = False
         self._sum(NULL if size == self._n_coordinates else block, size, limit, True)
         for k in range(size):
-            gradient[k] = self._noisy_mean(self._sums.sums[k], block[k], clip, limit)
-        return REFUSED if self._noise.failed else RELEASED
+            self._sums.sums[k] = self._noisy_mean(self._sums.sums[k], block[k], clip, limit)
+        if self._noise.failed:
+            return REFUSED
+        for k in range(size):
+            gradient[k] = self._sums.sums[k]
+        return RELEASED
 
     cdef int release_argmax(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
                             const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
                             int *directions) noexcept nogil:
         cdef Py_ssize_t j, n_chosen = 0
         cdef int sign, direction
-        cdef double unit, gradient, key, least
+        cdef double unit, gradient, key, least, most = self._most_public_score(size)
         cdef double limit = self._limit(1) if not self._exact else 1.0
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
@@ -260,7 +280,8 @@ cdef class RecordOracle(Oracle):
             gradient = self._sums.sums[j] * unit / self._n_normalizer
             least = INFINITY
             for sign in range(-1, 2, 2):
-                key = self._key(penalty, j < n_penalized, rule, coef[j], gradient, j, sign)
+                key = self._key(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
+                                sign)
                 if key == -INFINITY:
                     return REFUSED
                 if key < least:
@@ -271,10 +292,10 @@ cdef class RecordOracle(Oracle):
         return REFUSED if self._noise.failed or n_chosen < size else RELEASED
 
     cdef double _key(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
-                     Py_ssize_t j, int sign) noexcept nogil:
+                     double most, Py_ssize_t j, int sign) noexcept nogil:
         """log E - score / b, whose smallest wins; infinite for a move out of the domain.
 
-        -infinity when the iterate diverged, which is a public fact.
+        -infinity when the public part of the score exceeds `most`, which is a public fact.
         """
         cdef double score, known
         if not penalised:
@@ -285,7 +306,7 @@ cdef class RecordOracle(Oracle):
                 return INFINITY
             known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
                      + fabs(w) * self._roots[j])
-            if not self._exact and not known < self._max_public_score:
+            if not self._exact and not known < most:
                 return -INFINITY
         return -score if self._exact else (self._noise.log_exponential()
                                            - score / self._gumbel_scale)

@@ -1,0 +1,414 @@
+"""Mean gradients at stated iterates: NumPy twins, samples, their noise, and what was paid for.
+
+With a key the noise is known: the twin reads the same words, so it must release the same numbers.
+Laws are judged by statistics whose false alarms are rarer than 1e-6 each.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from dpcd_sklearn.penalties import ElasticNet
+from dpcd_sklearn.privacy._accountant import charge
+from dpcd_sklearn.privacy._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy._events import (
+    FitEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.solvers import _compgd, _sgd, _svrg
+from dpcd_sklearn.solvers._problem import Problem
+
+P_VALUE = 1e-6
+KEY = bytes(range(9, 41))
+RELATIONS = {"replace_one": 2, "add_remove": 1}
+LOSSES = {1: SquaredLoss(), 3: MultinomialLoss()}
+
+
+def bits_of(z, neighbors, n):
+    return min(48, math.floor(math.log2(z * neighbors * min(2.0**24, 2.0**50 / n))))
+
+
+def limit_of(z, neighbors, n, size):
+    norm = 2.0 ** bits_of(z, neighbors, n) / (z * neighbors)
+    if size > 1:
+        norm = (norm - math.sqrt(size) / 2) / (1 + (size + 16) * 2.0**-52)
+    return math.floor(norm)
+
+
+class Case:
+    """Records with every option of the oracle, and what NumPy says about them."""
+
+    def __init__(
+        self, *, n=301, p=5, K=1, loss=None, dtype=np.float64, weighted=False, bounded=False,
+        intercept=True, event=None, clip=0.7, anchor_clip=0.3, n_normalizer=None, seed=0,
+    ):  # fmt: skip
+        rng = np.random.default_rng([seed, n, p])
+        self.X = np.asarray(2 * rng.standard_normal((n, p)) + 0.3, dtype=dtype)
+        self.y = rng.integers(0, max(K, 2), n).astype(float)
+        self.weights = rng.exponential(size=n) if weighted else None
+        lo, hi = rng.uniform(-2, 0, p), rng.uniform(0.5, 2, p)
+        self.bounds = (lo, hi, (lo + hi) / 2) if bounded else None
+        self.n, self.K, self.d = n, K, p + intercept
+        self.loss, self.intercept = loss or LOSSES[K], intercept
+        self.event = event or FitEvent((GaussianEvent(20.0, 1000),))
+        self.clip, self.anchor_clip = clip, anchor_clip
+        self.M = rng.uniform(0.2, 3.0, self.d)
+        self.n_normalizer = n if n_normalizer is None else n_normalizer
+
+    def oracle(self, layout=np.ascontiguousarray, order=slice(None), key=KEY):
+        weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
+        return BatchOracle(
+            charge(None, self.event),
+            layout(self.X[order]),
+            np.ascontiguousarray(self.y[order]),
+            loss=self.loss,
+            smoothness=self.M,
+            clip=self.clip,
+            anchor_clip=self.anchor_clip,
+            n_normalizer=self.n_normalizer,
+            fit_intercept=self.intercept,
+            n_outputs=self.K,
+            sample_weight=weights,
+            bounds=self.bounds,
+            key=key,
+        )
+
+    def sums(self, coef, limit, anchor=None, directions=None, inside=slice(None)):
+        """The twin: weigh, scale by M^(-1/2) or project, clip by the joint norm, round, add."""
+        Z = self.X[inside].astype(np.float64)
+        if self.bounds is not None:
+            Z = np.clip(Z, *self.bounds[:2]) - self.bounds[2]
+        if self.intercept:
+            Z = np.column_stack([Z, np.ones(len(Z))])
+        r, y = 0.0, self.y[inside]
+        for w, sign in ((coef, 1), (anchor, -1)):
+            if w is not None:
+                margins = Z @ w.T
+                found = self.loss.gradient(margins[:, 0] if self.K == 1 else margins, y)
+                r = r + sign * found.reshape(len(Z), self.K)
+        if self.weights is not None:
+            r = r * self.weights[inside, None]
+        F = Z / np.sqrt(self.M) if directions is None else Z @ directions.T
+        V = r[:, :, None] * F[:, None, :]
+        clip = self.clip if anchor is None else self.anchor_clip
+        norms = np.maximum(np.sqrt((V**2).sum(axis=(1, 2))), 1e-300)
+        V = V * np.minimum(1, clip / norms)[:, None, None]
+        return np.rint(np.clip(V / clip, -1, 1) * limit).sum(axis=0)
+
+
+def rows_apart(X):
+    return np.repeat(np.ascontiguousarray(X), 2, axis=0)[::2]
+
+
+def columns_apart(X):
+    return rows_apart(X.T).T
+
+
+LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart]
+
+
+# ---- sums --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("projected", [False, True], ids=["", "directions"])
+@pytest.mark.parametrize("anchored", [False, True], ids=["", "anchor"])
+@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
+    dtype, bounded, weighted, intercept, K, anchored, projected
+):
+    case = Case(K=K, dtype=dtype, weighted=weighted, bounded=bounded, intercept=intercept)
+    rng = np.random.default_rng(1)
+    coef, anchor = rng.normal(0, 0.5, (2, K, case.d))
+    anchor = anchor if anchored else None
+    directions = rng.normal(size=(3, case.d)) if projected else None
+    sums, limit = case.oracle()._unreleased_sums(coef, anchor, directions)
+    size = K * (3 if projected else case.d)
+    assert sums.shape == (K, size // K) and limit == limit_of(20.0, 2, case.n, size)
+    # a product that lies on an edge of rounding may fall to either side
+    assert_allclose(sums, case.sums(coef, limit, anchor, directions), rtol=0, atol=2)
+    order = rng.permutation(case.n)
+    for layout, records in itertools.product(LAYOUTS, (slice(None), order)):
+        again, _ = case.oracle(layout, records)._unreleased_sums(coef, anchor, directions)
+        assert_array_equal(again, sums)
+
+
+@pytest.mark.parametrize("loss", [HuberLoss(0.3), LogisticLoss()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("p", [1, 7, 8, 9, 17, 600])
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 1024, 1037])
+def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, loss):
+    case = Case(n=n, p=p, loss=loss, weighted=True)
+    coef = np.random.default_rng(p).standard_normal((1, p + 1)) / np.sqrt(p)
+    seen = [case.oracle(layout)._unreleased_sums(coef) for layout in LAYOUTS]
+    sums, limit = seen[0]
+    for again, _ in seen:
+        assert_array_equal(again, sums)
+    assert_allclose(sums, case.sums(coef, limit), rtol=0, atol=2)
+
+
+# ---- releases: the twin knows the noise --------------------------------------------------------
+
+
+def problem_of(case, n_updates=1, **options):
+    options = {"penalty": ElasticNet(), "n_outputs": case.K, **options}
+    return Problem(smoothness=case.M, n_penalized=case.d - 1, n_updates=n_updates, **options)
+
+
+def twin_release(case, noise, coef, z, anchor=None, directions=None, rate=1.0, neighbors=2):
+    """Membership by one word a record, then one Gaussian an entry, then the unit."""
+    inside = np.arange(case.n)
+    if rate < 1:
+        inside = np.flatnonzero(np.array(noise.words(case.n), dtype=object) < int(rate * 2**64))
+    size = case.d if directions is None else len(directions)
+    limit = limit_of(z, neighbors, case.n_normalizer, case.K * size)
+    sums = case.sums(coef, limit, anchor, directions, inside)
+    bits = bits_of(z, neighbors, case.n_normalizer)
+    units = sums + noise.gaussians(case.K * size, bits).reshape(sums.shape) + 0.5
+    clip = case.clip if anchor is None else case.anchor_clip
+    roots = np.sqrt(case.M) if directions is None else 1.0
+    return units * (clip / limit) * roots / (case.n_normalizer * rate)
+
+
+@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_descent_is_its_twin(neighboring, rate, K):
+    z, n_normalizer = 3.0, (301 if neighboring == "replace_one" else 280)
+    release = GaussianEvent(z, 9) if rate == 1 else PoissonSampledEvent(rate, z, 9)
+    event = FitEvent((release,), neighboring)
+    case = Case(K=K, event=event, weighted=True, n_normalizer=n_normalizer)
+    noise, w = NoiseSource(KEY), np.zeros((K, case.d))
+    for _ in range(9):
+        mean = twin_release(case, noise, w, z, rate=rate, neighbors=RELATIONS[neighboring])
+        w = w - 0.5 * mean / case.M
+    problem = problem_of(case, 9, step_size=0.5, sampling_rate=rate)
+    for layout in LAYOUTS:
+        found = _sgd.solve(case.oracle(layout), problem).coef
+        assert_allclose(found.reshape(w.shape), w, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_variance_reduced_descent_is_its_twin(K):
+    event = FitEvent((PoissonSampledEvent(0.4, 5.0, 6), GaussianEvent(2.0, 2)))
+    case = Case(K=K, event=event)
+    noise, w = NoiseSource(KEY), np.zeros((K, case.d))
+    for t in range(6):
+        if t % 3 == 0:
+            anchor, full = w, twin_release(case, noise, w, 2.0)
+        change = twin_release(case, noise, w, 5.0, anchor=anchor, rate=0.4)
+        w = w - 0.5 * (full + change) / case.M
+    problem = problem_of(case, 6, step_size=0.5, sampling_rate=0.4, n_inner=3)
+    found = _svrg.solve(case.oracle(), problem).coef
+    assert_allclose(found.reshape(w.shape), w, rtol=1e-6, atol=1e-7)
+
+
+def test_compressed_descent_is_its_twin():
+    case = Case(event=FitEvent((GaussianEvent(2.0, 1),)))
+    gaussian = np.random.default_rng(4).normal(0.0, 2**-0.5, (2, case.d))
+    phi = gaussian / np.sqrt(case.M)
+    mean = twin_release(case, NoiseSource(KEY), np.zeros((1, case.d)), 2.0, directions=phi)[0]
+    expected = np.linalg.pinv(gaussian) @ -mean / np.sqrt(case.M)
+    problem = problem_of(case, n_directions=2)
+    found = _compgd.solve(case.oracle(), problem, None, np.random.default_rng(4)).coef
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_standard_deviation_of_the_noise_is_the_multiplier_times_the_sensitivity(
+    sampled, neighboring
+):
+    z, draws, n = 0.9, 500, 40
+    release = PoissonSampledEvent(0.5, z, draws) if sampled else GaussianEvent(z, draws)
+    case = Case(n=n, p=3, event=FitEvent((release,), neighboring))
+    case.weights = np.full(n, 1e-200)  # of these records nothing is seen but the noise
+    problem = problem_of(case, draws, sampling_rate=0.5 if sampled else 1.0, path_every=1)
+    path = _sgd.solve(case.oracle(key=None), problem).path
+    rate = 0.5 if sampled else 1.0
+    scaled = -np.diff(path, axis=0) * np.sqrt(case.M) * n * rate / case.clip
+    sensitivity = RELATIONS[neighboring]  # in units of the clip
+    chi_square = np.sum((scaled / (z * sensitivity)) ** 2)
+    assert stats.chi2.sf(chi_square, scaled.size) > P_VALUE
+    assert stats.chi2.cdf(chi_square, scaled.size) > P_VALUE
+
+
+def test_without_noise_a_step_follows_the_plain_mean_gradient():
+    case = Case(K=3, event=FitEvent((NonPrivateEvent(),)), weighted=True, clip=1e-3)
+    Z = np.column_stack([case.X, np.ones(case.n)])
+    r = case.loss.gradient(np.zeros((case.n, 3)), case.y) * case.weights[:, None]
+    expected = -(r.T @ Z) / case.n / case.M
+    for layout in LAYOUTS:
+        found = _sgd.solve(case.oracle(layout), problem_of(case)).coef
+        assert_allclose(found.reshape(expected.shape), expected, rtol=1e-10, atol=1e-12)
+
+
+# ---- who is in a sample ------------------------------------------------------------------------
+
+
+def membership(rate, n, draws):
+    """Booleans of shape (draws, n): each record has a coordinate of its own."""
+    event = FitEvent((PoissonSampledEvent(rate, 1e3, 1),))
+    oracle = BatchOracle(
+        charge(None, event), np.eye(n), np.full(n, -1e9), loss=SquaredLoss(), smoothness=np.ones(n),
+        clip=1.0, anchor_clip=1.0, n_normalizer=n, fit_intercept=False,
+    )  # fmt: skip
+    seen = [oracle._unreleased_sums(np.zeros(n), sampled=True) for _ in range(draws)]
+    inside = np.array([sums[0] / limit for sums, limit in seen])
+    assert set(np.unique(inside)) <= {0.0, 1.0}
+    return inside == 1.0
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.5, 0.9])
+def test_each_record_is_in_a_sample_with_the_stated_rate(rate):
+    n, draws = 25, 6000
+    inside = membership(rate, n, draws)
+    z = (inside.sum(axis=0) - draws * rate) / math.sqrt(draws * rate * (1 - rate))
+    assert stats.chi2.sf(np.sum(z**2), n) > P_VALUE
+    assert stats.chi2.cdf(np.sum(z**2), n) > P_VALUE
+
+
+def test_records_and_releases_are_sampled_independently():
+    n, draws, rate = 12, 20_000, 0.3
+    z = (membership(rate, n, draws) - rate) / math.sqrt(rate * (1 - rate))
+    pairs = (z.T @ z / math.sqrt(draws))[np.triu_indices(n, 1)]
+    assert stats.chi2.sf(np.sum(pairs**2), len(pairs)) > P_VALUE
+    for lag in (1, 2):
+        later = z[:-lag].T @ z[lag:] / math.sqrt(draws - lag)
+        assert stats.chi2.sf(np.sum(later**2), later.size) > P_VALUE
+    sizes = np.bincount(membership(rate, n, draws).sum(axis=1), minlength=n + 1)
+    law = draws * stats.binom.pmf(np.arange(n + 1), n, rate)
+    few = law < 20  # not a sample of a fixed size
+    table = np.column_stack([np.append(v[~few], v[few].sum()) for v in (sizes, law)])
+    assert stats.chisquare(*table.T).pvalue > P_VALUE
+
+
+@pytest.mark.parametrize("rate", [2.0**-40, 1 / 3, 1 - 2.0**-53])
+def test_rates_at_the_ends_of_their_range_are_carried_out(rate):
+    inside = membership(rate, 10, 200)
+    assert inside.mean() == pytest.approx(rate, abs=0.1 if rate == 1 / 3 else 1e-9)
+
+
+def test_a_rate_of_one_is_a_release_of_all_records():
+    assert membership(1.0, 10, 50).all()
+
+
+# ---- what was paid for -------------------------------------------------------------------------
+
+
+def run(releases, n_updates, solver=_sgd, rate=1.0, **options):
+    case = Case(n=20, p=2, event=FitEvent(tuple(releases)))
+    problem = problem_of(case, n_updates, sampling_rate=rate, **options)
+    return solver.solve(case.oracle(), problem, None, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("releases", "rate", "paid"),
+    [
+        ([GaussianEvent(1.0, 4)], 1.0, 4),
+        ([PoissonSampledEvent(0.5, 1.0, 4)], 0.5, 4),
+        ([PoissonSampledEvent(0.5, 1.0, 9), GaussianEvent(1.0, 3)], 1.0, 3),
+        ([GaussianEvent(1.0, 9)], 0.5, 0),
+        ([PoissonSampledEvent(0.5, 1.0, 9)], 1.0, 0),
+        ([], 1.0, 0),
+    ],
+)
+def test_one_more_release_than_was_paid_for_is_refused(releases, rate, paid):
+    if paid:
+        assert run(releases, paid, rate=rate).n_updates == paid
+    with pytest.raises(RuntimeError, match="refused a release"):
+        run(releases, paid + 1, rate=rate)
+
+
+@pytest.mark.parametrize(("n_full", "n_sampled"), [(1, 6), (2, 5)])
+def test_each_kind_of_release_is_counted_by_itself(n_full, n_sampled):
+    paid = [GaussianEvent(1.0, n_full), PoissonSampledEvent(0.5, 1.0, n_sampled)]
+    with pytest.raises(RuntimeError, match="refused a release"):
+        run(paid, 6, _svrg, 0.5, n_inner=3)
+    enough = [GaussianEvent(1.0, 2), PoissonSampledEvent(0.5, 1.0, 6)]
+    run(enough, 6, _svrg, 0.5, n_inner=3)
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [
+        [SelectionEvent(0.1, 4)],
+        [LaplaceEvent(1.0, 4)],
+        [NonPrivateEvent(), GaussianEvent(1.0, 4)],
+        [FitEvent((GaussianEvent(1.0, 4),))],
+        [GaussianEvent(1.0, 1), GaussianEvent(1.0, 1)],
+        [PoissonSampledEvent(0.5, 1.0, 1), PoissonSampledEvent(0.5, 1.0, 1)],
+        [GaussianEvent(1.0, 0)],
+        [GaussianEvent(math.nan, 1)],
+        [GaussianEvent(-1.0, 1)],
+        [PoissonSampledEvent(0.0, 1.0, 1)],
+        [PoissonSampledEvent(1.5, 1.0, 1)],
+        [PoissonSampledEvent(math.nan, 1.0, 1)],
+        [PoissonSampledEvent(0.5, 0.0, 1)],
+        [PoissonSampledEvent(2.0**-41, 1.0, 1)],
+    ],
+    ids=str,
+)
+def test_an_event_that_it_can_not_carry_out_is_refused(releases):
+    with pytest.raises((TypeError, ValueError)):
+        run(releases, 1)
+    public = {"n_samples": 20, "smoothness": np.ones(3), "clip": 1.0, "anchor_clip": 1.0}
+    with pytest.raises((TypeError, ValueError)):  # and before anything is charged
+        BatchOracle.check(FitEvent(tuple(releases)), n_normalizer=20, **public)
+
+
+def test_more_directions_than_coordinates_are_refused():
+    class Wide(Problem):
+        n_coordinates = 9  # what the oracle knows of is 3
+
+    case = Case(n=20, p=2)
+    problem = Wide(ElasticNet(), np.ones(9), 2, 1, n_directions=5)
+    with pytest.raises(RuntimeError, match="refused a release"):
+        _compgd.solve(case.oracle(), problem, None, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("M", np.ones(5)),
+        ("M", np.full(6, np.nan)),
+        ("M", np.full(6, 1e21)),
+        ("clip", 0.0),
+        ("clip", math.nan),
+        ("anchor_clip", 1e31),
+        ("K", 2),
+        ("K", 0),
+    ],
+)
+def test_numbers_out_of_range_are_refused(attribute, value):
+    case = Case()
+    setattr(case, attribute, value)
+    with pytest.raises(ValueError):
+        case.oracle()
+
+
+def test_an_oracle_is_made_once_and_never_copied():
+    oracle = Case().oracle()
+    with pytest.raises(TypeError, match="never copied"):
+        oracle.__reduce__()
+    case = Case()
+    with pytest.raises(RuntimeError, match="made once"):
+        oracle.__init__(
+            charge(None, case.event), case.X, case.y, loss=case.loss, smoothness=case.M,
+            clip=1.0, anchor_clip=1.0, n_normalizer=case.n,
+        )  # fmt: skip
+    for unmade in (BatchOracle.__new__(BatchOracle),):
+        with pytest.raises(RuntimeError, match="refused a release"):
+            _sgd.solve(unmade, problem_of(case))

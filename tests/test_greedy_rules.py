@@ -1,0 +1,371 @@
+"""Greedy choices: what a score is, how it moves, and the law of the coordinates that are chosen.
+
+Laws are judged by statistics whose false alarms are rarer than 1e-7 each.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpcd_sklearn import DPLinearRegressor
+from dpcd_sklearn.linear_model import _engines_coordinates as engines
+from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
+from dpcd_sklearn.penalties import Box, ElasticNet
+from dpcd_sklearn.penalties._base import Rule
+from dpcd_sklearn.privacy._accountant import charge
+from dpcd_sklearn.privacy._calibration import greedy_fit_event
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.solvers import _gcd
+from dpcd_sklearn.solvers._problem import Problem
+
+P_VALUE = 1e-8
+RELATIONS = {"replace_one": 2, "add_remove": 1}
+RULES = [Rule.GS_S, Rule.GS_R, Rule.GS_Q]
+every_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: Rule(rule).name)
+properties = settings(max_examples=500, deadline=None, derandomize=True)
+
+
+# ---- scores --------------------------------------------------------------------------------------
+
+coefficient = st.one_of(st.just(0.0), st.floats(-1e3, 1e3), st.floats(-1e-3, 1e-3))
+gradient = st.one_of(st.just(0.0), st.floats(-1e3, 1e3), st.floats(-1e-3, 1e-3))
+strength = st.one_of(st.just(0.0), st.floats(0, 10), st.floats(0, 1e-3), st.floats(0, 1e6))
+smooth = st.floats(-6, 6).map(lambda x: 10.0**x)
+direction = st.sampled_from([-1, 1])
+nets = st.builds(ElasticNet, strength, strength)
+
+
+@st.composite
+def walled(draw):
+    """A box, and a coefficient in it, often on a wall."""
+    lo = draw(st.sampled_from([-math.inf, -2.0, -1e-3, 0.0]))
+    hi = draw(st.sampled_from([math.inf, 3.0, 1e-3]))
+    w = draw(st.one_of(st.sampled_from([lo, hi]), coefficient))
+    return Box(lo, hi), min(max(w, lo, -1e3), hi, 1e3)
+
+
+netted = st.tuples(nets, coefficient)
+domains = st.one_of(netted, walled())
+
+
+@every_rule
+@given(domains, gradient, gradient, smooth, direction)
+@example((ElasticNet(1.0), 0.0), 1.0, -1.0, 1.0, 1)
+@example((ElasticNet(0.5), 1.0), 2.0, 2.5, 1.0, -1)
+@example((ElasticNet(0.5), 1.0), 2.0, 1.0, 1.0, -1)
+@example((ElasticNet(1e6, 1e6), 1e3), 1e3, -1e3, 1e-6, -1)
+@properties
+def test_a_score_is_lipschitz_in_the_gradient(rule, where, one, other, M, direction):
+    penalty, w = where
+    scores = [penalty.greedy_score(rule, w, g, M, direction) for g in (one, other)]
+    if -math.inf in scores:
+        assert scores == [-math.inf, -math.inf]  # whatever the records say
+        return
+    # the proof's bound of 2^-48 of the public part and the gradient; products may be subnormal
+    public = max(abs(penalty.greedy_score(rule, w, 0.0, M, d)) for d in (1, -1))
+    public = abs(w) * math.sqrt(M) + (public if public < math.inf else 0.0)
+    rounding = 1e-150 + 2.0**-48 * (2 * public + (abs(one) + abs(other)) / math.sqrt(M))
+    assert abs(scores[0] - scores[1]) <= abs(one - other) / math.sqrt(M) * (1 + 1e-14) + rounding
+
+
+def objective(penalty, w, g, M, move):
+    """g α + M α² / 2 + ψ(w + α) - ψ(w)."""
+    if isinstance(penalty, Box):
+        inside = penalty.lo <= w + move <= penalty.hi
+        return g * move + M * move * move / 2 if inside else math.inf
+    change = penalty.l1 * (abs(w + move) - abs(w)) + penalty.l2 * (w * move + move * move / 2)
+    return g * move + M * move * move / 2 + change
+
+
+def best_move(penalty, w, g, M, direction):
+    """The minimiser of a convex function on a half line, by thirds."""
+    low, high = 0.0, 2 * (abs(g) + abs(w) * M) / M
+    if isinstance(penalty, Box):
+        high = min(high, (penalty.hi - w) if direction > 0 else (w - penalty.lo))
+    for _ in range(300):
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        values = [objective(penalty, w, g, M, direction * m) for m in (a, b)]
+        low, high = (low, b) if values[0] <= values[1] else (a, high)
+    return direction * low
+
+
+@given(
+    st.one_of(
+        st.tuples(st.builds(ElasticNet, st.floats(0, 3), st.floats(0, 3)), st.floats(-3, 3)),
+        walled(),
+    ),
+    st.floats(-5, 5),
+    st.floats(0.1, 10),
+    direction,
+)
+@example((ElasticNet(1.0, 0.5), 0.0), 3.0, 1.0, -1)
+@example((ElasticNet(1.0, 0.5), 0.5), 3.0, 1.0, -1)
+@example((ElasticNet(1.0, 0.5), 2.0), 3.0, 1.0, -1)
+@example((ElasticNet(1.0, 0.5), 0.1), 1.0, 1.0, -1)
+@properties
+def test_scores_are_what_brute_force_minimisation_promises(where, g, M, direction):
+    penalty, w = where
+    w = min(max(w, -3.0), 3.0)
+    slope, length, decrease = (penalty.greedy_score(r, w, g, M, direction) for r in RULES)
+    if slope == -math.inf:
+        assert length == decrease == -math.inf
+        assert penalty.value(np.array([w + direction * 1e-9])) == math.inf
+        return
+    h = 1e-7 * (1 + abs(w))
+    numeric = objective(penalty, w, g, M, direction * h) / h
+    if numeric < math.inf and (w == 0 or abs(w) > h):
+        assert slope == pytest.approx(-numeric / math.sqrt(M), abs=1e-5)
+    if slope <= 0:
+        assert slope == length == decrease  # continued below zero
+        return
+    move = best_move(penalty, w, g, M, direction)
+    least = objective(penalty, w, g, M, move)
+    assert length == pytest.approx(math.sqrt(M) * abs(move), abs=1e-5)
+    assert decrease**2 / 2 == pytest.approx(-least, abs=1e-9)
+    assert decrease >= length * (1 - 1e-12) - 1e-150  # strong convexity: q >= M α² / 2
+
+
+@pytest.mark.parametrize("lo_hi", [(0.0, math.inf), (-1.0, 1.0)], ids=str)
+@every_rule
+def test_a_coefficient_beyond_a_wall_by_a_rounding_does_not_move_further_out(rule, lo_hi):
+    box = Box(*lo_hi)
+    beyond = np.nextafter(box.lo, -math.inf)
+    assert box.greedy_score(rule, beyond, 1e3, 1.0, -1) == -math.inf
+    assert box.greedy_score(rule, beyond, -1e3, 1.0, 1) > 0
+
+
+@pytest.mark.parametrize("bad", [(-1.0, 0.0), (0.0, -1.0), (math.nan, 0.0), (0.0, math.inf)])
+def test_a_strength_that_is_no_strength_is_refused(bad):
+    with pytest.raises(ValueError, match="l1 and l2"):
+        ElasticNet(*bad)
+
+
+# ---- the law of a choice -------------------------------------------------------------------------
+
+
+def oracle_of(X, y, event, M, clip=1.0, loss=None, n=None):
+    return RecordOracle(
+        charge(None, event),
+        X,
+        y,
+        loss=loss or SquaredLoss(),
+        smoothness=M,
+        clip=clip,
+        n_normalizer=n or len(X),
+        fit_intercept=len(M) > X.shape[1],
+    )
+
+
+def law_of_candidates(scores, eta, s):
+    """The exponential mechanism."""
+    scores = np.asarray(scores) * eta / (2 * s)
+    law = np.exp(scores - scores.max())
+    return law / law.sum()
+
+
+def law_of_sets(scores, eta, s, size):
+    """Plackett-Luce over signed candidates: after a choice both signs of its coordinate are out.
+
+    Returns the probability of each set of candidates (j, sign).
+    """
+    weight = {c: math.exp(eta / (2 * s) * u) for c, u in scores.items()}
+    law = {}
+    for order in itertools.permutations(weight, size):
+        if len({j for j, _ in order}) < size:
+            continue
+        probability, left = 1.0, dict(weight)
+        for j, d in order:
+            probability *= left[j, d] / sum(left.values())
+            del left[j, 1], left[j, -1]
+        law[frozenset(order)] = law.get(frozenset(order), 0.0) + probability
+    assert math.isclose(sum(law.values()), 1.0, rel_tol=1e-9)
+    return law
+
+
+# Records at zero: the logistic derivative is -1/2, nothing is clipped, and the gradient is g.
+N = 30
+M, CLIP = np.array([1.0, 4.0, 0.5, 1.0]), 3.0
+X, Y = np.tile([0.4, -0.9, 0.2], (N, 1)), np.ones(N)
+G = np.array([-0.2, 0.45, -0.1, -0.5])
+
+
+def moved_coordinates(draws, rule, size, eta, penalty, neighboring):
+    """The coordinates that the first update of DP-GCD moved, as a frozenset, and how often."""
+    # With little noise in the partial derivatives a step is taken just when the sign is right.
+    event = FitEvent((SelectionEvent(eta, size), GaussianEvent(1e-5, size)), neighboring)
+    problem = Problem(penalty, M, 3, 1, rule=rule, n_chosen=size)
+    seen = {}
+    for _ in range(draws):
+        oracle = oracle_of(X, Y, event, M, clip=CLIP, loss=LogisticLoss())
+        key = frozenset(np.flatnonzero(_gcd.solve(oracle, problem).coef).tolist())
+        seen[key] = seen.get(key, 0) + 1
+    return seen
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@every_rule
+@pytest.mark.parametrize(
+    ("neighboring", "l1", "l2"), [("replace_one", 0.05, 0.3), ("add_remove", 0.0, 0.0)]
+)
+def test_the_best_of_one_draw_have_the_law_of_successive_choices(neighboring, l1, l2, rule, size):
+    eta, draws, penalty = 0.4, 10_000, ElasticNet(l1, l2)
+    s = RELATIONS[neighboring] * CLIP / math.sqrt(M.sum()) / N
+    scores = {
+        (j, d): (penalty if j < 3 else ElasticNet()).greedy_score(rule, 0.0, G[j], M[j], d)
+        for j, d in itertools.product(range(4), (-1, 1))
+    }
+    # only a move against g, where |g| exceeds l1, is taken
+    expected = {}
+    for chosen, probability in law_of_sets(scores, eta, s, size).items():
+        shows = frozenset(j for j, d in chosen if d == -np.sign(G[j]))
+        expected[shows] = expected.get(shows, 0.0) + draws * probability
+    seen = moved_coordinates(draws, rule, size, eta, penalty, neighboring)
+    assert set(seen) <= set(expected)
+    common = [key for key, count in expected.items() if count > 20]
+    table = [(seen.get(key, 0), expected[key]) for key in common]
+    rest = (draws - sum(a for a, _ in table), draws - sum(b for _, b in table))
+    if rest[1] > 20:
+        table.append(rest)
+    observed, law = np.array(table, dtype=float).T
+    statistic = np.sum((observed - law) ** 2 / law)
+    assert stats.chi2.sf(statistic, max(len(table) - 1, 1)) > P_VALUE
+
+
+def test_choices_without_replacement_differ_from_those_with_it():
+    # the test above could fail: with replacement the two best would be one coordinate more often
+    scores = {(j, d): -d * G[j] / math.sqrt(M[j]) for j, d in itertools.product(range(4), (-1, 1))}
+    s = 2 * CLIP / math.sqrt(M.sum()) / N
+    both = sum(p for c, p in law_of_sets(scores, 0.4, s, 2).items() if (3, 1) in c)
+    once = dict(zip(scores, law_of_candidates(list(scores.values()), 0.4, s), strict=True))[3, 1]
+    assert abs(both - (1 - (1 - once) ** 2)) > 0.005
+
+
+def test_without_noise_the_largest_scores_are_chosen():
+    problem = Problem(ElasticNet(), M, 3, 1, n_chosen=2)
+    oracle = oracle_of(X, Y, FitEvent((NonPrivateEvent(),)), M, loss=LogisticLoss())
+    best = np.argsort(-np.abs(G) / np.sqrt(M))[:2]
+    assert set(np.flatnonzero(_gcd.solve(oracle, problem).coef)) == set(best)
+
+
+@every_rule
+def test_moves_out_of_the_domain_are_no_candidates(rule):
+    # everything pulls downwards, where a wall stands, but for the noise
+    event = FitEvent((SelectionEvent(1.0, 400), GaussianEvent(9.0, 400)))
+    oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3))
+    problem = Problem(Box(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
+    path = _gcd.solve(oracle, problem).path
+    assert path.min() == 0.0 and path.max() <= 0.5 and path.any()
+    # one candidate for one choice: no coordinate has another way to go
+    single = Problem(Box(-1e-9, 0.0), np.ones(3), 3, 1, rule=rule, n_chosen=3)
+    oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3))
+    assert (_gcd.solve(oracle, single).coef <= 0).all()
+
+
+# ---- what floating point leaves proved -----------------------------------------------------------
+
+
+def test_a_huge_penalty_does_not_drown_the_noise_of_a_choice():
+    # l1 as large as the oracle admits: scores are 2^34 times as large as what neighbours change
+    n, eta, draws, M = 10, 1.0, 12_000, np.ones(2)
+    clip = 1 / math.sqrt(2)  # of each coordinate
+    s = 2 * clip / n
+    X, y = np.tile([clip, 0.2 * clip], (n, 1)), np.ones(n)  # logistic derivative -1/2 at zero
+    law = law_of_candidates([0.5 * clip, 0.1 * clip, -0.5 * clip, -0.1 * clip], eta, s)
+    # A choice shows when the noise of its partial derivative outgrows l1, in the right direction:
+    # equally often for each, since that noise is 10^12 times as large as what records contribute.
+    event = FitEvent((SelectionEvent(eta, 1), GaussianEvent(1e12, 1)))
+    problem = Problem(ElasticNet(0.99 * 2.0**34 * s), M, 2, 1)
+    counts = np.zeros(2)
+    for _ in range(draws):
+        oracle = oracle_of(X, y, event, M, loss=LogisticLoss())
+        counts += _gcd.solve(oracle, problem).coef != 0
+    assert draws / 3 < counts.sum() < 2 * draws / 3
+    expected = counts.sum() * np.array([law[0] + law[2], law[1] + law[3]])
+    assert stats.chisquare(counts, expected).pvalue > P_VALUE
+
+
+@every_rule
+@pytest.mark.parametrize("l1", [1e13, 1e17, 1e300, math.inf, math.nan])
+def test_a_penalty_that_would_drown_the_noise_of_a_choice_is_refused(l1, rule):
+    event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
+    oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3))
+    with pytest.raises((RuntimeError, ValueError)):
+        _gcd.solve(oracle, Problem(ElasticNet(l1), np.ones(3), 2, 1, rule=rule))
+
+
+def test_many_choices_of_one_draw_admit_smaller_scores_only():
+    # the error of a key counts k² times: the same l1 passes for one choice and not for four
+    event = FitEvent((SelectionEvent(1.0, 4), GaussianEvent(1.0, 4)))
+    l1 = 2.0**31 * 2 * (1 / math.sqrt(5)) / 10 * 2
+    for size, refused in ((1, False), (4, True)):
+        oracle = oracle_of(np.ones((10, 5)), np.ones(10), event, np.ones(5))
+        problem = Problem(ElasticNet(l1), np.ones(5), 5, 1, n_chosen=size)
+        if refused:
+            with pytest.raises(RuntimeError, match="refused"):
+                _gcd.solve(oracle, problem)
+        else:
+            _gcd.solve(oracle, problem)
+
+
+@pytest.mark.parametrize(
+    ("eta", "n", "n_chosen", "proved"),
+    [
+        (2.0**-28, 100, 1, True),
+        (2.0**-30, 100, 1, False),
+        (1.0, 2.0**33, 1, True),
+        (1.0, 2.0**35, 1, False),
+        (0.01, 10_000, 30, True),
+        (0.01, 10_000, 3000, False),
+        (2.0**11, 100, 1, False),
+        (math.nan, 100, 1, False),
+    ],
+)
+def test_ranges_outside_of_the_proof_are_refused_before_anything_is_charged(
+    eta, n, n_chosen, proved
+):
+    public = {"n_samples": 10, "smoothness": np.ones(9), "clip": 1.0, "fit_intercept": True}
+    public |= {"n_normalizer": n, "n_chosen": n_chosen}
+    event = FitEvent((SelectionEvent(eta, 9), GaussianEvent(1.0, 9)))
+    if proved:
+        RecordOracle.check(event, **public)
+    else:
+        with pytest.raises(ValueError, match="outside what is proved"):
+            RecordOracle.check(event, **public)
+
+
+# ---- what was paid for ---------------------------------------------------------------------------
+
+
+def test_each_of_the_best_is_a_choice_that_is_paid_for():
+    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4)
+    choice, release = model.planned_event(200, 6).releases
+    assert (choice.count, release.count) == (12, 12)
+    event = FitEvent((SelectionEvent(0.1, 5), GaussianEvent(1.0, 9)))
+    for n_updates, refused in ((2, False), (3, True)):
+        oracle = oracle_of(np.ones((9, 3)), np.ones(9), event, np.ones(3))
+        problem = Problem(ElasticNet(), np.ones(3), 3, n_updates, n_chosen=2)
+        if refused:
+            with pytest.raises(RuntimeError, match="refused a release"):
+                _gcd.solve(oracle, problem)
+        else:
+            assert _gcd.solve(oracle, problem).n_updates == 2
+
+
+def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeypatch):
+    def event(self, model, delta, problem):
+        share = model.selection_share
+        return greedy_fit_event(model.epsilon, delta, problem.n_updates, share, model.neighboring)
+
+    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 5)), rng.uniform(-1, 1, 50)
+    model.fit(X, y)
+    monkeypatch.setattr(engines.GCDEngine, "event", event)
+    with pytest.raises(RuntimeError, match="refused a release"):
+        model.fit(X, y)
