@@ -217,10 +217,11 @@ def test_variance_reduced_descent_is_its_twin(K):
 
 def test_compressed_descent_is_its_twin():
     case = Case(event=FitEvent((GaussianEvent(2.0, 1),)))
-    gaussian = np.random.default_rng(4).normal(0.0, 2**-0.5, (2, case.d))
-    phi = gaussian / np.sqrt(case.M)
+    # two orthonormal rows, longer by the root of how few of the dimensions they are
+    frame = np.linalg.qr(np.random.default_rng(4).standard_normal((case.d, 2)))[0].T
+    phi = frame * (case.d / 2) ** 0.5 / np.sqrt(case.M)
     mean = twin_release(case, NoiseSource(KEY), np.zeros((1, case.d)), 2.0, directions=phi)[0]
-    expected = np.linalg.pinv(gaussian) @ -mean / np.sqrt(case.M)
+    expected = np.linalg.pinv(phi * np.sqrt(case.M)) @ -mean / np.sqrt(case.M)
     problem = problem_of(case, n_directions=2)
     found = _compgd.solve(case.oracle(), problem, None, np.random.default_rng(4)).coef
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
