@@ -1,0 +1,267 @@
+"""Sparse records: the same released numbers as dense ones, whatever their storage."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.privacy._accountant import charge
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy._oracle import RecordOracle
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+
+N, P = 300, 23
+FORMATS = [("csr", np.int32), ("csc", np.int32), ("csr", np.int64), ("csc", np.int64)]
+every_format = pytest.mark.parametrize(("storage", "index"), FORMATS)
+
+
+def records(dtype=np.float64, density=0.15, seed=0, n=N, p=P):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < density)
+    X[:, 3] = 0.0  # a column and a record without entries
+    X[5] = 0.0
+    return X.astype(dtype), (rng.random(n) < 0.5).astype(float), rng.uniform(0, 2, n)
+
+
+def stored(X, storage, index):
+    S = sparse.csr_array(X).asformat(storage)
+    S.indices, S.indptr = S.indices.astype(index), S.indptr.astype(index)
+    return S
+
+
+def oracle(X, y, weights, *, loss=None, greedy=True, bounds=None, private=True, intercept=True):
+    releases = (GaussianEvent(5.0, 10_000),) + greedy * (SelectionEvent(0.5, 10_000),)
+    event = FitEvent(releases if private else (NonPrivateEvent(),), "replace_one")
+    p = X.shape[1]
+    return RecordOracle(
+        charge(None, event),
+        X,
+        y,
+        loss=loss or LogisticLoss(),
+        smoothness=np.random.default_rng(5).uniform(0.5, 2, p + intercept),
+        clip=1.0,
+        n_normalizer=len(y),
+        sample_weight=weights,
+        fit_intercept=intercept,
+        bounds=bounds,
+    )
+
+
+def moves(rng, p):
+    """Steps of all coordinates, of one, of the intercept, and none; blocks of any size."""
+    for _ in range(60):
+        step = np.zeros(p)
+        kind = rng.integers(4)
+        if kind == 0:
+            step = rng.standard_normal(p)
+        elif kind == 1:
+            step[rng.integers(p - 1)] = rng.normal()
+        elif kind == 2:
+            step[-1] = 0.3
+        block = np.arange(p)
+        if rng.random() < 0.5:
+            block = np.sort(rng.choice(p, rng.integers(1, p), replace=False))
+        yield block, step, bool(rng.random() < 0.4)
+
+
+@every_format
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), HuberLoss(0.3)], ids=type)
+def test_sums_are_those_of_dense_records_to_the_last_bit(storage, index, dtype, greedy, loss):
+    X, y, weights = records(dtype)
+    dense = oracle(X, y, weights, loss=loss, greedy=greedy)
+    thin = oracle(stored(X, storage, index), y, weights, loss=loss, greedy=greedy)
+    for block, step, joint in moves(np.random.default_rng(1), P + 1):
+        expected, limit = dense._unreleased_sums(block, step, joint=joint)
+        found, same = thin._unreleased_sums(block, step, joint=joint)
+        assert same == limit
+        assert_array_equal(found, expected)
+
+
+@every_format
+@pytest.mark.parametrize("intercept", [False, True])
+def test_sums_brought_up_to_date_are_those_of_a_full_pass(storage, index, intercept):
+    # every column has a few records and these few entries: less than a fifth of all
+    rng = np.random.default_rng(2)
+    X, y, weights = records(density=0.01, n=400, p=60)
+    thin = oracle(stored(X, storage, index), y, weights, intercept=intercept)
+    everything, step = np.arange(60 + intercept), np.zeros(60 + intercept)
+    w = step.copy()
+    for t in range(200):
+        step[:] = 0.0
+        step[rng.integers(60)] = rng.normal(0, 3)
+        w += step
+        found, _ = thin._unreleased_sums(everything, step, joint=False)
+        if t % 20 == 0:
+            afresh = oracle(X, y, weights, intercept=intercept)
+            expected, _ = afresh._unreleased_sums(everything, w, joint=False)
+            assert_allclose(found, expected, atol=1)  # margins by steps round differently
+    assert np.abs(found).max() > 1e4
+
+
+@every_format
+def test_bounds_clip_what_is_stored(storage, index):
+    X, y, weights = records()
+    rng = np.random.default_rng(3)
+    bounds = -rng.uniform(0, 1, P), rng.uniform(0, 1, P), np.zeros(P)
+    dense = oracle(X, y, weights, bounds=bounds)
+    thin = oracle(stored(X, storage, index), y, weights, bounds=bounds)
+    for block, step, joint in moves(rng, P + 1):
+        expected, _ = dense._unreleased_sums(block, step, joint=joint)
+        assert_array_equal(thin._unreleased_sums(block, step, joint=joint)[0], expected)
+
+
+def test_a_cell_that_is_stored_twice_is_clipped_once():
+    # scipy is told that there are no duplicates, and believes it
+    y = np.zeros(1)
+    twice = sparse.csr_array((np.array([9.0, 9.0]), np.array([0, 0]), np.array([0, 2])), (1, 3))
+    twice.has_canonical_format = True
+    assert twice.nnz == 2
+    for S in (twice, twice.tocsc()):
+        sums, limit = oracle(S, y + 1, None)._unreleased_sums([0], joint=False)
+        assert abs(sums[0]) == limit
+        once = oracle(np.array([[18.0, 0, 0]]), y + 1, None)
+        expected, _ = once._unreleased_sums([0, 1, 2, 3], joint=True)
+        found, _ = oracle(S, y + 1, None)._unreleased_sums([0, 1, 2, 3], joint=True)
+        assert_array_equal(found, expected)
+
+
+def test_a_sum_of_duplicates_that_overflows_counts_as_a_large_number():
+    huge = np.finfo(float).max
+    S = sparse.csr_array((np.full(4, huge), np.array([0, 0, 1, 1]), np.array([0, 4])), (1, 2))
+    sums, limit = oracle(S, np.ones(1), None)._unreleased_sums([0, 1, 2], joint=True)
+    assert np.linalg.norm(sums) <= limit + 1
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr"),
+    [([0, 7], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 2, 1]), ([0, 1], [0, 1, 9])],
+)
+def test_a_broken_matrix_is_refused_before_it_is_read(indices, indptr):
+    S = sparse.csr_array((2, 3))
+    S.data, S.indices = np.ones(2), np.array(indices, dtype=np.int32)
+    S.indptr = np.array(indptr, dtype=np.int32)
+    with pytest.raises(ValueError, match=r"sparse X (are|is)"):
+        oracle(S, np.zeros(2), None)
+
+
+# ---- estimators ---------------------------------------------------------------------------------
+
+SEEDED = {"random_state": 0, "epsilon": 3.0}
+MODELS = {
+    "lasso": DPLassoCD(0.01, **SEEDED),
+    "importance": DPLassoCD(0.01, sampling="importance", feature_bounds=(-1, 2), **SEEDED),
+    "greedy": DPLogisticGCD(max_iter=30, **SEEDED),
+    "greedy without intercept": DPLogisticGCD(max_iter=30, fit_intercept=False, **SEEDED),
+    "ridge": DPRidgeSkGD(**SEEDED),
+    "blocks": DPRidgeSkGD(sampling="nice", block_size=5, **SEEDED),
+    "frank-wolfe": DPLinearRegressor(
+        penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False, **SEEDED
+    ),
+    "three at once": DPLinearClassifier(penalty="l1", solver="gcd", block_size=3, **SEEDED),
+}
+
+
+@every_format
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_fit_releases_what_it_does_for_dense_records(model, storage, index):
+    X, y, weights = records()
+    if getattr(model, "feature_bounds", None):  # sparse records are never centred
+        model.set_params(feature_scale=1.0)
+    model.fit(X, y, sample_weight=weights)
+    expected = model.coef_.copy(), np.copy(model.intercept_), model.predict(X)
+    S = stored(X, storage, index)
+    before = S.data.copy(), S.indices.copy(), S.indptr.copy()
+    model.fit(S, y, sample_weight=weights)
+    assert_array_equal(model.coef_, expected[0])
+    assert_array_equal(model.intercept_, expected[1])
+    assert_allclose(model.predict(S), expected[2])
+    for array, old in zip((S.data, S.indices, S.indptr), before, strict=True):
+        assert_array_equal(array, old)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [DPLassoCD(0.01), DPRidgeSkGD(1.0), DPLogisticGCD(C=1.0, tol=1e-4)],
+    ids=["lasso", "ridge", "logistic"],
+)
+def test_without_noise_the_optimum_is_that_of_dense_records(model):
+    X, y, _ = records()
+    model.set_params(epsilon=math.inf)
+    dense = model.fit(X, y).coef_.copy()
+    assert_allclose(model.fit(sparse.csr_array(X), y).coef_, dense, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPLinearRegressor(solver="sgd"),
+        DPLinearRegressor(solver="svrg"),
+        DPLinearRegressor(solver="compgd"),
+        DPRidgeSkGD(accounting="hidden_state", fit_intercept=False, row_norm_bound=1.0),
+    ],
+    ids=["sgd", "svrg", "compgd", "hidden state"],
+)
+def test_solvers_that_need_dense_records_say_so_before_the_charge(model):
+    X, y, _ = records()
+    accountant = PrivacyAccountant(10.0, 1e-2)
+    model.set_params(accountant=accountant)
+    with pytest.raises(ValueError, match=r"dense X.*sparse; .*cd, gcd, skgd"):
+        model.fit(sparse.csr_array(X), y)
+    assert accountant.entries() == []
+
+
+def test_bounds_of_sparse_records_contain_zero():
+    X, y, _ = records()
+    with pytest.raises(ValueError, match="must contain zero"):
+        DPLassoCD(feature_bounds=(0.5, 2)).fit(sparse.csr_array(X), y)
+    with pytest.raises(ValueError, match="would become dense"):
+        BoundsScaler((0.5, 2)).fit(sparse.csr_array(X))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_entries_that_are_not_finite_are_refused_before_the_charge(bad):
+    X, y, _ = records()
+    S = sparse.csr_array(X)
+    S.data[7] = bad
+    accountant = PrivacyAccountant(10.0, 1e-2)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        DPLassoCD(accountant=accountant).fit(S, y)
+    assert accountant.entries() == []
+
+
+def test_nothing_grows_dense():
+    n, p = 200, 2_000_000  # dense it would be 3 GB
+    S = sparse.random_array((n, p), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    y = np.arange(n) % 2
+    model = DPLogisticGCD(l1_ratio=1.0, max_iter=2, classes=[0, 1], feature_bounds=(0, 1)).fit(S, y)
+    assert model.coef_.shape == (1, p)
+    assert model.predict(S).shape == (n,)
+
+
+def test_other_formats_and_integers_are_converted():
+    X, y, _ = records()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = DPLassoCD(**SEEDED)
+        with pytest.warns(match="not private"):
+            expected.fit(X.round(), y)
+        for S in (sparse.coo_array(X.round()), sparse.lil_array(X.round().astype(int))):
+            with pytest.warns(match="not private"):
+                found = DPLassoCD(**SEEDED).fit(S, y)
+            assert_array_equal(found.coef_, expected.coef_)
