@@ -21,7 +21,6 @@ class Engine(metaclass=ABCMeta):
     losses, penalties, constraints, averagings : set of str
         What it can solve.
     has_momentum : bool
-    takes_sparse : bool
     exact_max_iter : int
         Passes of a fit without noise.
     """
@@ -31,7 +30,6 @@ class Engine(metaclass=ABCMeta):
     constraints = {None}
     averagings = {"auto", "last", "tail", "periodic"}
     has_momentum = False
-    takes_sparse = True
     exact_max_iter = 10_000
 
     def needs(self, model, loss):
@@ -156,7 +154,6 @@ class GradientEngine(Engine):
 
     solve = None
     anchor_share = 1.0
-    takes_sparse = False
     losses = SINGLE_OUTPUT | {"multinomial"}
     averagings = {"auto", "last", "tail", "weighted"}
     exact_max_iter = 100_000

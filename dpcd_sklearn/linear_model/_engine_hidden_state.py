@@ -14,7 +14,6 @@ class HiddenStateEngine(SkGDEngine):
     losses = {"squared", "huber"}
     penalties = {"l2"}
     averagings = {"auto", "last"}
-    takes_sparse = False
 
     def needs(self, model, loss):
         if model.fit_intercept and not model.penalize_intercept:

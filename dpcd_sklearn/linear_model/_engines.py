@@ -16,7 +16,7 @@ ENGINES = {
 _HIDDEN_STATE = HiddenStateEngine()
 
 
-def engine_of(model, solver, loss, sparse):
+def engine_of(model, solver, loss):
     """The engine that fits a model.
 
     Raises
@@ -24,19 +24,6 @@ def engine_of(model, solver, loss, sparse):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    engine = _engine_of(model, solver, loss)
-    if sparse and not engine.takes_sparse:
-        able = [name for name in ENGINES if ENGINES[name].takes_sparse]
-        hidden = ' with accounting="hidden_state"' if engine is _HIDDEN_STATE else ""
-        raise ValueError(
-            f"solver={solver!r}{hidden} needs a dense X, this one is sparse; solvers that take "
-            "sparse X: "
-            f"{', '.join(able)}"
-        )
-    return engine
-
-
-def _engine_of(model, solver, loss):
     if model.accounting == "hidden_state":
         if solver != "skgd":
             raise ValueError(f'accounting="hidden_state" needs solver="skgd", not {solver!r}')

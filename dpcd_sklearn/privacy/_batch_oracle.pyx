@@ -85,11 +85,12 @@ cdef class BatchOracle(IterateOracle):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
         self._set_geometry(smoothness, clip, anchor_clip, n_outputs, n_normalizer)
-        self._sums = GradientSums(Records(X, y, sample_weight, bounds), loss, smoothness,
-                                  fit_intercept, n_outputs)
+        self._sums = GradientSums(
+            Records(X, y, sample_weight, bounds, by_row=True, by_column=False), loss, smoothness,
+            fit_intercept, n_outputs)
         self._totals = np.empty(self._n_outputs * self._n_coordinates)
         self._noise = NoiseSource(key)
-        self._read_event(receipt.redeem(), len(X))
+        self._read_event(receipt.redeem(), X.shape[0])
 
     @staticmethod
     def check(event, *, n_samples, smoothness, double clip, double anchor_clip, n_normalizer,

@@ -16,23 +16,36 @@ cdef struct Query:
     double limit  # integer units that are `clip`; 0: plain sums (epsilon = inf)
 
 
+# Some records: dense cells, or rows of sparse ones.
+cdef struct Tile:
+    bint is_sparse
+    dpcd_tile dense
+    const Py_ssize_t *rows
+    Py_ssize_t n_rows
+
+
 cdef class GradientSums:
     cdef readonly Py_ssize_t n_coordinates, n_outputs
     cdef Records records
     cdef Loss loss
     cdef bint fit_intercept
     cdef double row_norm
-    cdef double[::1] roots, _inverses, _ones
+    cdef double[::1] roots, _inverses, _ones, _values
+    cdef Py_ssize_t[::1] _where
 
     cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil
     cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,
                         Py_ssize_t tile_rows, const double *scale, double *room,
                         double *sums) noexcept nogil
-    cdef void _shrink(self, const dpcd_tile *tile, double *norms, double *factors) noexcept nogil
-    cdef void _products(self, const dpcd_tile *tile, const double *w, const double *factors,
+    cdef void _shrink(self, const Tile *tile, double *norms, double *factors) noexcept nogil
+    cdef void _products(self, const Tile *tile, const double *w, const double *factors,
                         double *out) noexcept nogil
-    cdef void _derivatives(self, const dpcd_tile *tile, const double *coef,
+    cdef void _derivatives(self, const Tile *tile, const double *coef,
                            const double *target, const double *factors, double *out,
                            double *margins) noexcept nogil
+    cdef void _row_sums(self, const Tile *tile, const double *v, int square,
+                        double *out) noexcept nogil
+    cdef void _column_sums(self, const Tile *tile, const double *r, const double *scale,
+                           double limit, double *sums) noexcept nogil
     cdef void _clip(self, Py_ssize_t n_rows, const double *square_norms, double clip,
                     double *r) noexcept nogil

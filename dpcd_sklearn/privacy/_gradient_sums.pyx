@@ -19,6 +19,7 @@ from ..losses._base cimport Loss
 from ._noise cimport NoiseSource
 from ._records cimport (
     DPCD_LANES,
+    DPCD_SLICE,
     DPCD_TILE_CELLS,
     DPCD_TILE_ROWS,
     Records,
@@ -26,12 +27,16 @@ from ._records cimport (
     dpcd_clipped_sum_of_ones,
     dpcd_clipped_sums,
     dpcd_gather,
+    dpcd_join,
+    dpcd_line_start,
     dpcd_load,
     dpcd_margins,
     dpcd_plain_sum_of_ones,
     dpcd_plain_sums,
+    dpcd_slice,
+    dpcd_slice_add,
+    dpcd_slice_lanes,
     dpcd_square_norms,
-    dpcd_tile,
     dpcd_weigh,
 )
 
@@ -45,11 +50,12 @@ cdef double SHORTER = 1 - 2.0**-30
 
 
 cdef class GradientSums:
-    """Integer sums of clipped gradients over dense records.
+    """Integer sums of clipped gradients over records.
 
     Parameters
     ----------
     records : Records
+        Sparse ones are held by row.
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
         M_j, public: norms are in the geometry of M^(-1/2), those of products with directions are
@@ -78,6 +84,8 @@ cdef class GradientSums:
         self.roots = np.sqrt(smoothness)
         self._inverses = 1 / smoothness
         self._ones = np.ones(self.n_coordinates)
+        self._values = np.empty(DPCD_SLICE)
+        self._where = np.empty(DPCD_SLICE, dtype=np.intp)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -88,14 +96,15 @@ cdef class GradientSums:
         `sums` has n_outputs rows of n_directions or n_coordinates; worthless after False.
         """
         cdef Py_ssize_t K = self.n_outputs, m = query.n_directions
-        cdef Py_ssize_t widest = max(self.n_coordinates, K + m), n_rows, i = 0, j
+        cdef Py_ssize_t n_cells = 0 if self.records.is_sparse else self.n_coordinates
+        cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, i = 0, j
         cdef Py_ssize_t tile_rows = max(
             2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
         )
         # the tile; margins and derivatives of two iterates; norms, factors, targets, weights,
         # products with the directions
         cdef double *room = <double *>malloc(
-            tile_rows * (self.n_coordinates + 3 * K + 4 + m) * sizeof(double))
+            tile_rows * (n_cells + 3 * K + 4 + m) * sizeof(double))
         cdef Py_ssize_t *rows = <Py_ssize_t *>malloc(tile_rows * sizeof(Py_ssize_t))
         cdef double *scale = <double *>malloc(max(self.n_coordinates, m) * sizeof(double))
         cdef bint enough = room != NULL and rows != NULL and scale != NULL
@@ -118,10 +127,10 @@ cdef class GradientSums:
     cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,
                         Py_ssize_t tile_rows, const double *scale, double *room,
                         double *sums) noexcept nogil:
-        cdef dpcd_tile tile, products
+        cdef Tile tile
         cdef Py_ssize_t i, j, k, p = self.records.p, K = self.n_outputs, m = query.n_directions
         cdef Py_ssize_t size = m if m else self.n_coordinates
-        cdef double *r = room + tile_rows * self.n_coordinates
+        cdef double *r = room + (0 if self.records.is_sparse else tile_rows * self.n_coordinates)
         cdef double *other = r + tile_rows * K
         cdef double *margins = other + tile_rows * K
         cdef double *norms = margins + tile_rows * K
@@ -130,10 +139,11 @@ cdef class GradientSums:
         cdef double *weights = target + tile_rows
         cdef bint ones = self.fit_intercept and m == 0
         # 1. the records, and how much each row is scaled down
-        if query.threshold:
-            dpcd_gather(&self.records.X, rows, n_rows, room, &tile)
-        else:
-            dpcd_load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile)
+        tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
+        if not tile.is_sparse and query.threshold:
+            dpcd_gather(&self.records.X, rows, n_rows, room, &tile.dense)
+        elif not tile.is_sparse:
+            dpcd_load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile.dense)
         for i in range(n_rows):
             target[i] = self.records.y[rows[i]]
             weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[rows[i]]
@@ -148,10 +158,6 @@ cdef class GradientSums:
             dpcd_weigh(n_rows, weights, r + k * n_rows)
         # 3. features, or their products with the directions
         if m:
-            products.cells = weights + tile_rows
-            products.stride = products.n_rows = n_rows
-            products.n_columns = m
-            products.c_order = 0
             for j in range(m):
                 self._products(&tile, query.directions + j * self.n_coordinates, factors,
                                weights + tile_rows + j * n_rows)
@@ -160,8 +166,11 @@ cdef class GradientSums:
             for i in range(n_rows):
                 norms[i] = 0.0
                 factors[i] = 1.0
-            tile = products
-            dpcd_square_norms(&tile, &self._ones[0], norms)
+            tile.is_sparse = False
+            tile.dense.cells, tile.dense.c_order = weights + tile_rows, 0
+            tile.dense.stride = tile.dense.n_rows = n_rows
+            tile.dense.n_columns = m
+            dpcd_square_norms(&tile.dense, &self._ones[0], norms)
         elif ones:
             for i in range(n_rows):
                 norms[i] += self._inverses[p]
@@ -176,19 +185,60 @@ cdef class GradientSums:
                 sums[k * size + p] += dpcd_plain_sum_of_ones(n_rows, r + k * n_rows)
             for i in range(n_rows):
                 r[k * n_rows + i] *= factors[i]
-            if query.limit > 0:
-                dpcd_clipped_sums(&tile, r + k * n_rows, scale, query.limit, sums + k * size)
-            else:
-                dpcd_plain_sums(&tile, r + k * n_rows, sums + k * size)
+            self._column_sums(&tile, r + k * n_rows, scale, query.limit, sums + k * size)
 
-    cdef void _shrink(self, const dpcd_tile *tile, double *norms,
+    cdef void _row_sums(self, const Tile *tile, const double *v, int square,
+                        double *out) noexcept nogil:
+        """out[i] += sum over columns of v[j] f(X[i, j]), f the identity or the square."""
+        cdef double[8] lanes
+        cdef Py_ssize_t i, l, at, end, n
+        if not tile.is_sparse:
+            if square:
+                dpcd_square_norms(&tile.dense, v, out)
+            else:
+                dpcd_margins(&tile.dense, v, out)
+            return
+        for i in range(tile.n_rows):
+            for l in range(8):
+                lanes[l] = 0.0
+            at = dpcd_line_start(&self.records.rows, tile.rows[i])
+            end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
+            while at < end:
+                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
+                dpcd_slice(&self.records.rows, tile.rows[i], at, n, &self._where[0],
+                           &self._values[0])
+                dpcd_slice_lanes(n, &self._where[0], &self._values[0], v, square, lanes)
+                at += n
+            out[i] += dpcd_join(lanes)
+
+    cdef void _column_sums(self, const Tile *tile, const double *r, const double *scale,
+                           double limit, double *sums) noexcept nogil:
+        """sums[j] += sum over rows of r[i] X[i, j], in clipped units unless limit is zero."""
+        cdef Py_ssize_t i, at, end, n
+        if not tile.is_sparse:
+            if limit > 0:
+                dpcd_clipped_sums(&tile.dense, r, scale, limit, sums)
+            else:
+                dpcd_plain_sums(&tile.dense, r, sums)
+            return
+        for i in range(tile.n_rows):
+            at = dpcd_line_start(&self.records.rows, tile.rows[i])
+            end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
+            while at < end:
+                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
+                dpcd_slice(&self.records.rows, tile.rows[i], at, n, &self._where[0],
+                           &self._values[0])
+                dpcd_slice_add(n, &self._where[0], &self._values[0], r[i], scale, limit, sums)
+                at += n
+
+    cdef void _shrink(self, const Tile *tile, double *norms,
                       double *factors) noexcept nogil:
         """Squared norms of the features in the geometry of M^(-1/2), scaled down by factors."""
         cdef Py_ssize_t i
         for i in range(tile.n_rows):
             norms[i] = 0.0
             factors[i] = 1.0
-        dpcd_square_norms(tile, &self._inverses[0], norms)
+        self._row_sums(tile, &self._inverses[0], 1, norms)
         if self.row_norm == INFINITY:
             return
         for i in range(tile.n_rows):
@@ -197,19 +247,19 @@ cdef class GradientSums:
             # one factor after the other: their square may underflow
             norms[i] = norms[i] * factors[i] * factors[i] if factors[i] > 0.0 else 0.0
 
-    cdef void _products(self, const dpcd_tile *tile, const double *w, const double *factors,
+    cdef void _products(self, const Tile *tile, const double *w, const double *factors,
                         double *out) noexcept nogil:
         """out = X @ w, rows scaled down, the intercept included."""
         cdef Py_ssize_t i
         cdef double intercept = w[self.records.p] if self.fit_intercept else 0.0
         for i in range(tile.n_rows):
             out[i] = 0.0
-        dpcd_margins(tile, w, out)
+        self._row_sums(tile, w, 0, out)
         for i in range(tile.n_rows):
             # a row of infinite norm is scaled down to zero, whatever its product
             out[i] = (out[i] * factors[i] if factors[i] > 0.0 else 0.0) + intercept
 
-    cdef void _derivatives(self, const dpcd_tile *tile, const double *coef,
+    cdef void _derivatives(self, const Tile *tile, const double *coef,
                            const double *target, const double *factors, double *out,
                            double *margins) noexcept nogil:
         """out[k, i] = derivative of the loss of record i in its margin k."""

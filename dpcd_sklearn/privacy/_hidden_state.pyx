@@ -169,7 +169,7 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
         sample_weight = np.clip(sample_weight, 0.0, 1.0)
     smoothness = np.ones(n_features + fit_intercept)
     sums = GradientSums(
-        Records(X, y, sample_weight, bounds), loss, smoothness, fit_intercept, 1, row_norm
+        Records(X, y, sample_weight, bounds, by_row=True, by_column=False), loss, smoothness, fit_intercept, 1, row_norm
     )
     return _last_state(sums, descent, NoiseSource(key)) * descent.unit
 

@@ -34,6 +34,7 @@ cdef extern from "_kernels.h":
     double dpcd_clipped_sum_of_ones(Py_ssize_t n, const double *r, double scale,
                                     double limit) noexcept nogil
     double dpcd_plain_sum_of_ones(Py_ssize_t n, const double *r) noexcept nogil
+    double dpcd_join(const double *s) noexcept nogil
     double dpcd_units(double v, double limit) noexcept nogil
 
 
@@ -60,6 +61,10 @@ cdef extern from "_sparse.h":
     void dpcd_scatter_lane(Py_ssize_t n, const Py_ssize_t *where, const double *values, double a,
                            int square, Py_ssize_t lane, double *lanes) noexcept nogil
     void dpcd_join_lanes(Py_ssize_t n, double *lanes, double *out) noexcept nogil
+    void dpcd_slice_lanes(Py_ssize_t n, const Py_ssize_t *where, const double *values,
+                          const double *v, int square, double *lanes) noexcept nogil
+    void dpcd_slice_add(Py_ssize_t n, const Py_ssize_t *where, const double *values, double r,
+                        const double *scale, double limit, double *sums) noexcept nogil
     void dpcd_slice_change(Py_ssize_t n, const Py_ssize_t *where, const double *values, double r,
                            double s, const double *scale, double limit,
                            double *sums) noexcept nogil

@@ -10,24 +10,24 @@ cdef class Records:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
-        Of an array rows or columns must be contiguous. Sparse records are held by column.
+        Of an array rows or columns must be contiguous.
     y : ndarray of shape (n_samples,), float64
     sample_weight : ndarray of shape (n_samples,), float64, or None
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
         Records are clipped to [lo, hi] and centred while they are read; sparse ones have no
         center, and bounds that contain zero.
-    by_row : bool
-        Whether sparse records are held by row, too.
+    by_row, by_column : bool
+        How sparse records are held.
     """
 
-    def __init__(self, X, y, sample_weight=None, bounds=None, *, by_row=False):
+    def __init__(self, X, y, sample_weight=None, bounds=None, *, by_row=False, by_column=True):
         self.n, self.p = X.shape
         if X.dtype not in (np.float32, np.float64):
             raise TypeError("records must be float32 or float64")
         self._owners = []
         self.is_sparse = sparse.issparse(X)
         if self.is_sparse:
-            self._set_sparse(X, bounds, by_row)
+            self._set_sparse(X, bounds, by_row, by_column)
         else:
             self._set_dense(X, bounds)
         self.y = self._hold(y, self.n)
@@ -54,14 +54,15 @@ cdef class Records:
             self.X.lo, self.X.hi = self._hold(lo, self.p), self._hold(hi, self.p)
             self.X.center = self._hold(center, self.p)
 
-    def _set_sparse(self, X, bounds, by_row):
+    def _set_sparse(self, X, bounds, by_row, by_column):
         if bounds is not None:
             lo, hi, center = bounds
             if (lo > 0).any() or (hi < 0).any() or center.any():
                 raise ValueError("bounds of sparse records must contain zero, without centring")
         X = canonical(X)
         self.n_entries = X.nnz
-        self.columns = self._sparse(X.tocsc(), True, bounds)
+        if by_column:
+            self.columns = self._sparse(X.tocsc(), True, bounds)
         if by_row:
             self.rows = self._sparse(X.tocsr(), False, bounds)
 

@@ -126,6 +126,30 @@ static void dpcd_join_lanes(ptrdiff_t n, double *restrict lanes, double *restric
     }
 }
 
+/* lanes[where[k] mod 8] += v[where[k]] f(values[k]), f the identity or the square. */
+static void dpcd_slice_lanes(ptrdiff_t n, const ptrdiff_t *restrict where,
+                             const double *restrict values, const double *restrict v, int square,
+                             double *restrict lanes)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n; k++)
+        lanes[where[k] % DPCD_LANES] +=
+            v[where[k]] * (square ? values[k] * values[k] : values[k]);
+}
+
+/* sums[where[k]] += r values[k]: in clipped integer units, or plain when limit is zero. */
+static void dpcd_slice_add(ptrdiff_t n, const ptrdiff_t *restrict where,
+                           const double *restrict values, double r, const double *restrict scale,
+                           double limit, double *restrict sums)
+{
+    ptrdiff_t k;
+    if (limit > 0)
+        for (k = 0; k < n; k++)
+            sums[where[k]] += dpcd_units(r * values[k] * scale[where[k]], limit);
+    else
+        for (k = 0; k < n; k++) sums[where[k]] += r * values[k];
+}
+
 /* sums[where[k]] += how the units of one record change when its derivative goes from r to s. */
 static void dpcd_slice_change(ptrdiff_t n, const ptrdiff_t *restrict where,
                               const double *restrict values, double r, double s,
