@@ -108,7 +108,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         in every update. "auto" is 0.1 for "sgd" and "svrg" and 1 for "compgd".
     n_directions : int >= 1, default=None
         m, the number of random directions of "compgd"; None is 4 log(p' + 1), rounded up, for p'
-        coordinates with the intercept. More than p' are p', and so is any number with epsilon = inf.
+        coordinates with the intercept. More than p' are p', and so is every number with epsilon =
+        inf.
     n_inner : int >= 1, default=None
         K, the number of updates in one inner loop: with `averaging="periodic"` (None is a tenth of
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
