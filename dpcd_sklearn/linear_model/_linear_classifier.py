@@ -110,7 +110,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         in every update. "auto" is 0.1 for "sgd" and "svrg" and 1 for "compgd".
     n_directions : int >= 1, default=None
         m, the number of random directions of "compgd"; None is 4 log(p' + 1), rounded up, for p'
-        coordinates with the intercept. More than p' are p'.
+        coordinates with the intercept. More than p' are p', and so is every number with epsilon =
+        inf.
     n_inner : int >= 1, default=None
         K, the number of updates in one inner loop: with `averaging="periodic"` (None is a tenth of
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
@@ -157,7 +158,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         the smallest, and a class may have no record. None takes the labels from y, which publishes
         them.
     penalize_intercept : bool, default=False
-        Whether penalties and constraints are on the intercept too.
+        Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
+        intercept.
     feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
         Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
         while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and

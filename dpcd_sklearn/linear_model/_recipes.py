@@ -64,13 +64,16 @@ def exact_descent_recipe(block_size, full):
 
 
 def variance_reduced_recipe(signal, rate):
-    """DP-SVRG: plain descent, in short steps of mini-batches around a few full gradients."""
+    """DP-SVRG: plain descent, in short steps of mini-batches around a few full gradients.
+
+    Its clip is twice that of full gradients: differences of gradients have half of it.
+    """
     return {
         "max_iter": 2 * _between(signal / 10, 5.0, 50.0),
         "step_size": _between(10 * rate, 0.5, 1.5),
         "momentum": 0.0,
         "averaging": "tail",
-        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+        "residual_clip": _between(0.2 * (signal / 30) ** 0.25, 0.2, 1.0),
     }
 
 
@@ -78,17 +81,17 @@ def compressed_recipe(signal, share):
     """DP-CompGD in a share m / p of the dimensions: each step sees that share of the gradient."""
     return {
         "max_iter": _between(signal / share, 100.0, 2_000.0),
-        "step_size": 1.0,
+        "step_size": 1.8,
         "momentum": 0.0,
         "averaging": "tail",
-        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+        "residual_clip": _between(0.15 * (signal / 30) ** 0.25, 0.15, 0.75),
     }
 
 
 def vertex_recipe(signal):
     """DP Frank–Wolfe: a few vertices, each found with less noise than many would be."""
     return {
-        "max_iter": _between(signal, 10.0, 300.0),
+        "max_iter": _between(0.3 * signal, 10.0, 100.0),
         "step_size": 1.0,
         "momentum": 0.0,
         "averaging": "last",
@@ -101,7 +104,7 @@ def greedy_recipe(signal, bounded_curvature):
 
     Steps longer than 2 / M_j are safe in practice only, for the logistic loss: M_j from bounds is
     several times the true curvature, and a clipped derivative bounds every move. The curvature of
-    residuals does not fade, so their steps are 1 / M_j.
+    residuals does not fade, so their steps are 1.5 / M_j, which are safe.
     """
     if signal == math.inf:
         return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
@@ -109,7 +112,7 @@ def greedy_recipe(signal, bounded_curvature):
         "max_iter": _between(max(min(signal, 150.0), signal / 10), 10.0, 600.0),
         "step_size": _between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0)
         if bounded_curvature
-        else 1.0,
+        else 1.5,
         "momentum": 0.0,
         "averaging": "last",
         "residual_clip": _between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
