@@ -21,8 +21,8 @@ SOLVERS = {
     "Frank-Wolfe": {"solver": "frank-wolfe"},
 }
 
-# What each curve of the figures fixes. Plain DP-SGD has one step and one clip for all coordinates, as
-# in the papers, and mini-batches of a hundredth of the records.
+# What each curve of the figures fixes. Plain DP-SGD has one step and one clip for all coordinates,
+# as in the papers, and mini-batches of a hundredth of the records.
 _LAST = {"averaging": "last"}
 _SGD = {"solver": "sgd", "isotropic": True} | _LAST
 CURVES = {
@@ -116,7 +116,7 @@ _FULL = {
 # Of plain DP-SGD: very small mini-batches, hence many small steps.
 _SMALL = {
     "max_iter": [0.1, 1, 3, 10],
-    "step_size": _steps(0.001, 3, 12),
+    "step_size": _steps(0.03, 100, 15),
     "residual_clip": _steps(0.02, 3.2, 12),
 }
 
@@ -157,8 +157,8 @@ TUNED = {
         "DP-SkGD block": _point(20, 4.5, 1.1, block_size=2, averaging="tail"),
         "DP-SkGD nice": _point(20, 4.5, 3.0, block_size=4, averaging="tail"),
         "DP-SGD": _point(20, 2.3, 0.25, sampling_rate=0.1, momentum=0.5, averaging="last"),
-        "DP-SVRG": _point(4, 2.3, 1.0, sampling_rate=0.2, averaging="tail"),
-        "DP-CompGD": _point(100, 0.4, 3.7, n_directions=8, averaging="tail"),
+        "DP-SVRG": _point(4, 3.0, 4.0, sampling_rate=0.2, averaging="last"),
+        "DP-CompGD": _point(50, 2.0, 1.0, n_directions=8, averaging="tail"),
         "Frank-Wolfe": _point(5, 0.28),
     },
     "madelon": {
@@ -185,24 +185,24 @@ TUNED = {
         "Frank-Wolfe": _point(5, 0.3),
     },
     "balanced LASSO": {
-        "DP-CD": _point(10, 1.1, 1.1),
-        "DP-SkGD": _point(200, 0.8, 2.3, momentum=0.0),
-        "plain DP-SGD": _point(10, 0.8, 1.0),
+        "DP-CD": _point(20, 0.8, 0.4),
+        "DP-SkGD": _point(50, 0.8, 8.0, momentum=0.9),
+        "plain DP-SGD": _point(3, 0.8, 6.0),
     },
     "scaled LASSO": {
-        "DP-CD": _point(100, 0.8, 0.05),
-        "DP-SkGD": _point(200, 0.8, 2.3, momentum=0.0),
-        "plain DP-SGD": _point(10, 0.8, 1.0),
+        "DP-CD": _point(20, 0.8, 0.4),
+        "DP-SkGD": _point(50, 0.8, 8.0, momentum=0.9),
+        "plain DP-SGD": _point(3, 0.4, 25.0),
     },
     "balanced logistic": {
-        "DP-CD": _point(5, 0.4, 0.3),
-        "DP-SkGD": _point(50, 0.2, 2.3, momentum=0.0),
-        "plain DP-SGD": _point(10, 0.2, 0.5),
+        "DP-CD": _point(10, 0.2, 1.0),
+        "DP-SkGD": _point(20, 0.4, 16.0, momentum=0.0),
+        "plain DP-SGD": _point(10, 0.2, 0.7),
     },
     "scaled logistic": {
-        "DP-CD": _point(5, 0.4, 0.3),
-        "DP-SkGD": _point(50, 0.2, 2.3, momentum=0.0),
-        "plain DP-SGD": _point(10, 0.2, 0.5),
+        "DP-CD": _point(5, 0.2, 1.0),
+        "DP-SkGD": _point(20, 0.4, 16.0, momentum=0.0),
+        "plain DP-SGD": _point(3, 0.08, 1.4),
     },
     "log1": {
         "DP-CD": _point(7, 0.8, 0.083),
@@ -217,6 +217,6 @@ TUNED = {
     "square": {
         "DP-CD": _point(0.1, 0.28, 3.0),
         "DP-GCD": _point(6, 0.57, 1.9, selection_share=0.7),
-        "plain DP-SGD": _point(1, 0.2, 0.16),
+        "plain DP-SGD": _point(0.1, 0.032, 0.16),
     },
 }
