@@ -18,7 +18,7 @@ class L2Ball:
             return coef
         direction = coef / largest  # whose norm can't overflow
         length = np.linalg.norm(direction)
-        if length <= self.radius / largest:
+        if largest <= self.radius / length:
             return coef
         return direction * (self.radius / length)
 
