@@ -1,0 +1,190 @@
+"""Statistical audits of the generic estimators, one of each solver, and mutants that must fail.
+
+False alarms of one audit are rarer than 1e-6.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn.inspection import audit
+from dpcd_sklearn.privacy._events import GaussianEvent, PoissonSampledEvent
+
+CONFIDENCE = 1 - 1e-6
+FAR = 1e9  # a target whose record reaches every clip
+BUDGET = {"epsilon": 4.0, "delta": 1e-3, "clip": 1.0, "averaging": "last", "max_iter": 3}
+PLAIN = BUDGET | {"step_size": 1.0, "fit_intercept": False, "penalty": None}
+N = 8
+
+
+def regressor(**options):
+    return DPLinearRegressor(**PLAIN | {"momentum": 0} | options)
+
+
+REGRESSORS = {
+    "sgd of all": regressor(solver="sgd", sampling_rate=1.0),
+    "sgd": regressor(solver="sgd", sampling_rate=0.5, max_iter=1),
+    "sgd add_remove": regressor(
+        solver="sgd", sampling_rate=0.5, max_iter=1, neighboring="add_remove", n_public=N
+    ),
+    "svrg": regressor(solver="svrg", sampling_rate=0.5, max_iter=2),
+    "compgd": regressor(solver="compgd", n_directions=1),
+    "compgd of samples": regressor(solver="compgd", n_directions=1, sampling_rate=0.5, max_iter=1),
+}
+GREEDY = {
+    "frank-wolfe": regressor(
+        solver="frank-wolfe", constraint="l1_ball", radius=1.0, max_iter=1, momentum="auto"
+    ),
+    "gcd": regressor(solver="gcd", block_size=2, max_iter=1, selection_share=0.3, step_size=1e-3),
+}
+
+
+def far_neighbours(relation):
+    """One record pulls with all its clip, or the other way, or is not there; no other pulls."""
+    X, weights = np.ones((N, 1)), np.eye(N)[0]
+    one = X, np.full(N, FAR), weights
+    if relation == "add_remove":
+        return one, (X[1:], np.zeros(N - 1), np.full(N - 1, 1e-300))
+    return one, (X, np.full(N, -FAR), weights)
+
+
+def greedy_neighbours():
+    """One record decides which of two coordinates, or which sign of them, promises most."""
+    X, y = np.ones((N, 2)), np.zeros(N)
+    y[0], other = FAR, np.zeros(N)
+    other[0] = -FAR
+    return (X, y), (X, other)
+
+
+def every_number(model):
+    return np.append(np.ravel(model.coef_), model.intercept_)
+
+
+def signed(model):
+    """A projection on a random direction has a random sign: its path of one dimension has not."""
+    return float(np.sum(model.coef_))
+
+
+def audited(model, n_runs):
+    return audit(
+        model,
+        *far_neighbours(model.neighboring),
+        statistic=signed,
+        n_runs=n_runs,
+        confidence=CONFIDENCE,
+    )
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_an_honest_solver_passes_and_some_of_its_loss_is_seen(name):
+    result = audited(REGRESSORS[name], 1500)
+    assert result.passed, str(result)
+    assert result.epsilon_lower > 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_an_honest_solver_passes_in_many_runs(name):
+    result = audited(REGRESSORS[name], 20_000)
+    assert result.passed and result.epsilon_lower > 0.5, str(result)
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_an_honest_greedy_solver_passes(name):
+    result = audit(
+        GREEDY[name],
+        *greedy_neighbours(),
+        statistic=signed,
+        claim=(4.0, 1e-3),
+        n_runs=1500,
+        confidence=CONFIDENCE,
+    )
+    assert result.passed and result.epsilon_lower > 0.05, str(result)
+
+
+def classes(relation_seed=0):
+    """Three classes, and one record that changes its class; all features pull it hard."""
+    X, y = np.ones((9, 1)), np.resize([0, 1, 2], 9)
+    X[0], other = 1e6, y.copy()
+    other[0] = 1
+    return (X, y), (X, other)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "svrg"])
+def test_an_honest_multinomial_classifier_passes(solver):
+    model = DPLinearClassifier(
+        loss="multinomial", solver=solver, classes=[0, 1, 2], sampling_rate=0.5, momentum=0,
+        **PLAIN | {"max_iter": 2, "clip": 0.2},
+    )  # fmt: skip
+    result = audit(
+        model,
+        *classes(),
+        statistic=lambda m: np.ravel(m.coef_),
+        n_runs=1500,
+        confidence=CONFIDENCE,
+    )
+    assert result.passed and result.epsilon_lower > 0.1, str(result)
+
+
+# ---- mutants -----------------------------------------------------------------------------------
+
+
+class Louder(DPLinearRegressor):
+    """Releases at a third of the noise that it claims."""
+
+    def _plan(self, *public):
+        plan = super()._plan(*public)
+        kinds = (GaussianEvent, PoissonSampledEvent)
+        releases = tuple(
+            dataclasses.replace(r, noise_multiplier=r.noise_multiplier / 3)
+            if isinstance(r, kinds)
+            else r
+            for r in plan.event.releases
+        )
+        event = dataclasses.replace(plan.event, releases=releases)
+        return dataclasses.replace(plan, event=event)
+
+
+class Denser(DPLinearRegressor):
+    """Pays for samples of a tenth of the records, and has nearly all of them in each."""
+
+    def _plan(self, *public):
+        plan = super()._plan(*public)
+        (release,) = plan.event.releases
+        denser = dataclasses.replace(release, sampling_rate=0.999)
+        problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
+        event = dataclasses.replace(plan.event, releases=(denser,))
+        return dataclasses.replace(plan, event=event, problem=problem)
+
+
+@pytest.mark.parametrize("name", ["sgd of all", "sgd", "svrg", "compgd"])
+def test_a_mutant_with_a_third_of_the_noise_is_caught(name):
+    mutant = Louder(**REGRESSORS[name].get_params())
+    result = audit(
+        mutant,
+        *far_neighbours("replace_one"),
+        claim=(4.0, 1e-3),
+        statistic=signed,
+        n_runs=4000,
+        confidence=CONFIDENCE,
+    )
+    assert not result.passed, str(result)
+
+
+def test_a_mutant_that_samples_more_records_than_it_says_is_caught():
+    options = {"solver": "sgd", "sampling_rate": 0.1, "max_iter": 0.5, "epsilon": 1.0}
+    honest, mutant = regressor(**options), Denser(**regressor(**options).get_params())
+    found = [
+        audit(
+            model,
+            *far_neighbours("replace_one"),
+            claim=(1.0, 1e-3),
+            statistic=signed,
+            n_runs=4000,
+            confidence=CONFIDENCE,
+        )
+        for model in (honest, mutant)
+    ]
+    assert found[0].passed and not found[1].passed, [str(result) for result in found]
