@@ -213,7 +213,7 @@ def test_an_honest_mechanism_contradicts_as_rarely_as_the_confidence_says():
         ({"claim": (1.0, 0.1, -1.0)}, ValueError, "claimed mu"),
         ({"claim": (1.0, 1.0)}, ValueError, "claimed delta"),
         ({"claim": (1.0, float("nan"))}, ValueError, "claimed delta"),
-        ({"statistic": lambda model: np.nan}, ValueError, "not finite"),
+        pytest.param({"statistic": lambda model: np.nan}, ValueError, "not finite", id="statistic"),
     ],
     ids=str,
 )

@@ -110,7 +110,7 @@ def test_smoothness_that_gives_no_importance(kind):
         ([[0.0, 1.0], [2, 3, 4]], TypeError),
         ([["0"], [1, 2, 3, 4]], TypeError),
         ([[True, False], [2, 3, 4]], TypeError),
-        (object(), TypeError),
+        pytest.param(object(), TypeError, id="no partition at all"),
     ],
     ids=str,
 )
