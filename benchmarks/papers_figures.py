@@ -107,8 +107,9 @@ def draw(axes, name, curves):
         axes.fill_between(one.passes, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(one.passes[-1], one.gaps[:, -1].mean(), "o", color=colour, markersize=4)
     axes.set(yscale="log")
-    if max(one.passes[-1] for one in curves) > 40:
-        axes.set_xscale("symlog", linthresh=1)
+    axes.yaxis.set_major_formatter("{x:g}")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_minor_formatter("{x:g}" if high < 10 * low else "")
     axes.set_xlim(left=0)
     axes.set_title(name, fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
