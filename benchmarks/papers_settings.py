@@ -145,7 +145,7 @@ def _point(max_iter, residual_clip, step_size=None, **more):
 # DP-CompGD where its projections are slow, solvers of many gradients on dorothea.
 _CALIFORNIA_GREEDY = _point(3, 3.7, 1.1, selection_share=0.5)
 _MADELON_GREEDY = _point(4, 0.65, 1.02, selection_share=0.5, block_size=2, averaging="tail")
-_DOROTHEA_GREEDY = _point(4, 0.56, 3.9, selection_share=0.9, block_size=2)
+_DOROTHEA_GREEDY = _point(8, 0.45, 5.0, selection_share=0.85)
 TUNED = {
     "california": {
         "DP-CD uniform": _point(100, 4.5, 0.083, averaging="tail"),
