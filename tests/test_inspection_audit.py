@@ -96,8 +96,8 @@ def test_pipelines_are_audited_on_stated_data():
 class HalfTheNoise(DPLassoCD):
     """Releases at half the noise that it claims."""
 
-    def _plan(self, *public):
-        plan = super()._plan(*public)
+    def _plan(self, *public, **options):
+        plan = super()._plan(*public, **options)
         (release,) = plan.event.releases
         half = replace(release, noise_multiplier=release.noise_multiplier / 2)
         return replace(plan, event=replace(plan.event, releases=(half,)))

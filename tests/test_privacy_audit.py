@@ -95,8 +95,8 @@ def mutate(monkeypatch, model, mutants):
     """Release with half the noise what is among the mutants; the claims stay as they are."""
     honest = type(model)._plan
 
-    def plan(self, *public):
-        planned = honest(self, *public)
+    def plan(self, *public, **options):
+        planned = honest(self, *public, **options)
         event = planned.event
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
         return dataclasses.replace(planned, event=FitEvent(releases, event.neighboring))

@@ -135,8 +135,8 @@ def test_an_honest_multinomial_classifier_passes(solver):
 class Louder(DPLinearRegressor):
     """Releases at half the noise that it claims, and of samples at a sixth."""
 
-    def _plan(self, *public):
-        plan = super()._plan(*public)
+    def _plan(self, *public, **options):
+        plan = super()._plan(*public, **options)
         sampled = plan.problem.sampling_rate < 1
         releases = tuple(
             dataclasses.replace(r, noise_multiplier=r.noise_multiplier / (6 if sampled else 2))
@@ -149,8 +149,8 @@ class Louder(DPLinearRegressor):
 class Denser(DPLinearRegressor):
     """Pays for samples of a tenth of the records, and has nearly all of them in each."""
 
-    def _plan(self, *public):
-        plan = super()._plan(*public)
+    def _plan(self, *public, **options):
+        plan = super()._plan(*public, **options)
         (release,) = plan.event.releases
         denser = dataclasses.replace(release, sampling_rate=0.999)
         problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
