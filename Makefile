@@ -6,7 +6,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 
 PY := $(VENV)/bin/python
 KERNELS := $(shell find dpcd_sklearn -name '*.pyx' -o -name '*.pxd' -o -name '*.h')

@@ -1,6 +1,6 @@
 """Which solvers are compared, over which grids they were tuned, and what was chosen.
 
-``papers.py --tune`` searches the grids. It tunes on noise of other seeds than the table shows.
+``papers.py --tune`` searches the grids, with noise of other seeds than the tables show.
 """
 
 import numpy as np
@@ -141,8 +141,8 @@ def _point(max_iter, residual_clip, step_size=None, **more):
     return more if step_size is None else more | {"step_size": step_size}
 
 
-# What was chosen: by `--tune`, or by hand near what it chose. A row without settings is left out:
-# DP-CompGD where its projections are slow, solvers of many gradients on dorothea.
+# What was chosen: by `--tune`, or by hand near what it chose (README.md). A row without settings is
+# left out: DP-CompGD where its projections are slow, solvers of many gradients on dorothea.
 _CALIFORNIA_GREEDY = _point(3, 3.7, 1.1, selection_share=0.5)
 _MADELON_GREEDY = _point(4, 0.65, 1.02, selection_share=0.5, block_size=2, averaging="tail")
 _DOROTHEA_GREEDY = _point(8, 0.45, 5.0, selection_share=0.85)

@@ -238,7 +238,9 @@ def test_entries_that_are_not_finite_are_refused_before_the_charge(bad):
 
 def test_nothing_grows_dense():
     n, p = 200, 2_000_000  # dense it would be 3 GB
-    S = sparse.random_array((n, p), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    where = rng.integers(n, size=4000), rng.integers(p, size=4000)
+    S = sparse.csr_array((np.ones(4000), where), shape=(n, p))
     y = np.arange(n) % 2
     model = DPLogisticGCD(l1_ratio=1.0, max_iter=2, classes=[0, 1], feature_bounds=(0, 1)).fit(S, y)
     assert model.coef_.shape == (1, p)
