@@ -12,7 +12,6 @@ Made and held by an oracle only: what it sums is not released.
 
 import numpy as np
 from libc.math cimport INFINITY, fabs, sqrt
-from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
 from ..losses._base cimport Loss
@@ -191,7 +190,7 @@ cdef class GradientSums:
                         double *out) noexcept nogil:
         """out[i] += sum over columns of v[j] f(X[i, j]), f the identity or the square."""
         cdef double[8] lanes
-        cdef Py_ssize_t i, l, at, end, n
+        cdef Py_ssize_t i, lane, at, end, n
         if not tile.is_sparse:
             if square:
                 dpcd_square_norms(&tile.dense, v, out)
@@ -199,8 +198,8 @@ cdef class GradientSums:
                 dpcd_margins(&tile.dense, v, out)
             return
         for i in range(tile.n_rows):
-            for l in range(8):
-                lanes[l] = 0.0
+            for lane in range(8):
+                lanes[lane] = 0.0
             at = dpcd_line_start(&self.records.rows, tile.rows[i])
             end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
             while at < end:

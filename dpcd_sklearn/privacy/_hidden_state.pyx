@@ -168,9 +168,8 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
     if sample_weight is not None:
         sample_weight = np.clip(sample_weight, 0.0, 1.0)
     smoothness = np.ones(n_features + fit_intercept)
-    sums = GradientSums(
-        Records(X, y, sample_weight, bounds, by_row=True, by_column=False), loss, smoothness, fit_intercept, 1, row_norm
-    )
+    records = Records(X, y, sample_weight, bounds, by_row=True, by_column=False)
+    sums = GradientSums(records, loss, smoothness, fit_intercept, 1, row_norm)
     return _last_state(sums, descent, NoiseSource(key)) * descent.unit
 
 

@@ -228,7 +228,7 @@ cdef class RecordOracle(Oracle):
         if not 0 <= j < self._n_coordinates or not self._spend_gaussian():
             return REFUSED
         if self._fresh and not self._sums.has_step:
-            total = self._sums.sums[j]  # the argmax has just summed every coordinate at this iterate
+            total = self._sums.sums[j]  # the argmax has just summed all of them here
         else:
             self._fresh = False
             self._sum(&j, 1, limit, False)

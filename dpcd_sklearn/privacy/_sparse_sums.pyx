@@ -8,7 +8,6 @@
 """
 
 import numpy as np
-from libc.math cimport sqrt
 
 from ..losses._base cimport Loss
 from ._coordinate_sums cimport CoordinateSums

@@ -45,15 +45,15 @@ cdef class _Path(OracleIterate):
         self._radius = problem.constraint.radius
 
     def advance(self, count):
-        cdef Py_ssize_t t, k, j, n_updates = count
+        cdef Py_ssize_t _t, k, j, n_updates = count
         cdef double gamma, w
         cdef int direction
         cdef bint paid = True
         with nogil:
-            for t in range(n_updates):
+            for _t in range(n_updates):
                 # 1. the vertex that promises most
-                if self.oracle.release_argmax(self._penalty, self._n_penalized, Rule.GS_S, &self.w[0],
-                                              1, &j, &direction) < 0:
+                if self.oracle.release_argmax(self._penalty, self._n_penalized, Rule.GS_S,
+                                              &self.w[0], 1, &j, &direction) < 0:
                     paid = False
                     break
                 # 2. a step towards it

@@ -50,10 +50,10 @@ cdef class _Path(OracleIterate):
         self._targets, self._moves = np.empty(self._n_chosen), np.empty(self._n_chosen)
 
     def advance(self, count):
-        cdef Py_ssize_t t, n_updates = count
+        cdef Py_ssize_t _t, n_updates = count
         cdef bint paid = True
         with nogil:
-            for t in range(n_updates):
+            for _t in range(n_updates):
                 if not self._update():
                     paid = False
                     break

@@ -43,11 +43,11 @@ cdef class _Path(Iterate):
         self._momentum = problem.momentum
 
     def advance(self, count):
-        cdef Py_ssize_t t, k, n_updates = count
+        cdef Py_ssize_t _t, k, n_updates = count
         cdef double step, momentum = self._momentum
         cdef bint paid = True
         with nogil:
-            for t in range(n_updates):
+            for _t in range(n_updates):
                 # 1. a noisy mean gradient
                 if self._oracle.release_mean(self._sampled, &self.w[0], NULL, NULL, 0,
                                              &self._gradient[0]) < 0:

@@ -45,11 +45,11 @@ cdef class _Path(Iterate):
         self._change = np.empty_like(self.coef)
 
     def advance(self, count):
-        cdef Py_ssize_t t, k, n_updates = count
+        cdef Py_ssize_t _t, k, n_updates = count
         cdef double step
         cdef bint paid = True
         with nogil:
-            for t in range(n_updates):
+            for _t in range(n_updates):
                 # 1. the full gradient at a new anchor
                 if self.t % self._n_inner == 0:
                     self._anchor[:] = self.w
