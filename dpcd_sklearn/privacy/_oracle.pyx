@@ -1,16 +1,13 @@
-"""The only reader of records: clip, sum in integers, add noise.
+"""What was paid for is released: noise on sums over records, or a noisy choice between them.
 
 (a) Solvers see the abstract ``Oracle``: released numbers come out, public steps go in. Its
     declaration (``_oracle.pxd``) has no field, so a solver can't reach X or y.
 (b) ``RecordOracle`` is made from a redeemed receipt, that is, after the charge is durable, and
     releases no more often than the receipt's event says.
-(c) In the geometry of M^(-1/2) a block S of gradient entries is clipped to the norm
-    C sqrt(|S| / tr M): one coordinate to C sqrt(M_j / tr M), all of them to C sqrt(p / tr M).
-    All integer contributions of one release share one unit, so the noise is isotropic there.
-(d) Sensitivity is written once, in ``_limit`` and ``_score_sensitivity``.
+(c) Records are read, clipped and summed in ``_coordinate_sums`` alone, in the geometry of M^(-1/2);
+    integer contributions of one release share one unit, so the noise is isotropic there.
+(d) Sensitivity is written once, in ``_grid.record_limit`` and ``_score_sensitivity``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``.
-(e) One pass over X a release: the margins are brought up to date with the last step while the
-    next release reads the rows.
 """
 
 import math
@@ -18,6 +15,7 @@ import math
 import numpy as np
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
+
 from ..losses._base cimport Loss
 from ..penalties._base cimport Penalty, Rule
 from ._coordinate_sums cimport CoordinateSums
@@ -170,8 +168,8 @@ cdef class RecordOracle(Oracle):
                 self._selections_left = release.count
             else:
                 raise TypeError(f"an oracle carries out a kind of release once, not {release!r}")
-        # without a Gaussian release the grid of a multiplier of one is fine enough for choices
-        self._noise_multiplier = self._noise_multiplier or 1.0
+        if not self._gaussians_left:  # a grid that is fine enough for choices
+            self._noise_multiplier = 1.0
         self._bits = noise_bits(self._noise_multiplier, self._neighbors, self._n_normalizer,
                                 self._n, self._n_coordinates)
         if self._selections_left:
