@@ -72,7 +72,7 @@ def norm_in(ball, coef):
 @example(np.array([1e200, 1e200]), 1.0)
 @example(np.array([3.0, -1.0, 0.0]), 1.0)
 def test_a_projection_is_in_the_ball_and_on_its_boundary_from_outside(ball, coef, radius):
-    found = ball(radius).project(coef)
+    found = ball(radius).project(coef, np.ones(len(coef)))
     norm = norm_in(ball(radius), coef)
     assert norm_in(ball(radius), found) <= radius * (1 + 1e-12)
     if norm <= radius * (1 - 1e-12):
@@ -85,10 +85,11 @@ def test_a_projection_is_in_the_ball_and_on_its_boundary_from_outside(ball, coef
 @given(hnp.arrays(float, 4, elements=number), hnp.arrays(float, 4, elements=number))
 @settings(max_examples=200)
 def test_no_point_of_the_ball_is_nearer_than_the_projection(ball, coef, other):
-    inside = ball(1.0).project(other)
-    found = ball(1.0).project(coef)
-    # the obtuse angle that characterises a projection onto a convex set
-    assert (coef - found) @ (inside - found) <= 1e-10
+    smoothness = np.array([1.0, 0.2, 3.0, 8.0])
+    inside = ball(1.0).project(other, smoothness)
+    found = ball(1.0).project(coef, smoothness)
+    # the obtuse angle, in the norm of M, that characterises a projection onto a convex set
+    assert (smoothness * (coef - found)) @ (inside - found) <= 1e-8
 
 
 # ---- losses ------------------------------------------------------------------------------------

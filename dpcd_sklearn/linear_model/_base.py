@@ -23,13 +23,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
-from ..penalties import CONSTRAINTS, Box, ElasticNet
+from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy._accountant import PrivacySpent, charge
 from ..privacy._events import NEIGHBORING, FitEvent
 from ..privacy._records import canonical
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
-from ..utils._public import check_interval, check_real
+from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._engines import engine_of
 from ._geometry import public_geometry, record_geometry
@@ -113,7 +113,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     def _loss(self, n_outputs, target_half_width):
         """The loss of a target that was divided by `target_half_width`."""
-        return LOSSES[self.loss]()
+        return LOSSES[self.loss].of(self, target_half_width)
 
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""
@@ -123,16 +123,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         """The penalty beside a mean loss, with the target divided by `target_half_width`."""
         if self.penalty is None:
             return ElasticNet()
-        if self.penalty == "nonnegative":
-            return Box()
-        if self.penalty == "box":
-            if self.coef_bounds is None:
-                raise ValueError('penalty="box" needs coef_bounds=(lo, hi)')
-            lo, hi = check_interval(self.coef_bounds, "coef_bounds")
-            return Box(lo / target_half_width, hi / target_half_width)
         strength = self._strength(n_normalizer)
-        l1_ratio = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
-        return ElasticNet(strength * l1_ratio / target_half_width, strength * (1 - l1_ratio))
+        return PENALTIES[self.penalty].of(self.penalty, strength, self, target_half_width)
 
     def _constraint(self, target_half_width):
         if self.constraint is None:

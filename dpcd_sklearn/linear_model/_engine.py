@@ -5,12 +5,14 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 
 from abc import ABCMeta, abstractmethod
 
+from ..losses import LOSSES
+from ..penalties import PENALTIES
 from ..privacy._batch_oracle import BatchOracle
 from ..privacy._oracle import RecordOracle
 from ._plan import number_of_updates
 
-EVERY_PENALTY = {None, "l1", "l2", "elasticnet", "box", "nonnegative"}
-SINGLE_OUTPUT = {"squared", "huber", "logistic"}
+EVERY_PENALTY = {None, *PENALTIES}
+SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
 
 class Engine(metaclass=ABCMeta):
@@ -154,7 +156,7 @@ class GradientEngine(Engine):
 
     solve = None
     anchor_share = 1.0
-    losses = SINGLE_OUTPUT | {"multinomial"}
+    losses = set(LOSSES)
     averagings = {"auto", "last", "tail", "weighted"}
     exact_max_iter = 100_000
 

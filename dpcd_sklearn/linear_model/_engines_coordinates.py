@@ -7,11 +7,10 @@ import numpy as np
 
 from ..penalties._base import Rule
 from ..privacy._calibration import gaussian_fit_event, greedy_fit_event
-from ..samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
+from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ._checked_sampling import CheckedSampling
 from ._engine import CoordinateEngine
-from ._plan import importance
 from ._recipes import (
     coordinate_recipe,
     descent_recipe,
@@ -36,8 +35,7 @@ class CDEngine(CoordinateEngine):
         return None
 
     def sampling(self, model, n_coordinates, geometry):
-        probabilities = importance(geometry.smoothness) if model.sampling == "importance" else None
-        return SingleSampling(n_coordinates, probabilities)
+        return SingleSampling.of(model.sampling, n_coordinates, 1, geometry.smoothness)
 
     def curvature(self, model, geometry, sampling):
         return 1.0
@@ -83,22 +81,11 @@ class SkGDEngine(CoordinateEngine):
     exact_max_iter = 100_000
 
     def sampling(self, model, n_coordinates, geometry):
-        p, smoothness = n_coordinates, geometry.smoothness
-        size = model.block_size or math.ceil(math.sqrt(p))
-        match model.sampling:
-            case "auto" | "full":
-                return FullSampling(p)
-            case "uniform":
-                return SingleSampling(p)
-            case "importance":
-                return SingleSampling(p, importance(smoothness))
-            case "block":
-                return BlockSampling(p, size)
-            case "block-importance":
-                return BlockSampling(p, size).importance(smoothness)
-            case "nice":
-                return NiceSampling(p, size)
-        return CheckedSampling(model.sampling, p)
+        word = "full" if model.sampling == "auto" else model.sampling
+        if not isinstance(word, str):
+            return CheckedSampling(word, n_coordinates)
+        size = model.block_size or math.ceil(math.sqrt(n_coordinates))
+        return SAMPLING_WORDS[word].of(word, n_coordinates, size, geometry.smoothness)
 
     def curvature(self, model, geometry, sampling):
         if hasattr(sampling, "curvature"):

@@ -3,27 +3,28 @@
 import math
 from numbers import Integral, Real
 
+from ..penalties import CONSTRAINTS, PENALTIES
 from ..privacy._gaussian_dp import gdp_mu
+from ..samplings import SAMPLING_WORDS
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._public import check_real
 from ._base import POSITIVE
 from ._engines import ENGINES
 from ._engines_coordinates import RULES
-from ._ridge import SAMPLINGS
 
 __all__ = ["GENERIC_CONSTRAINTS", "POSITIVE", "GenericLinearModel"]
 
 _COUNT = [None, Interval(Integral, 1, None, closed="left")]
 
 GENERIC_CONSTRAINTS = {
-    "penalty": [None, StrOptions({"l1", "l2", "elasticnet", "box", "nonnegative"})],
+    "penalty": [None, StrOptions(set(PENALTIES))],
     "alpha": [Interval(Real, 0, None, closed="left")],
     "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     "coef_bounds": [None, tuple, list],
-    "constraint": [None, StrOptions({"l1_ball", "l2_ball"})],
+    "constraint": [None, StrOptions(set(CONSTRAINTS))],
     "radius": [POSITIVE],
     "solver": [StrOptions({"auto", *ENGINES})],
-    "sampling": [StrOptions(SAMPLINGS | {"auto"}), HasMethods(["draw"])],
+    "sampling": [StrOptions({"auto", *SAMPLING_WORDS}), HasMethods(["draw"])],
     "block_size": _COUNT,
     "rule": [StrOptions(set(RULES))],
     "selection_share": [Interval(Real, 0, 1, closed="neither")],

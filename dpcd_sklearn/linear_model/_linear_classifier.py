@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from ..losses import losses_for
 from ..privacy._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..utils._compat import StrOptions
@@ -265,7 +266,7 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         PrivateClassifier._parameter_constraints
         | GENERIC_CONSTRAINTS
         | {
-            "loss": [StrOptions({"logistic", "multinomial"})],
+            "loss": [StrOptions(losses_for("classification"))],
         }
     )
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from ..losses import losses_for
 from ..privacy._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..utils._compat import StrOptions
@@ -263,7 +264,7 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         PrivateRegressor._parameter_constraints
         | GENERIC_CONSTRAINTS
         | {
-            "loss": [StrOptions({"squared", "huber"})],
+            "loss": [StrOptions(losses_for("regression"))],
             "huber_threshold": [POSITIVE],
         }
     )

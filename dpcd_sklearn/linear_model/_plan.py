@@ -101,11 +101,3 @@ class Facts:
 def number_of_updates(max_iter, n_coordinates, block_size):
     """T: `max_iter` counts passes over the coordinates and may be a fraction."""
     return max(1, math.ceil(max_iter * n_coordinates / block_size))
-
-
-def importance(smoothness):
-    """p_j proportional to M_j (section 4.2.1 of Maranjyan et al. 2024)."""
-    total = np.sum(smoothness)
-    if not np.isfinite(total):
-        raise ValueError("smoothness must be finite; rescale the features")
-    return np.asarray(smoothness) / total

@@ -5,7 +5,6 @@ from abc import ABCMeta
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ..losses import HuberLoss
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
@@ -22,11 +21,6 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
-
-    def _loss(self, n_outputs, target_half_width):
-        if self.loss == "huber":
-            return HuberLoss(self.huber_threshold / target_half_width)
-        return super()._loss(n_outputs, target_half_width)
 
     def _scaling_of_target(self):
         if self.target_bounds is None:

@@ -3,13 +3,11 @@
 from typing import Literal
 
 from ..privacy._accountant import PrivacyAccountant
-from ..samplings import Sampling
+from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import Integral, Real
 from ._regression import PrivateRegressor
-
-SAMPLINGS = {"full", "block", "block-importance", "uniform", "importance", "nice"}
 
 
 class DPRidgeSkGD(PrivateRegressor):
@@ -179,7 +177,7 @@ class DPRidgeSkGD(PrivateRegressor):
 
     _parameter_constraints = PrivateRegressor._parameter_constraints | {
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "sampling": [StrOptions(SAMPLINGS), HasMethods(["draw"])],
+        "sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])],
         "block_size": [None, Interval(Integral, 1, None, closed="left")],
         "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "accounting": [StrOptions({"composition", "hidden_state"})],

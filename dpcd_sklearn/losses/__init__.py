@@ -6,3 +6,8 @@ from ._multinomial import MultinomialLoss
 from ._squared import SquaredLoss
 
 LOSSES = {loss.name: loss for loss in (SquaredLoss, HuberLoss, LogisticLoss, MultinomialLoss)}
+
+
+def losses_for(task):
+    """Names of the losses for "regression" or "classification"."""
+    return {name for name, loss in LOSSES.items() if loss.task == task}

@@ -15,13 +15,21 @@ cdef class Loss:
     curvature : float
         The largest second derivative in the margins: the papers' smoothness of a feature of unit
         root mean square.
+    task : {"regression", "classification"}
+        Which estimators have it.
     multi_output : bool
         Whether a record has one margin for each output, and the loss mixes them.
     """
 
     name = None
     curvature = None
+    task = None
     multi_output = False
+
+    @classmethod
+    def of(cls, parameters, target_half_width):
+        """The loss for an estimator's parameters, of a target divided by `target_half_width`."""
+        return cls()
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:

@@ -15,12 +15,17 @@ cdef class HuberLoss(Loss):
     """
 
     name = "huber"
+    task = "regression"
     curvature = 1.0
 
     cdef readonly double threshold
 
     def __init__(self, double threshold=1.35):
         self.threshold = threshold
+
+    @classmethod
+    def of(cls, parameters, target_half_width):
+        return cls(parameters.huber_threshold / target_half_width)
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:

@@ -10,6 +10,7 @@ cdef class LogisticLoss(Loss):
     """log(1 + exp(margin)) - target * margin, for targets 0 and 1."""
 
     name = "logistic"
+    task = "classification"
     curvature = 0.25
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,

@@ -11,6 +11,7 @@ cdef class MultinomialLoss(Loss):
     """log sum_k exp(margin_k) - margin_target, for class numbers as targets."""
 
     name = "multinomial"
+    task = "classification"
     curvature = 0.5  # the largest eigenvalue of diag(q) - q q', q the probabilities
     multi_output = True
 

@@ -9,6 +9,7 @@ cdef class SquaredLoss(Loss):
     """(margin - target)^2 / 2, for real targets."""
 
     name = "squared"
+    task = "regression"
     curvature = 1.0
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,

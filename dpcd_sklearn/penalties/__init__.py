@@ -4,5 +4,5 @@ from ._balls import L1Ball, L2Ball
 from ._box import Box
 from ._elastic_net import ElasticNet
 
-PENALTIES = {penalty.name: penalty for penalty in (ElasticNet, Box)}
+PENALTIES = {word: penalty for penalty in (ElasticNet, Box) for word in penalty.words}
 CONSTRAINTS = {ball.name: ball for ball in (L1Ball, L2Ball)}

@@ -18,14 +18,26 @@ from libc.math cimport INFINITY, sqrt
 cdef class Penalty:
     """Sum over coefficients of ψ(w_j), ψ convex.
 
-    A subclass gives the three methods below, and ``value`` (Python, vectorised).
+    A subclass gives the three methods below, and in Python ``value`` (vectorised) and ``of``.
 
     Attributes
     ----------
     name : str
+    words : tuple of str
+        What the estimators' parameter `penalty` calls it.
     """
 
     name = None
+    words = ()
+
+    @classmethod
+    def of(cls, word, strength, parameters, target_half_width):
+        """The penalty for a word and an estimator's parameters.
+
+        `strength` is alpha beside the mean loss of a target divided by `target_half_width`, which
+        divides what is in units of the target.
+        """
+        raise NotImplementedError
 
     cdef double prox(self, double v, double step) noexcept nogil:
         """argmin_w ψ(w) + (w - v)^2 / (2 step)."""

@@ -5,6 +5,8 @@ from libc.math cimport INFINITY
 
 from ._base cimport Penalty
 
+from ..utils._public import check_interval
+
 
 cdef class Box(Penalty):
     """Zero within [lo, hi], infinite outside.
@@ -16,6 +18,7 @@ cdef class Box(Penalty):
     """
 
     name = "box"
+    words = ("nonnegative", "box")
 
     cdef readonly double lo
     cdef readonly double hi
@@ -25,6 +28,15 @@ cdef class Box(Penalty):
             raise ValueError(f"a box needs lo < hi, got [{lo:g}, {hi:g}]")
         self.lo = lo
         self.hi = hi
+
+    @classmethod
+    def of(cls, word, strength, parameters, target_half_width):
+        if word == "nonnegative":
+            return cls()
+        if parameters.coef_bounds is None:
+            raise ValueError('penalty="box" needs coef_bounds=(lo, hi)')
+        lo, hi = check_interval(parameters.coef_bounds, "coef_bounds")
+        return cls(lo / target_half_width, hi / target_half_width)
 
     cdef double prox(self, double v, double step) noexcept nogil:
         v = v if v < self.hi else self.hi

@@ -15,6 +15,7 @@ cdef class ElasticNet(Penalty):
     """
 
     name = "elasticnet"
+    words = ("l1", "l2", "elasticnet")
 
     cdef readonly double l1
     cdef readonly double l2
@@ -24,6 +25,11 @@ cdef class ElasticNet(Penalty):
             raise ValueError(f"l1 and l2 must lie in [0, inf), got {l1:g} and {l2:g}")
         self.l1 = l1
         self.l2 = l2
+
+    @classmethod
+    def of(cls, word, strength, parameters, target_half_width):
+        l1_ratio = {"l1": 1.0, "l2": 0.0}.get(word, parameters.l1_ratio)
+        return cls(strength * l1_ratio / target_half_width, strength * (1 - l1_ratio))
 
     cdef double prox(self, double v, double step) noexcept nogil:
         cdef double t = step * self.l1

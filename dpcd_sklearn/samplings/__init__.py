@@ -14,6 +14,8 @@ SAMPLINGS = {
     sampling.name: sampling
     for sampling in (SingleSampling, BlockSampling, NiceSampling, FullSampling)
 }
+# What the estimators' parameter `sampling` calls them.
+SAMPLING_WORDS = {word: sampling for sampling in SAMPLINGS.values() for word in sampling.words}
 
 __all__ = [
     "BlockSampling",

@@ -55,6 +55,7 @@ class BlockSampling(Sampling):
     """
 
     name = "block"
+    words = ("block", "block-importance")
 
     def __init__(self, n_coordinates, block_size, probabilities=None):
         n_coordinates = check_count(n_coordinates, "n_coordinates")
@@ -66,6 +67,12 @@ class BlockSampling(Sampling):
             self.blocks = check_partition(block_size, n_coordinates)
         self.block_size = max(map(len, self.blocks))
         self.probabilities = check_probabilities(probabilities, len(self.blocks))
+
+    @classmethod
+    def of(cls, word, n_coordinates, block_size, smoothness):
+        """The sampling for a word of the estimators, a size of blocks, and public M_j."""
+        blocks = cls(n_coordinates, block_size)
+        return blocks.importance(smoothness) if word == "block-importance" else blocks
 
     def draw(self, generator, count):
         """Draw blocks, independently of each other.

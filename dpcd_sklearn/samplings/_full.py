@@ -42,10 +42,16 @@ class FullSampling(Sampling):
     """
 
     name = "full"
+    words = ("full",)
 
     def __init__(self, n_coordinates):
         self.block_size = check_count(n_coordinates, "n_coordinates")
         self._all = np.arange(self.block_size, dtype=np.intp)
+
+    @classmethod
+    def of(cls, word, n_coordinates, block_size, smoothness):
+        """The sampling for a word of the estimators, a size of blocks, and public M_j."""
+        return cls(n_coordinates)
 
     def draw(self, generator, count):
         """Give all coordinates `count` times.

@@ -46,10 +46,16 @@ class NiceSampling(Sampling):
     """
 
     name = "nice"
+    words = ("nice",)
 
     def __init__(self, n_coordinates, block_size):
         self.n_coordinates = check_count(n_coordinates, "n_coordinates")
         self.block_size = min(check_count(block_size, "block_size"), self.n_coordinates)
+
+    @classmethod
+    def of(cls, word, n_coordinates, block_size, smoothness):
+        """The sampling for a word of the estimators, a size of blocks, and public M_j."""
+        return cls(n_coordinates, block_size)
 
     def draw(self, generator, count):
         """Draw sets, independently of each other.

@@ -54,11 +54,20 @@ class SingleSampling(Sampling):
     """
 
     name = "single"
+    words = ("uniform", "importance")
 
     def __init__(self, n_coordinates, probabilities=None):
         self.n_coordinates = check_count(n_coordinates, "n_coordinates")
         self.probabilities = check_probabilities(probabilities, self.n_coordinates)
         self.block_size = 1
+
+    @classmethod
+    def of(cls, word, n_coordinates, block_size, smoothness):
+        """The sampling for a word of the estimators, a size of blocks, and public M_j."""
+        weights = None
+        if word == "importance":
+            weights = check_probabilities(smoothness, n_coordinates, "smoothness")
+        return cls(n_coordinates, weights)
 
     def draw(self, generator, count):
         """Draw coordinates, independently of each other.
