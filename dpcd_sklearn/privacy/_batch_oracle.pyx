@@ -154,7 +154,7 @@ cdef class BatchOracle(IterateOracle):
                           double *mean) noexcept nogil:
         cdef Py_ssize_t size = n_directions if directions != NULL else self._n_coordinates, k
         cdef Paid *paid = &self._sampled if sampled else &self._full
-        cdef Query query = self._query(sampled, coef, anchor, directions, n_directions)
+        cdef Query query
         cdef double normalizer = self._n_normalizer * (self._rate if sampled else 1.0), unit
         cdef int64_t noisy
         if self._sums is None or not 1 <= size <= self._n_coordinates:
@@ -163,6 +163,7 @@ cdef class BatchOracle(IterateOracle):
             if paid.left <= 0 or self._noise.failed:
                 return REFUSED
             paid.left -= 1
+        query = self._query(sampled, coef, anchor, directions, n_directions)
         for k in range(self._n_outputs * size):
             self._totals[k] = 0.0
         # 1. what no solver sees: sums, and noise added to them

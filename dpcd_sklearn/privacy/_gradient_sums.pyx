@@ -241,7 +241,7 @@ cdef class GradientSums:
         if self.row_norm == INFINITY:
             return
         for i in range(tile.n_rows):
-            factors[i] = self.row_norm / sqrt(norms[i]) * SHORTER
+            factors[i] = self.row_norm / sqrt(norms[i]) * SHORTER if norms[i] > 0.0 else 1.0
             factors[i] = factors[i] if factors[i] < 1.0 else 1.0
             # one factor after the other: their square may underflow
             norms[i] = norms[i] * factors[i] * factors[i] if factors[i] > 0.0 else 0.0
@@ -272,7 +272,7 @@ cdef class GradientSums:
                     double *r) noexcept nogil:
         """r[:, i] *= min(1, clip / (|r[:, i]| sqrt(square_norms[i])))."""
         cdef Py_ssize_t i, k
-        cdef double ratio, largest, total
+        cdef double ratio, largest, total, norm
         if self.n_outputs == 1:
             dpcd_clip_norms(n_rows, square_norms, clip, r)
             return
@@ -284,6 +284,7 @@ cdef class GradientSums:
             for k in range(self.n_outputs):
                 ratio = r[k * n_rows + i] / largest if largest > 0.0 else 0.0
                 total += ratio * ratio
-            ratio = clip / (largest * sqrt(total) * sqrt(square_norms[i]))
+            norm = largest * sqrt(total) * sqrt(square_norms[i])
+            ratio = clip / norm if norm > clip else 1.0
             for k in range(self.n_outputs):
-                r[k * n_rows + i] *= ratio if ratio < 1.0 else 1.0
+                r[k * n_rows + i] *= ratio

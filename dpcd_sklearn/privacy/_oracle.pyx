@@ -173,8 +173,9 @@ cdef class RecordOracle(Oracle):
         self._bits = noise_bits(self._noise_multiplier, self._neighbors, self._n_normalizer,
                                 self._n, self._n_coordinates)
         if self._selections_left:
-            self._gumbel_scale = 2 * self._score_sensitivity() / self._eta * GUMBEL_ROUNDING
-            if not self._eta <= 2.0**10 or not self._most_public_score(n_chosen) > 0:
+            if self._eta > 0:
+                self._gumbel_scale = 2 * self._score_sensitivity() / self._eta * GUMBEL_ROUNDING
+            if not 0 < self._eta <= 2.0**10 or not self._most_public_score(n_chosen) > 0:
                 raise ValueError(
                     f"{n_chosen} choices of bounded range {self._eta:g} at once among "
                     f"{self._n_normalizer:g} records are outside what is proved; change epsilon, "
