@@ -133,13 +133,13 @@ def test_an_honest_multinomial_classifier_passes(solver):
 
 
 class Louder(DPLinearRegressor):
-    """Releases at half the noise that it claims, and of samples at a sixth."""
+    """Releases at half the noise that it claims, and of samples at a twelfth."""
 
     def _plan(self, *public, **options):
         plan = super()._plan(*public, **options)
         sampled = plan.problem.sampling_rate < 1
         releases = tuple(
-            dataclasses.replace(r, noise_multiplier=r.noise_multiplier / (6 if sampled else 2))
+            dataclasses.replace(r, noise_multiplier=r.noise_multiplier / (12 if sampled else 2))
             for r in plan.event.releases
         )
         event = dataclasses.replace(plan.event, releases=releases)
