@@ -3,11 +3,13 @@
 A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engines.py``.
 """
 
+import math
 from abc import ABCMeta, abstractmethod
 
 from ..losses import LOSSES
 from ..penalties import PENALTIES
 from ..privacy._batch_oracle import BatchOracle
+from ..privacy._calibration import gaussian_fit_event, sampled_fit_event
 from ..privacy._oracle import RecordOracle
 from ._plan import number_of_updates
 
@@ -152,13 +154,31 @@ class GradientEngine(Engine):
     solve : callable
     anchor_share : float
         Clip of differences of gradients over that of gradients.
+    default_rate : float
+        Of the records in one mini-batch, for sampling_rate="auto".
     """
 
     solve = None
     anchor_share = 1.0
+    default_rate = 0.1
     losses = set(LOSSES)
     averagings = {"auto", "last", "tail", "weighted"}
     exact_max_iter = 100_000
+
+    def rate(self, model):
+        """Of the records in one mini-batch; without noise every batch is all of them."""
+        if math.isinf(model.epsilon):
+            return 1.0
+        if model.sampling_rate == "auto":
+            return 1.0 if model.solver == "auto" else self.default_rate
+        return float(model.sampling_rate)
+
+    def event(self, model, delta, problem):
+        if problem.sampling_rate >= 1:
+            return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+        return sampled_fit_event(
+            model.epsilon, delta, problem.sampling_rate, problem.n_updates, model.neighboring
+        )
 
     def _clips(self, plan):
         # the norm of M^(-1/2) g over all coordinates

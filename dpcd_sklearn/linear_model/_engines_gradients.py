@@ -13,15 +13,6 @@ from ._recipes import (
 )
 
 
-def _rate(model, least):
-    """Of the records in one mini-batch; without noise every batch is all of them."""
-    if math.isinf(model.epsilon):
-        return 1.0
-    if model.sampling_rate == "auto":
-        return 1.0 if model.solver == "auto" else least
-    return float(model.sampling_rate)
-
-
 class SGDEngine(GradientEngine):
     """DP-SGD: Poisson mini-batches, or all records."""
 
@@ -29,25 +20,18 @@ class SGDEngine(GradientEngine):
     has_momentum = True
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
-        return max(1, math.ceil(max_iter / _rate(model, 0.1)))
+        return max(1, math.ceil(max_iter / self.rate(model)))
 
     def recipe(self, model, facts, geometry, sampling):
         if not facts.private:
             return exact_descent_recipe(facts.n_coordinates, full=True)
         spread = geometry.spread(facts.n_coordinates)
         chosen = descent_recipe(facts.signal, spread, spread, full=True)
-        chosen["max_iter"] *= _rate(model, 0.1)  # as many updates
+        chosen["max_iter"] *= self.rate(model)  # as many updates
         return chosen
 
     def fields(self, model, n_updates, n_coordinates, target_half_width):
-        return {"sampling_rate": _rate(model, 0.1), "step_decay": model.step_decay}
-
-    def event(self, model, delta, problem):
-        if problem.sampling_rate >= 1:
-            return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
-        return sampled_fit_event(
-            model.epsilon, delta, problem.sampling_rate, problem.n_updates, model.neighboring
-        )
+        return {"sampling_rate": self.rate(model), "step_decay": model.step_decay}
 
 
 class SVRGEngine(GradientEngine):
@@ -61,15 +45,15 @@ class SVRGEngine(GradientEngine):
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
         # an outer loop is two passes: the full gradient, and mini-batches of 1 / rate updates
-        return max(1, math.ceil(max_iter / 2 * self._inner(model, _rate(model, 0.1))))
+        return max(1, math.ceil(max_iter / 2 * self._inner(model, self.rate(model))))
 
     def recipe(self, model, facts, geometry, sampling):
         if not facts.private:
             return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
-        return variance_reduced_recipe(facts.signal, _rate(model, 0.1))
+        return variance_reduced_recipe(facts.signal, self.rate(model))
 
     def fields(self, model, n_updates, n_coordinates, target_half_width):
-        rate = _rate(model, 0.1)
+        rate = self.rate(model)
         return {
             "sampling_rate": rate,
             "step_decay": model.step_decay,
@@ -91,36 +75,30 @@ class CompGDEngine(GradientEngine):
     """DP-CompGD: gradients in a few random directions; with a rate below one, DP-CompMiniBatch."""
 
     solve = staticmethod(_compgd.solve)
+    default_rate = 1.0
     losses = SINGLE_OUTPUT
     penalties = {None, "l2"}
     constraints = {None, "l1_ball", "l2_ball"}
     exact_max_iter = 20_000
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
-        return max(1, math.ceil(max_iter / _rate(model, 1.0)))
+        return max(1, math.ceil(max_iter / self.rate(model)))
 
     def recipe(self, model, facts, geometry, sampling):
         share = self._directions(model, facts.n_coordinates) / facts.n_coordinates
         if not facts.private:
             return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
         chosen = compressed_recipe(facts.signal, share)
-        chosen["max_iter"] *= _rate(model, 1.0)
+        chosen["max_iter"] *= self.rate(model)
         return chosen
 
     def fields(self, model, n_updates, n_coordinates, target_half_width):
         return {
-            "sampling_rate": _rate(model, 1.0),
+            "sampling_rate": self.rate(model),
             "step_decay": model.step_decay,
             "n_directions": self._directions(model, n_coordinates),
             "constraint": model._constraint(target_half_width),
         }
-
-    def event(self, model, delta, problem):
-        if problem.sampling_rate >= 1:
-            return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
-        return sampled_fit_event(
-            model.epsilon, delta, problem.sampling_rate, problem.n_updates, model.neighboring
-        )
 
     @staticmethod
     def _directions(model, n_coordinates):
