@@ -15,12 +15,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#if defined(_MSC_VER)
-#define DPCD_INLINE static __forceinline
-#define restrict __restrict
-#else
-#define DPCD_INLINE static inline __attribute__((always_inline))
-#endif
+#include "_avx2.h"
 
 #define DPCD_LANES 8
 #define DPCD_TILE_ROWS 1024
