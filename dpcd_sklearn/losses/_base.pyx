@@ -2,6 +2,8 @@
 
 import numpy as np
 
+DERIVATIVES = dpcd_choose_derivatives()
+
 
 cdef class Loss:
     """A loss of the margins of a record and its target.

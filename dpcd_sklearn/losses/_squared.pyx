@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._base cimport Loss
+from ._base cimport DERIVATIVES, Loss
 
 
 cdef class SquaredLoss(Loss):
@@ -14,9 +14,7 @@ cdef class SquaredLoss(Loss):
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(n):
-            out[i] = margin[i] - target[i]
+        DERIVATIVES.squared(n, margin, target, out)
 
     def value(self, margin, target):
         return 0.5 * (np.asarray(margin) - np.asarray(target)) ** 2

@@ -21,6 +21,7 @@ cdef class CoordinateSums:
     cdef bint _refresh(self, double limit) noexcept nogil
     cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil
     cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns, double limit,
-                        double joint_clip, double *scratch, double *r) noexcept nogil
+                        double joint_clip, Py_ssize_t next_rows, double *scratch,
+                        double *r) noexcept nogil
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
                             double *scratch) noexcept nogil

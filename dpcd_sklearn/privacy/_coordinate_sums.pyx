@@ -14,22 +14,15 @@ from libc.math cimport sqrt
 from libc.stdlib cimport free, malloc
 
 from ..losses._base cimport Loss
-from ._records cimport (
-    DPCD_LANES,
-    DPCD_TILE_CELLS,
-    DPCD_TILE_ROWS,
-    Records,
-    dpcd_clip_norms,
-    dpcd_clipped_sum_of_ones,
-    dpcd_clipped_sums,
-    dpcd_load,
-    dpcd_margins,
-    dpcd_plain_sum_of_ones,
-    dpcd_plain_sums,
-    dpcd_square_norms,
+from ._kernels cimport (
+    DPCD_READ_AGAIN,
+    DPCD_READ_ONCE,
+    KERNELS,
+    dpcd_rows_ahead,
     dpcd_tile,
-    dpcd_weigh,
+    dpcd_tile_rows,
 )
+from ._records cimport Records
 
 
 cdef class CoordinateSums:
@@ -99,21 +92,22 @@ cdef class CoordinateSums:
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
         """The iterate moved by step[k] in coordinate block[k]; False when out of memory."""
-        cdef Py_ssize_t k
-        cdef bint moves = False
+        cdef Py_ssize_t k, n_moved = 0
+        cdef bint few
         for k in range(size):
-            moves = moves or step[k] != 0.0
-        if not moves:
+            n_moved += step[k] != 0.0
+        if n_moved == 0:
             return True
         # two steps without a sum between them
         if self.has_step and not self.sum(&self._columns[0], 0, 1.0, False):
             return False
+        few = 8 * n_moved <= size  # then only their columns are read
         self._n_step_columns = 0
         self._intercept_step = 0.0
         for k in range(size):
             if block[k] == self.p:
                 self._intercept_step = step[k]
-            else:
+            elif not few or step[k] != 0.0:
                 self._step_columns[self._n_step_columns] = block[k]
                 self._step[self._n_step_columns] = step[k]
                 self._n_step_columns += 1
@@ -126,53 +120,64 @@ cdef class CoordinateSums:
 
     cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil:
         """Move the margins, and add up; False when out of memory."""
-        cdef Py_ssize_t i0 = 0, n_rows, widest = max(1, self._n_columns)
+        cdef Py_ssize_t widest = max(1, self._n_columns), i0 = 0, n_rows, rows, room, next_rows
+        cdef bint again = (joint_clip > 0 and not self.exact) or not all_columns
         if self.has_step:
             widest = max(widest, self._n_step_columns)
-        cdef Py_ssize_t tile_rows = max(
-            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
-        )
-        tile_rows -= tile_rows % (2 * DPCD_LANES)
-        cdef double *scratch = <double *>malloc(tile_rows * widest * sizeof(double))
-        cdef double *r = <double *>malloc(2 * tile_rows * sizeof(double))
+            again = again or 8 * self._n_step_columns > self._n_columns
+        rows = dpcd_tile_rows(&self.records.X, widest,
+                              DPCD_READ_AGAIN if again else DPCD_READ_ONCE)
+        # what is copied, if anything: all columns only within bounds, else the step's
+        room = widest if self.records.X.lo != NULL or again else self._n_step_columns
+        cdef double *scratch = <double *>malloc(max(1, min(rows, self.n) * room) * sizeof(double))
+        cdef double *r = <double *>malloc(2 * min(rows, self.n) * sizeof(double))
         cdef bint enough = scratch != NULL and r != NULL
         while enough and i0 < self.n:
-            n_rows = min(tile_rows, self.n - i0)
+            n_rows = min(rows, self.n - i0)
+            next_rows = dpcd_rows_ahead(rows, self.n - i0 - n_rows)
             self._move_margins(i0, n_rows, scratch)
-            self._sum_tile(i0, n_rows, all_columns, limit, joint_clip, scratch, r)
+            self._sum_tile(i0, n_rows, all_columns, limit, joint_clip, next_rows, scratch, r)
             i0 += n_rows
         free(scratch)
         free(r)
         return enough
 
     cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns, double limit,
-                        double joint_clip, double *scratch, double *r) noexcept nogil:
+                        double joint_clip, Py_ssize_t next_rows, double *scratch,
+                        double *r) noexcept nogil:
         cdef dpcd_tile tile
         cdef Py_ssize_t i
         cdef double *norms
+        cdef const double *weights = NULL
+        if self.records.weights != NULL:
+            weights = self.records.weights + i0
         self.loss.derivative(n_rows, &self._margins[i0], self.records.y + i0, r)
-        dpcd_weigh(n_rows, NULL if self.records.weights == NULL
-                   else self.records.weights + i0, r)
-        dpcd_load(&self.records.X, i0, n_rows, NULL if all_columns else &self._columns[0],
-                  self._n_columns, scratch, &tile)
+        KERNELS.load(&self.records.X, i0, n_rows, NULL if all_columns else &self._columns[0],
+                     self._n_columns, scratch, &tile)
+        if self._n_columns == 1 and not tile.c_order and self._intercept_at < 0 \
+                and joint_clip == 0 and not self.exact:
+            self.sums[0] += KERNELS.clipped_column(&tile, r, weights, self._scale[0], limit,
+                                                   next_rows)
+            return
+        KERNELS.weigh(n_rows, weights, r)
         if self.exact:
-            dpcd_plain_sums(&tile, r, &self.sums[0])
+            KERNELS.plain_sums(&tile, r, &self.sums[0])
             if self._intercept_at >= 0:
-                self.sums[self._intercept_at] += dpcd_plain_sum_of_ones(n_rows, r)
+                self.sums[self._intercept_at] += KERNELS.plain_sum_of_ones(n_rows, r)
             return
         if joint_clip > 0:
             norms = &self._norms[i0] if all_columns else r + n_rows
             if not (all_columns and self._norms_known):
                 for i in range(n_rows):
                     norms[i] = 0.0
-                dpcd_square_norms(&tile, &self._block_inverses[0], norms)
+                KERNELS.rows_dot(&tile, &self._block_inverses[0], True, norms)
                 if self._intercept_at >= 0:
                     for i in range(n_rows):
                         norms[i] += self._block_inverses[self._intercept_at]
-            dpcd_clip_norms(n_rows, norms, joint_clip, r)
-        dpcd_clipped_sums(&tile, r, &self._scale[0], limit, &self.sums[0])
+            KERNELS.clip_norms(n_rows, norms, joint_clip, r)
+        KERNELS.clipped_sums(&tile, r, &self._scale[0], limit, next_rows, &self.sums[0])
         if self._intercept_at >= 0:
-            self.sums[self._intercept_at] += dpcd_clipped_sum_of_ones(
+            self.sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
                 n_rows, r, self._scale[self._intercept_at], limit)
 
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
@@ -183,10 +188,10 @@ cdef class CoordinateSums:
         if not self.has_step:
             return
         if self._n_step_columns:
-            dpcd_load(&self.records.X, i0, n_rows,
-                      NULL if self._n_step_columns == self.p else &self._step_columns[0],
-                      self._n_step_columns, scratch, &tile)
-            dpcd_margins(&tile, &self._step[0], &self._margins[i0])
+            KERNELS.load(&self.records.X, i0, n_rows,
+                         NULL if self._n_step_columns == self.p else &self._step_columns[0],
+                         self._n_step_columns, scratch, &tile)
+            KERNELS.rows_dot(&tile, &self._step[0], False, &self._margins[i0])
         if self._intercept_step != 0.0:
             for i in range(n_rows):
                 self._margins[i0 + i] += self._intercept_step

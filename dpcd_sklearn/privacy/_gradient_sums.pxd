@@ -1,8 +1,9 @@
 from libc.stdint cimport uint64_t
 
 from ..losses._base cimport Loss
+from ._kernels cimport dpcd_tile
 from ._noise cimport NoiseSource
-from ._records cimport Records, dpcd_tile
+from ._records cimport Records
 
 
 # At which iterates, in which directions and of whom gradients are summed.
@@ -22,6 +23,7 @@ cdef struct Tile:
     dpcd_tile dense
     const Py_ssize_t *rows
     Py_ssize_t n_rows
+    Py_ssize_t next_rows  # how far on the next ones begin
 
 
 cdef class GradientSums:

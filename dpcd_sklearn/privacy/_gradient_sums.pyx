@@ -15,28 +15,21 @@ from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdlib cimport free, malloc
 
 from ..losses._base cimport Loss
+from ._kernels cimport (
+    DPCD_READ_AGAIN,
+    KERNELS,
+    dpcd_join,
+    dpcd_rows_ahead,
+    dpcd_tile_rows,
+)
 from ._noise cimport NoiseSource
 from ._records cimport (
-    DPCD_LANES,
     DPCD_SLICE,
-    DPCD_TILE_CELLS,
-    DPCD_TILE_ROWS,
     Records,
-    dpcd_clip_norms,
-    dpcd_clipped_sum_of_ones,
-    dpcd_clipped_sums,
-    dpcd_gather,
-    dpcd_join,
     dpcd_line_start,
-    dpcd_load,
-    dpcd_margins,
-    dpcd_plain_sum_of_ones,
-    dpcd_plain_sums,
     dpcd_slice,
     dpcd_slice_add,
     dpcd_slice_lanes,
-    dpcd_square_norms,
-    dpcd_weigh,
 )
 
 cdef inline double _bounded(double v) noexcept nogil:
@@ -97,9 +90,7 @@ cdef class GradientSums:
         cdef Py_ssize_t K = self.n_outputs, m = query.n_directions
         cdef Py_ssize_t n_cells = 0 if self.records.is_sparse else self.n_coordinates
         cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, i = 0, j
-        cdef Py_ssize_t tile_rows = max(
-            2 * DPCD_LANES, min(<Py_ssize_t>DPCD_TILE_ROWS, DPCD_TILE_CELLS // widest)
-        )
+        cdef Py_ssize_t tile_rows = dpcd_tile_rows(&self.records.X, widest, DPCD_READ_AGAIN)
         # the tile; margins and derivatives of two iterates; norms, factors, targets, weights,
         # products with the directions
         cdef double *room = <double *>malloc(
@@ -139,10 +130,11 @@ cdef class GradientSums:
         cdef bint ones = self.fit_intercept and m == 0
         # 1. the records, and how much each row is scaled down
         tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
+        tile.next_rows = dpcd_rows_ahead(tile_rows, self.records.n - rows[n_rows - 1] - 1)
         if not tile.is_sparse and query.threshold:
-            dpcd_gather(&self.records.X, rows, n_rows, room, &tile.dense)
+            KERNELS.gather(&self.records.X, rows, n_rows, room, &tile.dense)
         elif not tile.is_sparse:
-            dpcd_load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile.dense)
+            KERNELS.load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile.dense)
         for i in range(n_rows):
             target[i] = self.records.y[rows[i]]
             weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[rows[i]]
@@ -154,7 +146,7 @@ cdef class GradientSums:
             for i in range(n_rows * K):
                 r[i] -= other[i]
         for k in range(K):
-            dpcd_weigh(n_rows, weights, r + k * n_rows)
+            KERNELS.weigh(n_rows, weights, r + k * n_rows)
         # 3. features, or their products with the directions
         if m:
             for j in range(m):
@@ -167,9 +159,10 @@ cdef class GradientSums:
                 factors[i] = 1.0
             tile.is_sparse = False
             tile.dense.cells, tile.dense.c_order = weights + tile_rows, 0
+            tile.dense.is_float = tile.dense.in_place = False
             tile.dense.stride = tile.dense.n_rows = n_rows
             tile.dense.n_columns = m
-            dpcd_square_norms(&tile.dense, &self._ones[0], norms)
+            KERNELS.rows_dot(&tile.dense, &self._ones[0], True, norms)
         elif ones:
             for i in range(n_rows):
                 norms[i] += self._inverses[p]
@@ -178,10 +171,10 @@ cdef class GradientSums:
             self._clip(n_rows, norms, query.clip, r)
         for k in range(K):
             if ones and query.limit > 0:
-                sums[k * size + p] += dpcd_clipped_sum_of_ones(
+                sums[k * size + p] += KERNELS.clipped_sum_of_ones(
                     n_rows, r + k * n_rows, scale[p], query.limit)
             elif ones:
-                sums[k * size + p] += dpcd_plain_sum_of_ones(n_rows, r + k * n_rows)
+                sums[k * size + p] += KERNELS.plain_sum_of_ones(n_rows, r + k * n_rows)
             for i in range(n_rows):
                 r[k * n_rows + i] *= factors[i]
             self._column_sums(&tile, r + k * n_rows, scale, query.limit, sums + k * size)
@@ -192,10 +185,7 @@ cdef class GradientSums:
         cdef double[8] lanes
         cdef Py_ssize_t i, lane, at, end, n
         if not tile.is_sparse:
-            if square:
-                dpcd_square_norms(&tile.dense, v, out)
-            else:
-                dpcd_margins(&tile.dense, v, out)
+            KERNELS.rows_dot(&tile.dense, v, square, out)
             return
         for i in range(tile.n_rows):
             for lane in range(8):
@@ -216,9 +206,9 @@ cdef class GradientSums:
         cdef Py_ssize_t i, at, end, n
         if not tile.is_sparse:
             if limit > 0:
-                dpcd_clipped_sums(&tile.dense, r, scale, limit, sums)
+                KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, sums)
             else:
-                dpcd_plain_sums(&tile.dense, r, sums)
+                KERNELS.plain_sums(&tile.dense, r, sums)
             return
         for i in range(tile.n_rows):
             at = dpcd_line_start(&self.records.rows, tile.rows[i])
@@ -274,7 +264,7 @@ cdef class GradientSums:
         cdef Py_ssize_t i, k
         cdef double ratio, largest, total, norm
         if self.n_outputs == 1:
-            dpcd_clip_norms(n_rows, square_norms, clip, r)
+            KERNELS.clip_norms(n_rows, square_norms, clip, r)
             return
         for i in range(n_rows):
             # in units of the largest derivative, whose square may underflow

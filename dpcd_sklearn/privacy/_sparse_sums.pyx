@@ -11,23 +11,18 @@ import numpy as np
 
 from ..losses._base cimport Loss
 from ._coordinate_sums cimport CoordinateSums
+from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
 from ._records cimport (
-    DPCD_LANES,
     DPCD_SLICE,
     Records,
-    dpcd_clip_norms,
-    dpcd_clipped_sum_of_ones,
     dpcd_gather_at,
     dpcd_join_lanes,
     dpcd_line_start,
-    dpcd_plain_sum_of_ones,
     dpcd_scatter_lane,
     dpcd_slice,
     dpcd_slice_change,
     dpcd_slice_sum,
     dpcd_sparse,
-    dpcd_units,
-    dpcd_weigh,
 )
 
 # Entries of the rows in a column, over all entries, up to which an update is cheaper than a pass.
@@ -64,11 +59,11 @@ cdef class SparseSums(CoordinateSums):
         if self.records.weights != NULL:
             dpcd_gather_at(n, where, self.records.weights, weights)
         self.loss.derivative(n, margins, targets, out)
-        dpcd_weigh(n, NULL if self.records.weights == NULL else weights, out)
+        KERNELS.weigh(n, NULL if self.records.weights == NULL else weights, out)
 
     cdef void _all_derivatives(self) noexcept nogil:
         self.loss.derivative(self.n, &self._margins[0], self.records.y, &self._derivatives[0])
-        dpcd_weigh(self.n, self.records.weights, &self._derivatives[0])
+        KERNELS.weigh(self.n, self.records.weights, &self._derivatives[0])
 
     cdef void _add_line(self, Py_ssize_t j, double a, int square, Py_ssize_t lane) noexcept nogil:
         """lanes[i, lane] += a f(X[i, j]) for the entries of a column."""
@@ -128,15 +123,15 @@ cdef class SparseSums(CoordinateSums):
                     for i in range(self.n):
                         self._norms[i] += self._block_inverses[self._intercept_at]
                 self._norms_known = False  # of a block: `sum` says when they are of all columns
-            dpcd_clip_norms(self.n, &self._norms[0], joint_clip, &self._derivatives[0])
+            KERNELS.clip_norms(self.n, &self._norms[0], joint_clip, &self._derivatives[0])
         for k in range(self._n_columns):
             self.sums[k] += self._column_sum(self._columns[k], self._scale[k], units, derived)
         if self._intercept_at >= 0:
             if self.exact:
-                self.sums[self._intercept_at] += dpcd_plain_sum_of_ones(
+                self.sums[self._intercept_at] += KERNELS.plain_sum_of_ones(
                     self.n, &self._derivatives[0])
             else:
-                self.sums[self._intercept_at] += dpcd_clipped_sum_of_ones(
+                self.sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
                     self.n, &self._derivatives[0], self._scale[self._intercept_at], limit)
         self._kept = all_columns and derived and not clips and not self.exact
         self._kept_limit = limit

@@ -1,0 +1,49 @@
+cdef extern from "_kernels.h":
+    const int DPCD_LANES
+    const int DPCD_READ_ONCE
+    const int DPCD_READ_AGAIN
+    ctypedef struct dpcd_matrix:
+        const void *data
+        int is_float
+        int c_order
+        Py_ssize_t stride
+        Py_ssize_t n_columns
+        const double *lo
+        const double *hi
+        const double *center
+    ctypedef struct dpcd_tile:
+        const void *cells
+        Py_ssize_t stride
+        Py_ssize_t n_rows
+        Py_ssize_t n_columns
+        int c_order
+        int is_float
+        int in_place
+    ctypedef struct dpcd_kernels:
+        void (*load)(const dpcd_matrix *m, Py_ssize_t i0, Py_ssize_t n_rows,
+                     const Py_ssize_t *columns, Py_ssize_t n_columns, double *scratch,
+                     dpcd_tile *tile) noexcept nogil
+        void (*gather)(const dpcd_matrix *m, const Py_ssize_t *rows, Py_ssize_t n_rows,
+                       double *scratch, dpcd_tile *tile) noexcept nogil
+        void (*rows_dot)(const dpcd_tile *tile, const double *v, int square,
+                         double *out) noexcept nogil
+        void (*weigh)(Py_ssize_t n, const double *weights, double *r) noexcept nogil
+        void (*clip_norms)(Py_ssize_t n, const double *square_norms, double clip,
+                           double *r) noexcept nogil
+        void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale,
+                             double limit, Py_ssize_t next_rows, double *sums) noexcept nogil
+        double (*clipped_column)(const dpcd_tile *tile, const double *r, const double *weights,
+                                 double scale, double limit,
+                                 Py_ssize_t next_rows) noexcept nogil
+        void (*plain_sums)(const dpcd_tile *tile, const double *r, double *sums) noexcept nogil
+        double (*clipped_sum_of_ones)(Py_ssize_t n, const double *r, double scale,
+                                      double limit) noexcept nogil
+        double (*plain_sum_of_ones)(Py_ssize_t n, const double *r) noexcept nogil
+    double dpcd_join(const double *s) noexcept nogil
+    double dpcd_units(double v, double limit) noexcept nogil
+    Py_ssize_t dpcd_tile_rows(const dpcd_matrix *m, Py_ssize_t widest, int reads) noexcept nogil
+    Py_ssize_t dpcd_rows_ahead(Py_ssize_t tile_rows, Py_ssize_t left) noexcept nogil
+
+
+# What this processor can run; chosen when the module is imported.
+cdef const dpcd_kernels *KERNELS

@@ -1,0 +1,194 @@
+/* One compilation of the kernels: DPCD_NAME and DPCD_BODY_AVX2 say which. */
+#include "_kernels_lanes.h"
+
+#define DPCD_FILL DPCD_NAME(dpcd_fill)
+#define DPCD_READ_DOUBLES DPCD_NAME(dpcd_read_d)
+#define DPCD_WRITE DPCD_NAME(dpcd_write)
+#define DPCD_ADD DPCD_NAME(dpcd_add)
+#define DPCD_MUL DPCD_NAME(dpcd_mul)
+#define DPCD_CLIP DPCD_NAME(dpcd_clip)
+#define DPCD_BITS DPCD_NAME(dpcd_bits)
+#define DPCD_ZEROS DPCD_NAME(dpcd_zeros)
+#define DPCD_READ_INTEGERS DPCD_NAME(dpcd_read_i)
+#define DPCD_WRITE_INTEGERS DPCD_NAME(dpcd_write_i)
+#define DPCD_ADD_INTEGERS DPCD_NAME(dpcd_add_i)
+
+#define REAL double
+#define DPCD_TYPED(f) DPCD_NAME(f##_of_doubles)
+#define DPCD_READ DPCD_NAME(dpcd_read_d)
+#include "_kernels_typed.h"
+#undef REAL
+#undef DPCD_TYPED
+#undef DPCD_READ
+#define REAL float
+#define DPCD_TYPED(f) DPCD_NAME(f##_of_floats)
+#define DPCD_READ DPCD_NAME(dpcd_read_f)
+#include "_kernels_typed.h"
+#undef REAL
+#undef DPCD_TYPED
+#undef DPCD_READ
+
+/* ---- tiles ------------------------------------------------------------------------------------ */
+
+static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, ptrdiff_t n_rows,
+                                 const ptrdiff_t *columns, ptrdiff_t n_columns, double *scratch,
+                                 dpcd_tile *t)
+{
+    t->n_rows = n_rows;
+    t->n_columns = n_columns;
+    t->c_order = m->c_order;
+    if (!m->lo && (!columns || (n_columns == 1 && !m->c_order))) {
+        ptrdiff_t first = columns ? columns[0] : 0;
+        ptrdiff_t at = m->c_order ? i0 * m->stride : first * m->stride + i0;
+        t->cells = (const char *)m->data + at * (m->is_float ? sizeof(float) : sizeof(double));
+        t->stride = m->stride;
+        t->is_float = m->is_float;
+        t->in_place = 1;
+        return;
+    }
+    if (m->is_float && m->lo)
+        DPCD_NAME(dpcd_pack_of_floats)(m, i0, columns, t, scratch, 1);
+    else if (m->is_float)
+        DPCD_NAME(dpcd_pack_of_floats)(m, i0, columns, t, scratch, 0);
+    else if (m->lo)
+        DPCD_NAME(dpcd_pack_of_doubles)(m, i0, columns, t, scratch, 1);
+    else
+        DPCD_NAME(dpcd_pack_of_doubles)(m, i0, columns, t, scratch, 0);
+    t->cells = scratch;
+    t->stride = m->c_order ? n_columns : n_rows;
+    t->is_float = t->in_place = 0;
+    if (n_columns == 1) { /* one column is contiguous in either order */
+        t->c_order = 0;
+        t->stride = n_rows;
+    }
+}
+
+static void DPCD_NAME(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *rows, ptrdiff_t n_rows,
+                                   double *scratch, dpcd_tile *t)
+{
+    t->n_rows = n_rows;
+    t->n_columns = t->stride = m->n_columns;
+    t->c_order = 1;
+    t->is_float = t->in_place = 0;
+    t->cells = scratch;
+    if (m->is_float)
+        DPCD_NAME(dpcd_gather_of_floats)(m, rows, t, scratch, m->lo != NULL);
+    else
+        DPCD_NAME(dpcd_gather_of_doubles)(m, rows, t, scratch, m->lo != NULL);
+}
+
+static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int square, double *out)
+{
+    if (t->c_order && t->is_float && square)
+        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 1);
+    else if (t->c_order && t->is_float)
+        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 0);
+    else if (t->c_order && square)
+        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 1);
+    else if (t->c_order)
+        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 0);
+    else if (t->is_float && square)
+        DPCD_NAME(dpcd_rows_dot_f_of_floats)(t, v, out, 1);
+    else if (t->is_float)
+        DPCD_NAME(dpcd_rows_dot_f_of_floats)(t, v, out, 0);
+    else if (square)
+        DPCD_NAME(dpcd_rows_dot_f_of_doubles)(t, v, out, 1);
+    else
+        DPCD_NAME(dpcd_rows_dot_f_of_doubles)(t, v, out, 0);
+}
+
+static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
+                                         double limit, ptrdiff_t next_rows, double *sums)
+{
+    ptrdiff_t next = t->in_place ? next_rows * (t->c_order ? t->stride : 1) : 0;
+    if (t->c_order && t->is_float)
+        DPCD_NAME(dpcd_clipped_sums_c_of_floats)(t, r, scale, limit, next, sums);
+    else if (t->c_order)
+        DPCD_NAME(dpcd_clipped_sums_c_of_doubles)(t, r, scale, limit, next, sums);
+    else if (t->is_float)
+        DPCD_NAME(dpcd_clipped_sums_f_of_floats)(t, r, scale, limit, next, sums);
+    else
+        DPCD_NAME(dpcd_clipped_sums_f_of_doubles)(t, r, scale, limit, next, sums);
+}
+
+static double DPCD_NAME(dpcd_clipped_column)(const dpcd_tile *t, const double *r,
+                                             const double *weights, double scale, double limit,
+                                             ptrdiff_t next_rows)
+{
+    ptrdiff_t next = t->in_place ? next_rows : 0;
+    if (t->is_float)
+        return DPCD_NAME(dpcd_clipped_column_of_floats)(t, r, weights, scale, limit, next);
+    return DPCD_NAME(dpcd_clipped_column_of_doubles)(t, r, weights, scale, limit, next);
+}
+
+static void DPCD_NAME(dpcd_plain_sums)(const dpcd_tile *t, const double *r, double *sums)
+{
+    if (t->is_float)
+        DPCD_NAME(dpcd_plain_sums_of_floats)(t, r, sums);
+    else
+        DPCD_NAME(dpcd_plain_sums_of_doubles)(t, r, sums);
+}
+
+/* ---- one number a record ------------------------------------------------------------------------ */
+
+static void DPCD_NAME(dpcd_weigh)(ptrdiff_t n, const double *weights, double *restrict r)
+{
+    ptrdiff_t i;
+    if (weights)
+        for (i = 0; i < n; i++) r[i] *= weights[i];
+    for (i = 0; i < n; i++) r[i] = dpcd_bounded(r[i]);
+}
+
+static void DPCD_NAME(dpcd_clip_norms)(ptrdiff_t n, const double *restrict square_norms,
+                                       double clip, double *restrict r)
+{
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) {
+        double ratio = clip / (fabs(r[i]) * sqrt(square_norms[i]));
+        r[i] *= ratio < 1.0 ? ratio : 1.0;
+    }
+}
+
+static double DPCD_NAME(dpcd_clipped_sum_of_ones)(ptrdiff_t n, const double *restrict r,
+                                                  double scale, double limit)
+{
+    uint64_t bits = 0;
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) bits += dpcd_unit_bits(r[i] * scale, limit);
+    return dpcd_sum_of_bits(bits, n);
+}
+
+static double DPCD_NAME(dpcd_plain_sum_of_ones)(ptrdiff_t n, const double *restrict r)
+{
+    double s = 0.0;
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) s += r[i];
+    return s;
+}
+
+static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
+    DPCD_NAME(dpcd_load),
+    DPCD_NAME(dpcd_gather),
+    DPCD_NAME(dpcd_rows_dot),
+    DPCD_NAME(dpcd_weigh),
+    DPCD_NAME(dpcd_clip_norms),
+    DPCD_NAME(dpcd_clipped_sums),
+    DPCD_NAME(dpcd_clipped_column),
+    DPCD_NAME(dpcd_plain_sums),
+    DPCD_NAME(dpcd_clipped_sum_of_ones),
+    DPCD_NAME(dpcd_plain_sum_of_ones),
+};
+
+#undef DPCD_FILL
+#undef DPCD_READ_DOUBLES
+#undef DPCD_WRITE
+#undef DPCD_ADD
+#undef DPCD_MUL
+#undef DPCD_CLIP
+#undef DPCD_BITS
+#undef DPCD_ZEROS
+#undef DPCD_READ_INTEGERS
+#undef DPCD_WRITE_INTEGERS
+#undef DPCD_ADD_INTEGERS
+#undef DPCD_VECTOR
+#undef DPCD_INTEGERS
