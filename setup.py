@@ -10,12 +10,15 @@ DPCD_SAFE
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError
 
 PACKAGE = Path("dpcd_sklearn")
+HEADERS = sorted(header.as_posix() for header in PACKAGE.rglob("*.h"))
 SAFE = os.environ.get("DPCD_SAFE", "0") not in ("", "0")
 
 # The only place where directives are set. freethreading_compatible is left unset on purpose.
@@ -33,13 +36,14 @@ DIRECTIVES = {
 UNIX_FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX_FLAGS += ["-g"] if SAFE else ["-g0"]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
+OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 
 
 def extensions():
     """One extension for each .pyx file of the package."""
     sources = sorted(PACKAGE.rglob("*.pyx"))
-    header_folders = sorted({header.parent.as_posix() for header in PACKAGE.rglob("*.h")})
+    header_folders = sorted({Path(header).parent.as_posix() for header in HEADERS})
     return [
         Extension(
             ".".join(source.with_suffix("").parts),
@@ -73,6 +77,21 @@ def translate(modules):
     return {module.name: module for module in translated}
 
 
+def openmp_flags(compiler):
+    """Flags of OpenMP, none where the compiler has no OpenMP: fits then run in one thread."""
+    if compiler.compiler_type == "msvc":
+        return ["/openmp"]
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder, "probe.c")
+        probe.write_text(OPENMP_PROBE, encoding="utf-8")
+        try:
+            objects = compiler.compile([str(probe)], folder, extra_postargs=["-fopenmp"])
+            compiler.link_executable(objects, "probe", folder, extra_postargs=["-fopenmp"])
+        except (CompileError, LinkError):
+            return []
+    return ["-fopenmp"]
+
+
 class BuildKernels(build_ext):
     """Cython is imported and run only here, so metadata and sdist need no Cython."""
 
@@ -82,13 +101,18 @@ class BuildKernels(build_ext):
             self.parallel = os.cpu_count() or 1
 
     def build_extensions(self):
-        flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
+        msvc = self.compiler.compiler_type == "msvc"
+        flags, openmp = MSVC_FLAGS if msvc else UNIX_FLAGS, openmp_flags(self.compiler)
         translated = translate(self.extensions)
         for module in self.extensions:
             module.sources = translated[module.name].sources
-            module.depends = [*translated[module.name].depends, "setup.py"]
+            module.depends = [*translated[module.name].depends, *HEADERS, "setup.py"]
             module.extra_compile_args = flags
-            if "numpy/arrayobject.h" in Path(module.sources[0]).read_text(encoding="utf-8"):
+            code = Path(module.sources[0]).read_text(encoding="utf-8")
+            if "#include <omp.h>" in code or "_openmp.h" in code:
+                module.extra_compile_args = [*flags, *openmp]
+                module.extra_link_args = [] if msvc else openmp
+            if "numpy/arrayobject.h" in code:
                 import numpy as np
 
                 module.include_dirs.append(np.get_include())

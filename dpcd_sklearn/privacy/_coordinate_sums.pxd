@@ -2,8 +2,16 @@ from ..losses._base cimport Loss
 from ._records cimport Records
 
 
+# How the records are read for one sum.
+cdef struct Pass:
+    bint all_columns
+    bint again  # a tile more than once
+    double limit
+    double joint_clip  # 0: each coordinate is clipped by itself
+
+
 cdef class CoordinateSums:
-    cdef readonly Py_ssize_t n, p, n_coordinates
+    cdef readonly Py_ssize_t n, p, n_coordinates, n_threads
     cdef double[::1] roots, sums
     cdef bint exact, has_step
     cdef Records records
@@ -20,8 +28,9 @@ cdef class CoordinateSums:
                    const double *step) noexcept nogil
     cdef bint _refresh(self, double limit) noexcept nogil
     cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil
-    cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns, double limit,
-                        double joint_clip, Py_ssize_t next_rows, double *scratch,
-                        double *r) noexcept nogil
+    cdef bint _pass_rows(self, const Pass *read, Py_ssize_t i0, Py_ssize_t stop,
+                         double *sums) noexcept nogil
+    cdef void _sum_tile(self, const Pass *read, Py_ssize_t i0, Py_ssize_t n_rows,
+                        Py_ssize_t ahead, double *scratch, double *r, double *sums) noexcept nogil
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
                             double *scratch) noexcept nogil

@@ -10,14 +10,16 @@ Made and held by an oracle only: what it sums is not released.
 """
 
 import numpy as np
+from cython.parallel cimport prange
 from libc.math cimport sqrt
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 
 from ..losses._base cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     DPCD_READ_ONCE,
     KERNELS,
+    dpcd_paying_threads,
     dpcd_rows_ahead,
     dpcd_tile,
     dpcd_tile_rows,
@@ -38,11 +40,14 @@ cdef class CoordinateSums:
         C / sqrt(tr M).
     fit_intercept : bool
     exact : bool
-        Plain sums, for fits without noise.
+        Plain sums, for fits without noise; in one thread, because their order matters.
+    n_threads : int, default=1
+        At most; the sums are the same.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
-                 bint fit_intercept, bint exact):
+                 bint fit_intercept, bint exact, Py_ssize_t n_threads=1):
+        self.n_threads = n_threads
         self.records, self.loss, self.exact = records, loss, exact
         self._fit_intercept, self._coordinate_clip = fit_intercept, coordinate_clip
         self.n, self.p = records.n, records.p
@@ -120,31 +125,60 @@ cdef class CoordinateSums:
 
     cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil:
         """Move the margins, and add up; False when out of memory."""
-        cdef Py_ssize_t widest = max(1, self._n_columns), i0 = 0, n_rows, rows, room, next_rows
         cdef bint again = (joint_clip > 0 and not self.exact) or not all_columns
+        cdef Py_ssize_t width = self._n_columns + (self._n_step_columns if self.has_step else 0)
+        cdef Py_ssize_t n_threads = 1, size = self._n_columns + (self._intercept_at >= 0)
+        cdef Py_ssize_t share, t, k
+        cdef int n_failed = 0
+        if self.has_step:
+            again = again or 8 * self._n_step_columns > self._n_columns
+        cdef Pass read = Pass(all_columns, again, limit, joint_clip)
+        if not self.exact:  # sums of integers: their order is free
+            n_threads = dpcd_paying_threads(self.n_threads, self.n * width)
+        if n_threads == 1:
+            return self._pass_rows(&read, 0, self.n, &self.sums[0])
+        cdef double *parts = <double *>calloc(n_threads * size, sizeof(double))
+        if parts == NULL:
+            return False
+        share = (self.n // n_threads + 16) // 16 * 16
+        for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
+            n_failed += not self._pass_rows(&read, min(t * share, self.n),
+                                            min((t + 1) * share, self.n), parts + t * size)
+        for t in range(n_threads):
+            for k in range(size):
+                self.sums[k] += parts[t * size + k]
+        free(parts)
+        return n_failed == 0
+
+    cdef bint _pass_rows(self, const Pass *read, Py_ssize_t i0, Py_ssize_t stop,
+                         double *sums) noexcept nogil:
+        """The share of the records i0, ..., stop - 1."""
+        cdef Py_ssize_t copied = 0 if read.all_columns else self._n_columns, rows, n_rows, ahead
+        cdef Py_ssize_t widest = max(1, self._n_columns)
         if self.has_step:
             widest = max(widest, self._n_step_columns)
-            again = again or 8 * self._n_step_columns > self._n_columns
+            copied = max(copied, self._n_step_columns if self._n_step_columns < self.p else 0)
+        if self.records.X.lo != NULL:
+            copied = widest
         rows = dpcd_tile_rows(&self.records.X, widest,
-                              DPCD_READ_AGAIN if again else DPCD_READ_ONCE)
-        # what is copied, if anything: all columns only within bounds, else the step's
-        room = widest if self.records.X.lo != NULL or again else self._n_step_columns
-        cdef double *scratch = <double *>malloc(max(1, min(rows, self.n) * room) * sizeof(double))
-        cdef double *r = <double *>malloc(2 * min(rows, self.n) * sizeof(double))
+                              DPCD_READ_AGAIN if read.again else DPCD_READ_ONCE)
+        n_rows = max(1, min(rows, stop - i0))
+        cdef double *scratch = <double *>malloc(max(1, n_rows * copied) * sizeof(double))
+        cdef double *r = <double *>malloc(2 * n_rows * sizeof(double))
         cdef bint enough = scratch != NULL and r != NULL
-        while enough and i0 < self.n:
-            n_rows = min(rows, self.n - i0)
-            next_rows = dpcd_rows_ahead(rows, self.n - i0 - n_rows)
+        while enough and i0 < stop:
+            n_rows = min(rows, stop - i0)
+            ahead = dpcd_rows_ahead(rows, stop - i0 - n_rows)
             self._move_margins(i0, n_rows, scratch)
-            self._sum_tile(i0, n_rows, all_columns, limit, joint_clip, next_rows, scratch, r)
+            self._sum_tile(read, i0, n_rows, ahead, scratch, r, sums)
             i0 += n_rows
         free(scratch)
         free(r)
         return enough
 
-    cdef void _sum_tile(self, Py_ssize_t i0, Py_ssize_t n_rows, bint all_columns, double limit,
-                        double joint_clip, Py_ssize_t next_rows, double *scratch,
-                        double *r) noexcept nogil:
+    cdef void _sum_tile(self, const Pass *read, Py_ssize_t i0, Py_ssize_t n_rows,
+                        Py_ssize_t ahead, double *scratch, double *r,
+                        double *sums) noexcept nogil:
         cdef dpcd_tile tile
         cdef Py_ssize_t i
         cdef double *norms
@@ -152,33 +186,33 @@ cdef class CoordinateSums:
         if self.records.weights != NULL:
             weights = self.records.weights + i0
         self.loss.derivative(n_rows, &self._margins[i0], self.records.y + i0, r)
-        KERNELS.load(&self.records.X, i0, n_rows, NULL if all_columns else &self._columns[0],
+        KERNELS.load(&self.records.X, i0, n_rows, NULL if read.all_columns else &self._columns[0],
                      self._n_columns, scratch, &tile)
         if self._n_columns == 1 and not tile.c_order and self._intercept_at < 0 \
-                and joint_clip == 0 and not self.exact:
-            self.sums[0] += KERNELS.clipped_column(&tile, r, weights, self._scale[0], limit,
-                                                   next_rows)
+                and read.joint_clip == 0 and not self.exact:
+            sums[0] += KERNELS.clipped_column(&tile, r, weights, self._scale[0], read.limit,
+                                              ahead)
             return
         KERNELS.weigh(n_rows, weights, r)
         if self.exact:
-            KERNELS.plain_sums(&tile, r, &self.sums[0])
+            KERNELS.plain_sums(&tile, r, sums)
             if self._intercept_at >= 0:
-                self.sums[self._intercept_at] += KERNELS.plain_sum_of_ones(n_rows, r)
+                sums[self._intercept_at] += KERNELS.plain_sum_of_ones(n_rows, r)
             return
-        if joint_clip > 0:
-            norms = &self._norms[i0] if all_columns else r + n_rows
-            if not (all_columns and self._norms_known):
+        if read.joint_clip > 0:
+            norms = &self._norms[i0] if read.all_columns else r + n_rows
+            if not (read.all_columns and self._norms_known):
                 for i in range(n_rows):
                     norms[i] = 0.0
                 KERNELS.rows_dot(&tile, &self._block_inverses[0], True, norms)
                 if self._intercept_at >= 0:
                     for i in range(n_rows):
                         norms[i] += self._block_inverses[self._intercept_at]
-            KERNELS.clip_norms(n_rows, norms, joint_clip, r)
-        KERNELS.clipped_sums(&tile, r, &self._scale[0], limit, next_rows, &self.sums[0])
+            KERNELS.clip_norms(n_rows, norms, read.joint_clip, r)
+        KERNELS.clipped_sums(&tile, r, &self._scale[0], read.limit, ahead, sums)
         if self._intercept_at >= 0:
-            self.sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
-                n_rows, r, self._scale[self._intercept_at], limit)
+            sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
+                n_rows, r, self._scale[self._intercept_at], read.limit)
 
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
                             double *scratch) noexcept nogil:

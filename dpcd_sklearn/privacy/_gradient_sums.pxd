@@ -27,7 +27,7 @@ cdef struct Tile:
 
 
 cdef class GradientSums:
-    cdef readonly Py_ssize_t n_coordinates, n_outputs
+    cdef readonly Py_ssize_t n_coordinates, n_outputs, n_threads
     cdef Records records
     cdef Loss loss
     cdef bint fit_intercept
@@ -36,6 +36,8 @@ cdef class GradientSums:
     cdef Py_ssize_t[::1] _where
 
     cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil
+    cdef bint _add_rows(self, const Query *query, NoiseSource sampler, Py_ssize_t i,
+                        Py_ssize_t stop, double *sums) noexcept nogil
     cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,
                         Py_ssize_t tile_rows, const double *scale, double *room,
                         double *sums) noexcept nogil

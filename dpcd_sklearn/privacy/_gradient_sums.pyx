@@ -11,14 +11,16 @@ Made and held by an oracle only: what it sums is not released.
 """
 
 import numpy as np
+from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, sqrt
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 
 from ..losses._base cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     KERNELS,
     dpcd_join,
+    dpcd_paying_threads,
     dpcd_rows_ahead,
     dpcd_tile_rows,
 )
@@ -58,10 +60,13 @@ cdef class GradientSums:
     row_norm : float, default=inf
         Features of a record (without the intercept's 1) are scaled down to this euclidean norm;
         for a smoothness of one only.
+    n_threads : int, default=1
+        At most; the integers are the same.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
-                 Py_ssize_t n_outputs=1, double row_norm=INFINITY):
+                 Py_ssize_t n_outputs=1, double row_norm=INFINITY, Py_ssize_t n_threads=1):
+        self.n_threads = n_threads
         self.records, self.loss = records, loss
         self.n_coordinates, self.n_outputs = records.p + fit_intercept, n_outputs
         smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
@@ -87,9 +92,34 @@ cdef class GradientSums:
 
         `sums` has n_outputs rows of n_directions or n_coordinates; worthless after False.
         """
+        cdef Py_ssize_t m = query.n_directions, width = m if m else self.n_coordinates
+        cdef Py_ssize_t n = self.records.n, n_threads = 1, size = self.n_outputs * width
+        cdef Py_ssize_t share, t, k
+        cdef int n_failed = 0
+        # a sample is drawn in order, plain sums are added in order
+        if query.threshold == 0 and query.limit > 0 and not self.records.is_sparse:
+            n_threads = dpcd_paying_threads(self.n_threads, n * self.n_coordinates)
+        if n_threads == 1:
+            return self._add_rows(query, sampler, 0, n, sums)
+        cdef double *parts = <double *>calloc(n_threads * size, sizeof(double))
+        if parts == NULL:
+            return False
+        share = (n // n_threads + 16) // 16 * 16
+        for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
+            n_failed += not self._add_rows(query, sampler, min(t * share, n),
+                                           min((t + 1) * share, n), parts + t * size)
+        for t in range(n_threads):
+            for k in range(size):
+                sums[k] += parts[t * size + k]
+        free(parts)
+        return n_failed == 0
+
+    cdef bint _add_rows(self, const Query *query, NoiseSource sampler, Py_ssize_t i,
+                        Py_ssize_t stop, double *sums) noexcept nogil:
+        """The share of the records i, ..., stop - 1."""
         cdef Py_ssize_t K = self.n_outputs, m = query.n_directions
         cdef Py_ssize_t n_cells = 0 if self.records.is_sparse else self.n_coordinates
-        cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, i = 0, j
+        cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, j
         cdef Py_ssize_t tile_rows = dpcd_tile_rows(&self.records.X, widest, DPCD_READ_AGAIN)
         # the tile; margins and derivatives of two iterates; norms, factors, targets, weights,
         # products with the directions
@@ -101,9 +131,9 @@ cdef class GradientSums:
         if enough:
             for j in range(m if m else self.n_coordinates):
                 scale[j] = query.limit / (query.clip * (1.0 if m else self.roots[j]))
-            while i < self.records.n:
+            while i < stop:
                 n_rows = 0
-                while n_rows < tile_rows and i < self.records.n:
+                while n_rows < tile_rows and i < stop:
                     rows[n_rows] = i
                     n_rows += query.threshold == 0 or sampler.word() < query.threshold
                     i += 1

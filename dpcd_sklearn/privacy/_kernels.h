@@ -22,6 +22,7 @@
 #define DPCD_LANES 8
 #define DPCD_LONG_ROWS 16384 /* of a tile that is read once, column by column */
 #define DPCD_LONG_AHEAD 64
+#define DPCD_CELLS_A_THREAD 131072
 
 typedef struct {
     const void *data;
@@ -92,6 +93,13 @@ static inline ptrdiff_t dpcd_tile_rows(const dpcd_matrix *m, ptrdiff_t widest, i
     rows = (m->c_order ? 4096 : 32768) / (widest > 0 ? widest : 1);
     rows -= rows % (m->c_order ? 4 : 16);
     return rows < least ? least : rows > most ? most : rows;
+}
+
+/* Threads that a pass over so many cells pays for. */
+static inline ptrdiff_t dpcd_paying_threads(ptrdiff_t n_threads, ptrdiff_t n_cells)
+{
+    ptrdiff_t paying = n_cells / DPCD_CELLS_A_THREAD;
+    return paying < 1 ? 1 : paying < n_threads ? paying : n_threads;
 }
 
 /* How far ahead of a tile, of which `left` rows come after it, memory is asked for. */

@@ -42,6 +42,7 @@ cdef extern from "_kernels.h":
     double dpcd_join(const double *s) noexcept nogil
     double dpcd_units(double v, double limit) noexcept nogil
     Py_ssize_t dpcd_tile_rows(const dpcd_matrix *m, Py_ssize_t widest, int reads) noexcept nogil
+    Py_ssize_t dpcd_paying_threads(Py_ssize_t n_threads, Py_ssize_t n_cells) noexcept nogil
     Py_ssize_t dpcd_rows_ahead(Py_ssize_t tile_rows, Py_ssize_t left) noexcept nogil
 
 

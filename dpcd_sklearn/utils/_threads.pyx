@@ -1,0 +1,39 @@
+"""How many threads a fit may use."""
+
+import os
+import threading
+
+from joblib.parallel import get_active_backend
+
+
+cdef extern from "_openmp.h":
+    int dpcd_most_threads() noexcept nogil
+
+_FORKED = False
+
+
+def _notice_fork():
+    global _FORKED
+    _FORKED = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_notice_fork)
+
+
+def most_threads():
+    """What OpenMP admits here: threadpoolctl, OMP_NUM_THREADS and joblib's workers set it."""
+    return dpcd_most_threads()
+
+
+def effective_n_threads(n_threads):
+    """At most `n_threads`, and never more than there is room for.
+
+    One in a forked process, where OpenMP may hang, and in joblib's worker threads, which are as
+    many as the processors already. joblib's worker processes are told their share through OpenMP.
+    """
+    nested = get_active_backend()[0].nesting_level
+    in_worker_thread = threading.current_thread() is not threading.main_thread()
+    if _FORKED or (nested and in_worker_thread):
+        return 1
+    return min(n_threads, dpcd_most_threads())
