@@ -127,6 +127,8 @@ cdef class NoiseSource:
                 j += 1
             if a >> 1 == _EDGES[j]:  # an edge runs through [a, a+1) 2^-63
                 j = self._exact_cell(a >> 1)
+                if self.failed:
+                    return 0
             # 2. x = (j + u) / 64: the first 42 bits of u are those of b
             b = self.word()
             # 3. accept with probability exp(-u (2j + u) / 8192): v begins with b's last 22 bits
@@ -216,6 +218,14 @@ cdef class NoiseSource:
 
     def _python_word(self):
         return self.word()
+
+    def _next_words(self, words):
+        """Tests make the stream go on with these words, to reach the undecided cases."""
+        if len(words) > N_WORDS:
+            raise ValueError(f"at most {N_WORDS} words fit into the buffer")
+        self._used = N_WORDS - len(words)
+        for i, word in enumerate(words):
+            self._buffer[self._used + i] = word
 
     def words(self, Py_ssize_t size):
         """A list of `size` words of 64 bits."""
