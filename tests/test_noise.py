@@ -111,13 +111,8 @@ def test_the_portable_code_gives_the_bits_of_the_code_for_avx2(global_random_see
     outputs = []
     for portable in ("0", "1"):
         environment = {**os.environ, "DPCD_PORTABLE": portable}
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         outputs.append(run.stdout.split())
     assert outputs[0][1] == outputs[1][1]
     assert outputs[1][0] == "False"
@@ -199,11 +194,11 @@ def twin_of_gaussians(words, size, bits):
         while len(values) < size:
             a, b = next(words), next(words)
             j = bisect.bisect_right(real_edges(), mpmath.mpf(a >> 1) / 2**63)
-            u, v, v_bits = b >> 22, b % 2**22, 22
+            u, v = b >> 22, b % 2**22
             sure = v < int(acceptance(j, mpmath.mpf(1)) * 2**22)
             if not sure:
                 n_long += 1
-                u_long, v, v_bits = u << 64 | next(words), v << 64 | next(words), 86
+                u_long, v = u << 64 | next(words), v << 64 | next(words)
                 q = acceptance(j, mpmath.mpf(u_long) / 2**106) * 2**86
                 assert abs(v - q) > 2  # an undecided draw, once in 2^84: take another seed
             if sure or v < q:
@@ -324,7 +319,7 @@ def adversarial_halves():
 @pytest.mark.parametrize("bit", [0, 1])
 def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(bit, last):
     halves = adversarial_halves()
-    assert len(halves) > 900
+    assert len(halves) > 600
     largest = 0
     for a in halves:
         source, words = NoiseSource(), [a << 1 | bit]
@@ -417,9 +412,8 @@ def undecided(j, u, v, slack=0):
 
 def random_positions(rng, size):
     """Random numbers of 106 bits."""
-    return [
-        a >> 22 << 64 | b for a, b in zip(*[iter(random_words(rng, 2 * size))] * 2, strict=True)
-    ]
+    words = iter(random_words(rng, 2 * size))
+    return [(a >> 22) << 64 | b for a, b in zip(words, words, strict=True)]
 
 
 ADVERSARIAL_U = (0, 1, 2**32, 2**105, 2**U_BITS - 2, 2**U_BITS - 1)
@@ -547,7 +541,7 @@ def gaussian_of(words, bits=48):
 
 def word_in(j):
     """A word, of positive sign, whose number lies within cell j alone."""
-    return ((cell_table(N_CELLS)[j - 1] if j else 0) + 12345) << 1
+    return ((cell_table(N_CELLS)[j - 1] if j else 0) + 1) << 1
 
 
 def split(u, v):
@@ -590,7 +584,7 @@ def test_a_tie_of_the_acceptance_goes_either_way_by_the_bits_that_extend_it(j, g
         assert gaussian_of([*words, 0, FULL, *after]) == (7 << 42 | 9)
 
 
-@pytest.mark.parametrize("j", [0, 1, 64, 200, 400, 560])
+@pytest.mark.parametrize("j", [0, 1, 64, 200, 400, 540])
 def test_close_decisions_are_those_of_the_reals(j, global_random_seed):
     # below 2^-45 by exact arithmetic, above by doubles: v has 86 bits
     rng = np.random.default_rng([global_random_seed, j])
