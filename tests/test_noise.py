@@ -283,17 +283,26 @@ def test_the_lowest_bits_are_uniform_and_neighbours_independent(source):
 # ---- the exponential ---------------------------------------------------------------------------
 
 
+def small_uniform(words):
+    """The number in (0, 1/2) that the words begin, with 52 bits after its leading zeros; a bit."""
+    first, bits = next(words), 64
+    h = mpmath.mpf(first >> 1) / 2**64
+    if first < 2**53:
+        for bits in (128, 192, 256, 320):
+            h += mpmath.mpf(next(words)) / mpmath.mpf(2) ** bits
+            if h >= mpmath.mpf(2) ** (52 - bits):
+                break
+    return h + mpmath.mpf(2) ** -330, first & 1
+
+
+def log_exponential(h, bit):
+    return mpmath.log(-mpmath.log(h if bit else 1 - h))
+
+
 def twin_of_log_exponentials(words, size):
     """log E for the reals that the words begin, in 60 digits."""
-    values = []
     with mpmath.workdps(60):
-        for _ in range(size):
-            high = next(words)
-            h = mpmath.mpf(high >> 1) / 2**64
-            if high < 2**53:
-                h += mpmath.mpf(next(words)) / 2**128
-            values.append(mpmath.log(-mpmath.log(h if high & 1 else 1 - h)))
-    return values
+        return [log_exponential(*small_uniform(words)) for _ in range(size)]
 
 
 def test_log_exponentials_are_the_logarithms_of_the_uniform_reals_that_the_words_begin(
@@ -315,26 +324,29 @@ def adversarial_halves():
     return sorted({a for a in [0, 1, 2, 3, 2**63 - 1, *numbers] if 0 <= a < 2**63})
 
 
-@pytest.mark.parametrize("last", [0, 1, 2**32, 2**64 - 1])
+@pytest.mark.parametrize("more", [0, 1, 2**32, 2**52 - 1, 2**52, 2**64 - 1])
 @pytest.mark.parametrize("bit", [0, 1])
-def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(bit, last):
+def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(bit, more):
     halves = adversarial_halves()
     assert len(halves) > 600
     largest = 0
     for a in halves:
-        source, words = NoiseSource(), [a << 1 | bit]
-        h = mpmath.mpf(a) / 2**64
-        if words[0] < 2**53:
-            words.append(last)
-            h += mpmath.mpf(last) / 2**128
-        h += mpmath.mpf(2) ** -193
-        source._next_words([*words, 12345])
+        words = [a << 1 | bit, more, 2**51, 5, 0, 12345, 2**60]
+        rest = iter(words)
+        exact = log_exponential(*small_uniform(rest))
+        source = NoiseSource()
+        source._next_words(words)
         log_e = source.log_exponentials(1)[0]
-        assert source.words(1) == [12345]
-        exact = mpmath.log(-mpmath.log(h if bit else 1 - h))
-        excess = abs(mpmath.mpf(log_e) - exact) - abs(exact) * 2.0**-53
-        largest = max(largest, excess)
+        assert source.words(1) == [next(rest)]  # as many words were read
+        largest = max(largest, abs(mpmath.mpf(log_e) - exact) - abs(exact) * 2.0**-53)
     assert largest < 2.0**-49
+
+
+def test_no_words_give_an_infinite_log_exponential():
+    for words in ([0] * 5, [1] + [0] * 4, [FULL], [FULL - 1]):
+        source = NoiseSource()
+        source._next_words(words)
+        assert abs(source.log_exponentials(1)[0]) < 2**8
 
 
 def test_log_exponentials_of_a_batch_are_those_drawn_one_by_one(global_random_seed):

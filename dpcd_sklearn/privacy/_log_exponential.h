@@ -20,7 +20,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_split)(double x, double *f, double *k)
     *f = m - 1.0;
 }
 
-/* log1p(f) + k log(2), for f in [sqrt(1/2) - 1, sqrt(2) - 1] and integer |k| < 2^10.
+/* log1p(f) + k log(2), for f in [sqrt(1/2) - 1, sqrt(2) - 1], about, and integer |k| < 2^10.
  *
  * With s = f / (2 + f) and z = s^2: log1p(f) = 2 atanh(s) = 2 s + s R = f - s (f - R), where
  * R = 2 (z / 3 + z^2 / 5 + ...), cut after z^10: |s| < 0.1717, the rest is below 2^-59 |f|. */
@@ -34,14 +34,14 @@ DPCD_INLINE double DPCD_NAME(dpcd_log)(double f, double k)
 }
 
 /* h[i]: log(-log(h)) where h is positive, log(-log1p(-|h|)) where it is negative, in place;
- * 2^-200 < |h| <= 1/2. */
+ * 2^-400 < |h| <= 1/2. */
 static void DPCD_NAME(dpcd_log_exponentials)(ptrdiff_t n, double *h)
 {
     ptrdiff_t i;
     for (i = 0; i < n; i++) {
         double a = h[i] < 0 ? -h[i] : h[i], f, k, f1, k1, E;
         DPCD_NAME(dpcd_split)(a, &f, &k);
-        /* 1 - a is 1 - a or 2 (1 - a) / 2: both f are exact */
+        /* 1 - a is 1 + f1 or (1 + f1) / 2, on both sides of about 1 - sqrt(1/2); f1 is exact */
         f1 = a < 0.2929 ? -a : 1.0 - 2.0 * a;
         k1 = a < 0.2929 ? 0.0 : -1.0;
         E = -DPCD_NAME(dpcd_log)(h[i] < 0 ? f1 : f, h[i] < 0 ? k1 : k);

@@ -19,5 +19,6 @@ cdef class NoiseSource:
     cdef void _refill(self) noexcept nogil
     cdef bint _accepts(self, int64_t j, uint64_t b) noexcept nogil
     cdef double _small_uniform(self) noexcept nogil
+    cdef double _more_bits(self, double h) noexcept nogil
     cdef int64_t _exact_cell(self, uint64_t a) noexcept with gil
     cdef bint _exact_accept(self, int64_t j, uint64_t b, uint64_t c, uint64_t d) noexcept with gil

@@ -191,12 +191,19 @@ cdef class NoiseSource:
         """
         cdef uint64_t high = self.word()
         cdef double h = 2.0**-64 * <double><int64_t>(high >> 1)
-        if high >> 53 == 0:  # few leading bits are left: append another word
-            h += 2.0**-128 * <double>self.word()
-        h += 2.0**-193
+        if high >> 53 == 0:
+            h = self._more_bits(h)
         return h * <double>(<int64_t>(high << 1 & 2) - 1)  # no branch: it can't be predicted
 
-    # ---- undecided cases, less than one in 2^39 draws, in exact arithmetic ----
+    cdef double _more_bits(self, double h) noexcept nogil:
+        """Append words to the number of few leading bits until it has 52."""
+        cdef double unit = 2.0**-64
+        while h < unit * 2.0**52 and unit > 2.0**-320:
+            unit *= 2.0**-64
+            h += unit * <double>self.word()
+        return h + 2.0**-330  # never zero
+
+    # ---- undecided cases, about one in 2^50 draws, in exact arithmetic ----
 
     cdef int64_t _exact_cell(self, uint64_t a) noexcept with gil:
         try:
