@@ -5,11 +5,15 @@ the laws themselves. Keys follow from the seed, so a test that passes for a seed
 a new seed raises a false alarm with a probability below 1e-6 for the whole file.
 """
 
+import bisect
 import copy
+import functools
 import math
 import os
 import pickle
 import struct
+import subprocess
+import sys
 
 import mpmath
 import numpy as np
@@ -17,11 +21,19 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from dpcd_sklearn.privacy._exact_gaussian import accept, cell, cell_table, exp_bracket
-from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy import _exact_gaussian
+from dpcd_sklearn.privacy._exact_gaussian import (
+    accept,
+    cell,
+    cell_table,
+    exp_bracket,
+    sure_table,
+)
+from dpcd_sklearn.privacy._noise import USES_AVX2, NoiseSource
 
 P_VALUE = 1e-8  # of one comparison; there are fewer than a hundred
-N_CELLS = 12  # as in _noise.pyx
+N_CELLS = 600  # as in _noise.pyx
+CELLS = 64  # to a unit
 FULL = 2**64 - 1
 
 
@@ -74,12 +86,38 @@ def test_the_key_stream_is_chacha20_of_rfc_8439():
 
 
 def test_every_block_of_the_stream_follows_the_one_before(global_random_seed):
-    # 8 blocks are made at a time: 43 end in the middle of the sixth time
+    # 32 blocks are made at a time: 83 end in the middle of the third time
     key = key_of(global_random_seed, "blocks")
-    expected = b"".join(chacha20_block(key, counter, bytes(12)) for counter in range(43))
+    expected = b"".join(chacha20_block(key, counter, bytes(12)) for counter in range(83))
     source = NoiseSource(key)
-    stream = as_bytes([word for size in (1, 7, 65, 271) for word in source.words(size)])
+    stream = as_bytes([word for size in (1, 7, 65, 591) for word in source.words(size)])
     assert stream == expected
+
+
+DIGEST = """
+import hashlib
+from dpcd_sklearn.privacy._noise import USES_AVX2, NoiseSource
+source, digest = NoiseSource(bytes.fromhex("{key}")), hashlib.sha256()
+for word in source.words(1000):
+    digest.update(word.to_bytes(8, "little"))
+for size in (1, 2, 255, 20_001):
+    digest.update(source.gaussians(size, 48).tobytes() + source.log_exponentials(size).tobytes())
+print(USES_AVX2, digest.hexdigest())
+"""
+
+
+def test_the_portable_code_gives_the_bits_of_the_code_for_avx2(global_random_seed):
+    code = DIGEST.format(key=key_of(global_random_seed, "portable").hex())
+    outputs = []
+    for portable in ("0", "1"):
+        environment = {**os.environ, "DPCD_PORTABLE": portable}
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        outputs.append(run.stdout.split())
+    assert outputs[0][1] == outputs[1][1]
+    assert outputs[1][0] == "False"
+    if os.environ.get("DPCD_PORTABLE", "0") in ("", "0"):
+        assert outputs[0][0] == str(USES_AVX2)
 
 
 def test_no_two_sources_share_a_stream():
@@ -136,38 +174,44 @@ def test_more_bits_than_are_drawn_are_refused(bits):
 # ---- the Gaussian: twin and law ----------------------------------------------------------------
 
 
-def real_edges(digits=80):
-    """P(k' <= k) of the discrete half-normal, as mpmath numbers."""
-    with mpmath.workdps(digits):
-        terms = [mpmath.exp(mpmath.mpf(-k * k) / 2) for k in range(40)]
-        total = mpmath.fsum(terms)
-        return [mpmath.fsum(terms[: k + 1]) / total for k in range(20)]
+@functools.cache
+def real_edges(digits=100):
+    """P(j' <= j) for P(j) ~ exp(-(j/64)^2/2), as mpmath numbers; 1 - the last is below 1e-270."""
+    with mpmath.workdps(digits + 20):
+        terms = [mpmath.exp(-((mpmath.mpf(j) / CELLS) ** 2) / 2) for j in range(2300)]
+        edges = list(np.cumsum(terms))
+        return [edge / edges[-1] for edge in edges[:-1]]
 
 
-def acceptance(k, u):
-    return mpmath.exp(-u * (2 * k + u) / 2)
+def acceptance(j, u):
+    return mpmath.exp(-u * (2 * j + u) / (2 * CELLS**2))
 
 
 def twin_of_gaussians(words, size, bits):
     """floor(2^bits N) from the words of a stream, each comparison in 60 digits."""
-    edges, values = real_edges(), []
+    values, n_long = [], 0
     with mpmath.workdps(60):
         while len(values) < size:
-            a, b, c = next(words), next(words), next(words)
-            cell_of_a = mpmath.mpf(a >> 1) / 2**63
-            k = sum(edge <= cell_of_a for edge in edges)
-            q = acceptance(k, mpmath.mpf(b) / 2**64) * 2**64
-            assert abs(c - q) > 2  # an undecided draw, once in 2^62: take another seed
-            if c < q:
-                magnitude = (k << bits) + (b >> (64 - bits))
+            a, b = next(words), next(words)
+            j = bisect.bisect_right(real_edges(), mpmath.mpf(a >> 1) / 2**63)
+            u, v = b >> 22, b % 2**22
+            sure = v < int(acceptance(j, mpmath.mpf(1)) * 2**22)
+            if not sure:
+                n_long += 1
+                u_long, v = u << 64 | next(words), v << 64 | next(words)
+                q = acceptance(j, mpmath.mpf(u_long) / 2**106) * 2**86
+                assert abs(v - q) > 2  # an undecided draw, once in 2^84: take another seed
+            if sure or v < q:
+                magnitude = (j << 42 | u) >> (48 - bits)
                 values.append(-magnitude - 1 if a & 1 else magnitude)
+    assert n_long > size // 200
     return values
 
 
-@pytest.mark.parametrize("bits", [0, 1, 24, 48])
-def test_gaussians_are_those_of_karneys_algorithm_on_the_same_words(bits, global_random_seed):
-    key, size = key_of(global_random_seed, "karney"), 1500
-    words = iter(NoiseSource(key).words(12 * size))
+@pytest.mark.parametrize("bits", [0, 1, 6, 24, 48])
+def test_gaussians_are_those_of_their_algorithm_on_the_same_words(bits, global_random_seed):
+    key, size = key_of(global_random_seed, "cells"), 4000
+    words = iter(NoiseSource(key).words(3 * size))
     expected = twin_of_gaussians(words, size, bits)
     assert_array_equal(NoiseSource(key).gaussians(size, bits), expected)
 
@@ -239,17 +283,26 @@ def test_the_lowest_bits_are_uniform_and_neighbours_independent(source):
 # ---- the exponential ---------------------------------------------------------------------------
 
 
+def small_uniform(words):
+    """The number in (0, 1/2) that the words begin, with 52 bits after its leading zeros; a bit."""
+    first, bits = next(words), 64
+    h = mpmath.mpf(first >> 1) / 2**64
+    if first < 2**53:
+        for bits in (128, 192, 256, 320):
+            h += mpmath.mpf(next(words)) / mpmath.mpf(2) ** bits
+            if h >= mpmath.mpf(2) ** (52 - bits):
+                break
+    return h + mpmath.mpf(2) ** -330, first & 1
+
+
+def log_exponential(h, bit):
+    return mpmath.log(-mpmath.log(h if bit else 1 - h))
+
+
 def twin_of_log_exponentials(words, size):
     """log E for the reals that the words begin, in 60 digits."""
-    values = []
     with mpmath.workdps(60):
-        for _ in range(size):
-            high = next(words)
-            h = mpmath.mpf(high >> 1) / 2**64
-            if high < 2**53:
-                h += mpmath.mpf(next(words)) / 2**128
-            values.append(mpmath.log(-mpmath.log(h if high & 1 else 1 - h)))
-    return values
+        return [log_exponential(*small_uniform(words)) for _ in range(size)]
 
 
 def test_log_exponentials_are_the_logarithms_of_the_uniform_reals_that_the_words_begin(
@@ -260,6 +313,48 @@ def test_log_exponentials_are_the_logarithms_of_the_uniform_reals_that_the_words
     expected = twin_of_log_exponentials(iter(NoiseSource(key).words(size + 100)), size)
     error = max(abs(float(mpmath.mpf(d) - e)) for d, e in zip(draws, expected, strict=True))
     assert error < 2.0**-48  # the relative error of E
+
+
+def adversarial_halves():
+    """63-bit numbers a, h = a / 2^64: at the ends, at the splits of both logarithms, and zeros."""
+    splits = [2**-0.5, 1.0, 2**-1.5, 0.2929, 0.25, 1 - 2**-0.5, math.exp(-1), 1 - math.exp(-1)]
+    near = [round(split * 2**shift) for split in splits for shift in range(45, 65)]
+    numbers = [a + d for a in near for d in (-4096, -1, 0, 1, 4096)]
+    numbers += [2**63 - 1 - 2**shift for shift in range(63)] + [2**shift for shift in range(63)]
+    return sorted({a for a in [0, 1, 2, 3, 2**63 - 1, *numbers] if 0 <= a < 2**63})
+
+
+@pytest.mark.parametrize("more", [0, 1, 2**32, 2**52 - 1, 2**52, 2**64 - 1])
+@pytest.mark.parametrize("bit", [0, 1])
+def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(bit, more):
+    halves = adversarial_halves()
+    assert len(halves) > 600
+    largest = 0
+    for a in halves:
+        words = [a << 1 | bit, more, 2**51, 5, 0, 12345, 2**60]
+        rest = iter(words)
+        exact = log_exponential(*small_uniform(rest))
+        source = NoiseSource()
+        source._next_words(words)
+        log_e = source.log_exponentials(1)[0]
+        assert source.words(1) == [next(rest)]  # as many words were read
+        largest = max(largest, abs(mpmath.mpf(log_e) - exact) - abs(exact) * 2.0**-53)
+    assert largest < 2.0**-49
+
+
+def test_no_words_give_an_infinite_log_exponential():
+    for words in ([0] * 5, [1] + [0] * 4, [FULL], [FULL - 1]):
+        source = NoiseSource()
+        source._next_words(words)
+        assert abs(source.log_exponentials(1)[0]) < 2**8
+
+
+def test_log_exponentials_of_a_batch_are_those_drawn_one_by_one(global_random_seed):
+    key = key_of(global_random_seed, "batches")
+    together, apart = NoiseSource(key), NoiseSource(key)
+    for size in (0, 1, 2, 3, 5, 255, 256, 257, 6000):  # about three with a second word
+        expected = [apart.log_exponentials(1)[0] for _ in range(size)]
+        assert_array_equal(together.log_exponentials(size), expected)
 
 
 def test_exponentials_follow_their_law_in_the_bulk_and_in_both_tails(source):
@@ -313,18 +408,28 @@ def real(first, bits, *words):
     return value
 
 
-def truth_of_accept(k, b, c, words):
+U_BITS, V_BITS = 106, 86  # drawn before `accept` is asked
+
+
+def truth_of_accept(j, u, v, words):
     """The decision of the reals that all the words begin, u and v taking turns."""
-    return real(c, 64, *words[1::2]) < acceptance(k, real(b, 64, *words[::2]))
+    return real(v, V_BITS, *words[1::2]) < acceptance(j, real(u, U_BITS, *words[::2]))
 
 
-def undecided(k, b, c, slack=0):
-    """Whether reals that begin with b and c exist on both sides, or closer than the slack."""
-    most, least = acceptance(k, real(b, 64)), acceptance(k, real(b + 1, 64))
-    return real(c, 64) < most + slack and real(c + 1, 64) > least - slack
+def undecided(j, u, v, slack=0):
+    """Whether reals that begin with u and v exist on both sides, or closer than the slack."""
+    most, least = acceptance(j, real(u, U_BITS)), acceptance(j, real(u + 1, U_BITS))
+    return real(v, V_BITS) < most + slack and real(v + 1, V_BITS) > least - slack
 
 
-ADVERSARIAL_B = (0, 1, 2**32, 2**63, FULL - 1, FULL)
+def random_positions(rng, size):
+    """Random numbers of 106 bits."""
+    words = iter(random_words(rng, 2 * size))
+    return [(a >> 22) << 64 | b for a, b in zip(words, words, strict=True)]
+
+
+ADVERSARIAL_U = (0, 1, 2**32, 2**105, 2**U_BITS - 2, 2**U_BITS - 1)
+SOME_CELLS = [0, 1, 2, 63, 64, 200, 599, 640, 3000]
 
 
 @pytest.fixture(autouse=True)
@@ -333,85 +438,200 @@ def digits():
         yield
 
 
-@pytest.mark.parametrize("k", [0, 1, 2, 7, 11, 40])
-def test_accept_decides_as_the_reals_do_and_draws_only_when_it_must(k, global_random_seed):
-    rng = np.random.default_rng([global_random_seed, k])
+@pytest.mark.parametrize("j", SOME_CELLS)
+def test_accept_decides_as_the_reals_do_and_draws_only_when_it_must(j, global_random_seed):
+    rng = np.random.default_rng([global_random_seed, j])
     n_undecided = 0
-    for b in [*ADVERSARIAL_B, *random_words(rng, 60)]:
-        threshold = int(mpmath.floor(acceptance(k, real(b, 64)) * 2**64))
-        near = [threshold + d for d in (-100, -k - 2, -k, -2, -1, 0, 1, 2, 100)]
-        for c in [*near, *random_words(rng, 3), 0, FULL]:
-            if not 0 <= c <= FULL:
+    for u in [*ADVERSARIAL_U, *random_positions(rng, 60)]:
+        threshold = int(mpmath.floor(acceptance(j, real(u, U_BITS)) * 2**V_BITS))
+        near = [threshold + d for d in (-(2**40), -100, -2, -1, 0, 1, 2, 100, 2**40)]
+        for v in [*near, 0, 2**V_BITS - 1]:
+            if not 0 <= v < 2**V_BITS:
                 continue
             words = random_words(rng, 8)
             draw = Words(*words)
-            assert accept(k, b, c, draw) == truth_of_accept(k, b, c, words)
-            if undecided(k, b, c):
+            assert accept(j, u, v, draw) == truth_of_accept(j, u, v, words)
+            if undecided(j, u, v):
                 assert draw.drawn > 0
-            elif draw.drawn:  # the first brackets have 40 digits
-                assert undecided(k, b, c, slack=mpmath.mpf(10) ** -38)
+            elif draw.drawn:  # the first brackets have 50 digits
+                assert undecided(j, u, v, slack=mpmath.mpf(10) ** -48)
             n_undecided += draw.drawn > 0
     assert n_undecided > 50
 
 
-@pytest.mark.parametrize("k", [0, 1, 5, 11])
-def test_a_tie_goes_either_way_by_the_bits_that_extend_it(k, global_random_seed):
-    rng = np.random.default_rng([global_random_seed, k])
-    for b in random_words(rng, 20):
-        c = int(mpmath.floor(acceptance(k, real(b, 64)) * 2**64))
-        lower, upper = Words(0, 0), Words(FULL, FULL)
-        assert accept(k, b, c, lower) is True
-        assert accept(k, b, c, upper) is False
+def at_the_threshold(j, u):
+    """The 86 bits of v that don't decide."""
+    return int(mpmath.floor(acceptance(j, real(u, U_BITS)) * 2**V_BITS))
+
+
+@pytest.mark.parametrize("j", SOME_CELLS)
+def test_a_tie_goes_either_way_by_the_bits_that_extend_it(j, global_random_seed):
+    rng = np.random.default_rng([global_random_seed, j])
+    n_second = 0
+    for u in random_positions(rng, 20):
+        v = at_the_threshold(j, u)
+        lower, upper = Words(0, 0), Words(0, FULL)
+        assert accept(j, u, v, lower) is True
+        assert accept(j, u, v, upper) is False
         assert (lower.drawn, upper.drawn) == (2, 2)
         # v extended to the threshold's own bits ties once more, and goes either way once more
-        u = random_words(rng, 1)[0]
-        exact = acceptance(k, real(b, 64, u)) * mpmath.mpf(2) ** 128
-        v = int(mpmath.floor(exact)) - (c << 64)
-        if 0 <= v <= FULL:  # else the first 64 bits differ: the longer u moved the threshold
+        more = random_words(rng, 1)[0]
+        exact = acceptance(j, real(u, U_BITS, more)) * mpmath.mpf(2) ** (V_BITS + 64)
+        bits = int(mpmath.floor(exact)) - (v << 64)
+        if 0 <= bits <= FULL:  # else v's first bits differ: the longer u moved the threshold
+            n_second += 1
             for last, expected in ((0, True), (FULL, False)):
-                draw = Words(u, v, last, last)
-                assert accept(k, b, c, draw) is expected
+                draw = Words(more, bits, 0, last)
+                assert accept(j, u, v, draw) is expected
                 assert draw.drawn == 4
+    assert n_second > 15
 
 
-def test_the_table_of_cells_is_that_of_high_precision():
-    edges = real_edges(100)
-    expected = [int(mpmath.floor(edge * 2**63)) for edge in edges[: N_CELLS - 1]]
-    assert cell_table(N_CELLS) == [*expected, 2**63 - 1]
-    assert all(edge < 1 - mpmath.mpf(2) ** -140 for edge in edges[:5])
+def test_the_tables_are_those_of_high_precision():
+    edges = [int(mpmath.floor(edge * 2**63)) for edge in real_edges()[: N_CELLS - 1]]
+    assert cell_table(N_CELLS) == [*edges, 2**63 - 1]
+    assert edges[-1] == 2**63 - 1  # all cells that the table leaves out share these bits
+    least = [acceptance(j, mpmath.mpf(1)) for j in range(N_CELLS)]
+    assert sure_table(N_CELLS, 22) == [int(mpmath.floor(q * 2**22)) for q in least]
 
 
 def test_cell_decides_as_the_reals_do_and_draws_only_when_it_must(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
-    edges = real_edges(150)
-    near = [e + d for e in cell_table(N_CELLS) for d in (-1, 0, 1) if e + d < 2**63]
-    for a in [0, *near, *(word >> 1 for word in random_words(rng, 40))]:
+    edges, table = real_edges(150), cell_table(N_CELLS)
+    some = [0, 1, 63, 64, 200, 400, 550, 577, *rng.integers(0, N_CELLS, 5)]
+    near = [table[j] + d for j in some for d in (-1, 0, 1) if table[j] + d < 2**63]
+    for a in [0, *near, *(word >> 1 for word in random_words(rng, 10))]:
         words = random_words(rng, 6)
         draw = Words(*words)
-        assert cell(a, draw) == sum(edge <= real(a, 63, *words) for edge in edges)
-        through = [real(a, 63) < edge < real(a + 1, 63) for edge in edges]
-        assert (draw.drawn > 0) == any(through)
+        assert cell(a, draw) == bisect.bisect_right(edges, real(a, 63, *words))
+        crosses = bisect.bisect_right(edges, real(a + 1, 63)) > bisect.bisect_right(
+            edges, real(a, 63)
+        )
+        assert (draw.drawn > 0) == crosses
 
 
-@pytest.mark.parametrize("k", range(9))  # the cells from 9 on share their first 63 bits
-def test_an_edge_of_a_cell_goes_either_way_by_the_bits_that_extend_it(k):
-    edge = real_edges(150)[k]
+@pytest.mark.parametrize("j", [0, 1, 2, 64, 200, 400, 500])
+def test_an_edge_of_a_cell_goes_either_way_by_the_bits_that_extend_it(j):
+    edge = real_edges(150)[j]
     a = int(mpmath.floor(edge * 2**63))
     w = int(mpmath.floor(edge * mpmath.mpf(2) ** 127)) - (a << 64)
-    for words, expected in (((0,), k), ((FULL,), k + 1), ((w, 0), k), ((w, FULL), k + 1)):
+    for words, expected in (((0,), j), ((FULL,), j + 1), ((w, 0), j), ((w, FULL), j + 1)):
         draw = Words(*words)
         assert cell(a, draw) == expected
         assert draw.drawn == len(words)
 
 
-def test_the_last_63_bits_are_shared_by_all_far_cells_and_settled_by_more():
-    a = 2**63 - 1
+FAR_CELLS = [590, 599, 600, 601, 650, 1000]
+
+
+def words_of_a_far_cell(j):
+    """Words that extend 2^63 - 1 into the middle of a cell."""
     edges = real_edges(150)
-    for k in range(10, 14):
-        middle = (edges[k - 1] + edges[k]) / 2 * mpmath.mpf(2) ** (63 + 4 * 64)
-        bits = int(mpmath.floor(middle)) - (a << 256)
-        words = [bits >> 64 * i & FULL for i in (3, 2, 1, 0)]
-        assert cell(a, Words(*words)) == k
+    middle = (edges[j - 1] + edges[j]) / 2 * mpmath.mpf(2) ** (63 + 6 * 64)
+    bits = int(mpmath.floor(middle)) - (2**63 - 1 << 384)
+    return [bits >> 64 * i & FULL for i in (5, 4, 3, 2, 1, 0)]
+
+
+@pytest.mark.parametrize("j", FAR_CELLS)
+def test_the_last_63_bits_are_shared_by_all_far_cells_and_settled_by_more(j):
+    assert cell(2**63 - 1, Words(*words_of_a_far_cell(j))) == j
+
+
+# ---- the compiled sampler in the undecided cases -----------------------------------------------
+
+MARK = 0x0123456789ABCDEF
+
+
+def gaussian_of(words, bits=48):
+    """The draw from these words; all of them are used."""
+    source = NoiseSource()
+    source._next_words([*words, MARK])
+    value = source.gaussians(1, bits)[0]
+    assert source.words(1) == [MARK]
+    return value
+
+
+def word_in(j):
+    """A word, of positive sign, whose number lies within cell j alone."""
+    return ((cell_table(N_CELLS)[j - 1] if j else 0) + 1) << 1
+
+
+def split(u, v):
+    """The words b, c, d that begin u and v."""
+    return [u >> 64 << 22 | v >> 64, u & FULL, v & FULL]
+
+
+@pytest.mark.parametrize("sign", [0, 1])
+@pytest.mark.parametrize("j", [0, 1, 64, 200, 400])
+def test_a_draw_on_an_edge_takes_the_cell_that_its_further_bits_say(j, sign):
+    a = cell_table(N_CELLS)[j] << 1 | sign
+    for more, where in ((0, j), (FULL, j + 1)):
+        expected = where << 42 | 17
+        b = 17 << 22  # u begins with 17 / 2^42, v with zeros: accepted
+        assert gaussian_of([a, more, b]) == (~expected if sign else expected)
+
+
+@pytest.mark.parametrize("sign", [0, 1])
+@pytest.mark.parametrize("j", FAR_CELLS)
+def test_a_draw_from_the_far_tail_is_not_cut(j, sign):
+    cell_words, drawn = words_of_a_far_cell(j), Words(*words_of_a_far_cell(j))
+    cell(2**63 - 1, drawn)
+    words = [FULL - 1 + sign, *cell_words[: drawn.drawn], 5 << 22]
+    expected = j << 42 | 5
+    if j >= N_CELLS:  # no table of sure acceptances: u and v are extended
+        words += [0, 0]
+    for bits in (0, 30, 48):
+        shifted = expected >> (48 - bits)
+        assert gaussian_of(words, bits) == (~shifted if sign else shifted)
+
+
+@pytest.mark.parametrize("j", [0, 1, 64, 200, 400])
+def test_a_tie_of_the_acceptance_goes_either_way_by_the_bits_that_extend_it(j, global_random_seed):
+    rng = np.random.default_rng([global_random_seed, j])
+    for u in random_positions(rng, 5):
+        words = [word_in(j), *split(u, at_the_threshold(j, u))]
+        accepted = j << 42 | u >> 64
+        assert gaussian_of([*words, 0, 0]) == accepted
+        after = [word_in(7), 9 << 22]  # what is drawn after a rejection
+        assert gaussian_of([*words, 0, FULL, *after]) == (7 << 42 | 9)
+
+
+@pytest.mark.parametrize("j", [0, 1, 64, 200, 400, 540])
+def test_close_decisions_are_those_of_the_reals(j, global_random_seed):
+    # below 2^-45 by exact arithmetic, above by doubles: v has 86 bits
+    rng = np.random.default_rng([global_random_seed, j])
+    n_compared = 0
+    for u in [*ADVERSARIAL_U, *random_positions(rng, 10)]:
+        threshold = at_the_threshold(j, u)
+        for shift in (1, 20, 38, 40, 41, 42, 43, 45, 50):
+            for v in (threshold - 2**shift, threshold + 2**shift):
+                sure = int(acceptance(j, mpmath.mpf(1)) * 2**22)
+                if not sure << 64 <= v < 2**V_BITS:
+                    continue
+                n_compared += 1
+                words = [word_in(j), *split(u, v)]
+                if v < threshold:
+                    assert gaussian_of(words) == (j << 42 | u >> 64)
+                else:
+                    assert gaussian_of([*words, word_in(7), 9 << 22]) == (7 << 42 | 9)
+    assert n_compared > 100
+
+
+@pytest.mark.parametrize("name", ["cell", "accept"])
+def test_a_source_whose_exact_arithmetic_fails_gives_nothing_more(name, monkeypatch):
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(_exact_gaussian, name, fail)
+    u = 2**105
+    words = [FULL] if name == "cell" else [word_in(3), *split(u, at_the_threshold(3, u))]
+    source = NoiseSource()
+    source._next_words(words)
+    with pytest.raises(RuntimeError, match="nothing was released"):
+        source.gaussians(1, 30)
+    assert source.failed
+    with pytest.raises(RuntimeError, match="nothing was released"):
+        source.gaussians(1, 30)
 
 
 def test_brackets_of_the_exponential_hold_it_and_shrink(global_random_seed):

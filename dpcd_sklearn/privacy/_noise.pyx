@@ -2,37 +2,71 @@
 
 (a) *Key stream.* ChaCha20 under a fresh 256-bit key from the operating system for every fit. A
     source lives inside one fit of one thread: it is never copied, pickled or kept, so forks,
-    workers and clones can't share a stream.
-(b) *Gaussian.* ``gaussian(bits)`` is floor(2^bits N) for an exact standard normal N (Karney 2016,
-    Algorithm N): no rounding error, no truncated tail. Added to an integer sum it is the Gaussian
-    mechanism followed by floor, which is post-processing; nothing has to be paid for the sampler.
-    Proof: ``proofs/gaussian.md``.
+    workers and clones can't share a stream. Key and buffer are overwritten when it is freed.
+(b) *Gaussian.* ``gaussian(bits)`` is floor(2^bits N) for an exact standard normal N (after Karney
+    2016, in narrow cells): no rounding error, no truncated tail. Added to an integer sum it is the
+    Gaussian mechanism followed by floor, which is post-processing; nothing has to be paid for the
+    sampler. Proof: ``proofs/gaussian.md``.
 (c) *Gumbel.* ``log_exponential()`` is log E for a standard exponential E whose relative error is
     below 2^-48 in both tails, so that argmin(log E_j - score_j / b) is the exponential mechanism
-    up to a factor that the calibration has paid for. Proof: ``proofs/release_argmax.md``.
+    up to a factor that the calibration has paid for. Proofs: ``proofs/log_exponential.md``,
+    ``proofs/release_argmax.md``.
+(d) *Sameness.* Integers, IEEE operations in a fixed order, and comparisons that are exact: a key
+    gives the same noise on every machine, with AVX2 and without. Batches give what as many calls
+    give.
 """
 
 import os
 
-from libc.math cimport exp, fabs, log, log1p
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 
 from . import _exact_gaussian
 
-cdef extern from "_chacha.h":
-    const int DPCD_CHACHA_LANES
-    const int DPCD_CHACHA_BYTES
-    void dpcd_chacha20(const uint32_t *key, const uint32_t *nonce, uint32_t counter,
-                       unsigned char *out) noexcept nogil
+cdef extern from "_noise.h":
+    bint dpcd_uses_avx2() noexcept nogil
+    void dpcd_chacha20(bint avx2, const uint32_t *key, const uint32_t *nonce, uint32_t counter,
+                       int n_blocks, uint64_t *out) noexcept nogil
+    void dpcd_log_exponentials(bint avx2, Py_ssize_t n, double *h) noexcept nogil
+    void dpcd_wipe(void *memory, size_t size) noexcept nogil
 
 cdef enum:
     MAX_BITS = 48
-    N_CELLS = 12
+    LOG_BLOCK = 256  # numbers that stay in cache
+    N_BLOCKS = 32  # of the key stream at a time
+    N_WORDS = 8 * N_BLOCKS  # as in _noise.pxd
+    # cells [j, j+1) / 64 of the half line; as in _exact_gaussian.py
+    N_CELLS = 600
+    GUIDE_BITS = 11
+    POSITION_BITS = 42
+    V_BITS = 22
 
-# floor(2^63 P(k' <= k)) for the discrete half-normal P(k) ~ exp(-k^2/2), k = 0, 1, ...
-cdef uint64_t[N_CELLS] _CELLS
-for _k, _edge in enumerate(_exact_gaussian.cell_table(N_CELLS)):
-    _CELLS[_k] = _edge
+cdef bint _AVX2 = dpcd_uses_avx2()
+USES_AVX2 = bool(_AVX2)
+
+# floor(2^63 P(j' <= j)) for the cells' law P(j) ~ exp(-(j/64)^2 / 2), j = 0, 1, ...
+cdef uint64_t[N_CELLS] _EDGES
+# The first j that a number with these leading bits can fall into.
+cdef uint16_t[1 << GUIDE_BITS] _GUIDE
+# floor(2^22 q) for the least acceptance probability q of a cell
+cdef uint32_t[N_CELLS] _SURE
+cdef double[10] _INVERSE
+
+
+def _fill_tables():
+    cdef int j = 0
+    for i, edge in enumerate(_exact_gaussian.cell_table(N_CELLS)):
+        _EDGES[i] = edge
+    for i, bound in enumerate(_exact_gaussian.sure_table(N_CELLS, V_BITS)):
+        _SURE[i] = bound
+    for i in range(1 << GUIDE_BITS):
+        while _EDGES[j] < <uint64_t>i << (63 - GUIDE_BITS):
+            j += 1
+        _GUIDE[i] = j
+    for i in range(10):
+        _INVERSE[i] = 1.0 / (10 - i)
+
+
+_fill_tables()
 
 
 cdef class NoiseSource:
@@ -54,81 +88,135 @@ cdef class NoiseSource:
         for i in range(3):
             self._nonce[i] = int.from_bytes(nonce[4 * i:4 * i + 4], "little")
         self._counter = 0
-        self._used = DPCD_CHACHA_BYTES
+        self._used = N_WORDS
         self.failed = False
+
+    def __dealloc__(self):
+        dpcd_wipe(self._key, sizeof(self._key))
+        dpcd_wipe(self._buffer, sizeof(self._buffer))
 
     def __reduce__(self):
         raise TypeError("a noise source is never copied or pickled: two users would share noise")
 
     cdef uint64_t word(self) noexcept nogil:
         """The next 64 bits."""
-        cdef uint64_t value = 0
-        cdef int i
-        if self._used == DPCD_CHACHA_BYTES:
-            dpcd_chacha20(self._key, self._nonce, self._counter, self._buffer)
-            self._counter += DPCD_CHACHA_LANES
-            if self._counter == 0:  # 2^32 blocks: the next stream of the same key
-                self._nonce[0] += 1
-            self._used = 0
-        for i in range(8):
-            value |= <uint64_t>self._buffer[self._used + i] << (8 * i)
-        self._used += 8
-        return value
+        if self._used == N_WORDS:
+            self._refill()
+        self._used += 1
+        return self._buffer[self._used - 1]
+
+    cdef void _refill(self) noexcept nogil:
+        dpcd_chacha20(_AVX2, self._key, self._nonce, self._counter, N_BLOCKS, self._buffer)
+        self._counter += N_BLOCKS
+        if self._counter == 0:  # 2^32 blocks: the next stream of the same key
+            self._nonce[0] += 1
+        self._used = 0
+
+    # ---- floor(2^bits N); numbers of steps as in proofs/gaussian.md ----
 
     cdef int64_t gaussian(self, int bits) noexcept nogil:
         """floor(2^bits N) for a standard normal N; 0 <= bits <= 48."""
-        cdef uint64_t a, b, c
-        cdef int k
-        cdef double u, v, q
-        cdef bint accepted
+        cdef uint64_t a, b, magnitude
+        cdef int64_t j
         while True:
-            # 1. k with probability ~ exp(-k^2/2), from 63 bits; bit 0 is the sign
+            # 1. a cell j with probability ~ exp(-(j/64)^2 / 2), from 63 bits; bit 0 is the sign
             a = self.word()
-            k = _cell(a >> 1)
-            if k < 0:
-                k = self._exact_cell(a >> 1)
-            # 2. u uniform in [0, 1): its first 64 bits are b
+            j = _GUIDE[a >> (64 - GUIDE_BITS)]
+            j += a >> 1 > _EDGES[j]
+            while a >> 1 > _EDGES[j]:
+                j += 1
+            if a >> 1 == _EDGES[j]:  # an edge runs through [a, a+1) 2^-63
+                j = self._exact_cell(a >> 1)
+                if self.failed:
+                    return 0
+            # 2. x = (j + u) / 64: the first 42 bits of u are those of b
             b = self.word()
-            # 3. accept with probability exp(-u (2k + u) / 2)
-            c = self.word()
-            u = <double>(b >> 11) * 2.0**-53
-            v = <double>(c >> 11) * 2.0**-53
-            q = exp(-0.5 * u * (2 * k + u))
-            if fabs(v - q) > 2.0**-45:  # proofs/gaussian.md: the error is below 2^-46
-                accepted = v < q
-            else:
-                accepted = self._exact_accept(k, b, c)
+            # 3. accept with probability exp(-u (2j + u) / 8192): v begins with b's last 22 bits
+            if j < N_CELLS and (b & ((1 << V_BITS) - 1)) < _SURE[j]:
+                break
+            if self._accepts(j, b):
+                break
             if self.failed:
                 return 0
-            if accepted:
-                break
-        cdef int64_t magnitude = (<int64_t>k << bits) + <int64_t>(b >> (64 - bits) if bits else 0)
-        return -magnitude - 1 if a & 1 else magnitude
+        # floor(2^48 x), then fewer bits; floor(-y) = -floor(y) - 1 = ~floor(y)
+        magnitude = (<uint64_t>j << POSITION_BITS | b >> V_BITS) >> (MAX_BITS - bits)
+        return <int64_t>(magnitude ^ -(a & 1))
+
+    cdef bint _accepts(self, int64_t j, uint64_t b) noexcept nogil:
+        """v < exp(-u (2j + u) / 8192), u and v extended by another word each."""
+        cdef uint64_t c = self.word(), d = self.word()
+        cdef double u, v, y, q = 1.0
+        cdef int i
+        if j < N_CELLS:
+            u = 2.0**-53 * <double>((b >> V_BITS) << 11 | c >> 53)
+            v = 2.0**-53 * <double>((b & ((1 << V_BITS) - 1)) << 31 | d >> 33)
+            y = 2.0**-13 * u * (2 * j + u)  # below 0.15
+            for i in range(10):  # q = exp(-y): Taylor's polynomial of degree 10
+                q = 1.0 - y * q * _INVERSE[i]
+            if v < q - 2.0**-45:
+                return True
+            if v > q + 2.0**-45:
+                return False
+        return self._exact_accept(j, b, c, d)
+
+    cdef void gaussians_into(self, Py_ssize_t n, int bits, int64_t *out) noexcept nogil:
+        """n draws of gaussian(bits); out: n."""
+        cdef Py_ssize_t i
+        for i in range(n):
+            out[i] = self.gaussian(bits)
+
+    # ---- log E ----
 
     cdef double log_exponential(self) noexcept nogil:
         """log E for a standard exponential E, with small relative error in E everywhere."""
-        # -log(1 - V), V uniform in (0, 1); with V < 1/2 by symmetry both tails keep all their bits
+        cdef double h = self._small_uniform()
+        dpcd_log_exponentials(_AVX2, 1, &h)
+        return h
+
+    cdef void log_exponentials_into(self, Py_ssize_t n, double *out) noexcept nogil:
+        """n draws of log_exponential(); out: n."""
+        cdef Py_ssize_t i, start = 0, size
+        while start < n:
+            size = min(n - start, LOG_BLOCK)
+            for i in range(start, start + size):
+                out[i] = self._small_uniform()
+            dpcd_log_exponentials(_AVX2, size, out + start)
+            start += size
+
+    cdef double _small_uniform(self) noexcept nogil:
+        """Uniform in (0, 1/2) to 52 significant bits, and a random sign.
+
+        E = -log(1 - V) for V uniform in (0, 1): V is 1 - h where the sign is + and h where it is -,
+        so both tails keep all their bits.
+        """
         cdef uint64_t high = self.word()
-        cdef double h = 2.0**-64 * <double>(high >> 1)
-        if high >> 53 == 0:  # few leading bits are left: append another word
-            h += 2.0**-128 * <double>self.word()
-        h += 2.0**-193
-        if high & 1:
-            return log(-log(h))
-        return log(-log1p(-h))
+        cdef double h = 2.0**-64 * <double><int64_t>(high >> 1)
+        if high >> 53 == 0:
+            h = self._more_bits(h)
+        return h * <double>(<int64_t>(high << 1 & 2) - 1)  # no branch: it can't be predicted
 
-    # ---- undecided cases, about one in 2^45 draws, in exact arithmetic ----
+    cdef double _more_bits(self, double h) noexcept nogil:
+        """Append words to the number of few leading bits until it has 52."""
+        cdef double unit = 2.0**-64
+        while h < unit * 2.0**52 and unit > 2.0**-320:
+            unit *= 2.0**-64
+            h += unit * <double>self.word()
+        return h + 2.0**-330  # never zero
 
-    cdef int _exact_cell(self, uint64_t a) noexcept with gil:
+    # ---- undecided cases, about one in 2^50 draws, in exact arithmetic ----
+
+    cdef int64_t _exact_cell(self, uint64_t a) noexcept with gil:
         try:
             return _exact_gaussian.cell(a, self._python_word)
         except BaseException:
             self.failed = True  # the oracle refuses every further release
             return 0
 
-    cdef bint _exact_accept(self, int k, uint64_t b, uint64_t c) noexcept with gil:
+    cdef bint _exact_accept(self, int64_t j, uint64_t b, uint64_t c, uint64_t d) noexcept with gil:
         try:
-            return _exact_gaussian.accept(k, b, c, self._python_word)
+            u = int(b >> V_BITS) << 64 | c
+            v = int(b & ((1 << V_BITS) - 1)) << 64 | d
+            return _exact_gaussian.accept(j, u, v, self._python_word)
         except BaseException:
             self.failed = True
             return False
@@ -137,6 +225,14 @@ cdef class NoiseSource:
 
     def _python_word(self):
         return self.word()
+
+    def _next_words(self, words):
+        """Tests make the stream go on with these words, to reach the undecided cases."""
+        if len(words) > N_WORDS:
+            raise ValueError(f"at most {N_WORDS} words fit into the buffer")
+        self._used = N_WORDS - len(words)
+        for i, word in enumerate(words):
+            self._buffer[self._used + i] = word
 
     def words(self, Py_ssize_t size):
         """A list of `size` words of 64 bits."""
@@ -150,10 +246,9 @@ cdef class NoiseSource:
             raise ValueError(f"bits must be in [0, {MAX_BITS}], got {bits}")
         out = np.empty(size, dtype=np.int64)
         cdef int64_t[::1] view = out
-        cdef Py_ssize_t i
-        with nogil:
-            for i in range(size):
-                view[i] = self.gaussian(bits)
+        if size:
+            with nogil:
+                self.gaussians_into(size, bits, &view[0])
         if self.failed:
             raise RuntimeError("the noise source failed; nothing was released")
         return out
@@ -164,16 +259,7 @@ cdef class NoiseSource:
 
         out = np.empty(size, dtype=np.float64)
         cdef double[::1] view = out
-        cdef Py_ssize_t i
-        with nogil:
-            for i in range(size):
-                view[i] = self.log_exponential()
+        if size:
+            with nogil:
+                self.log_exponentials_into(size, &view[0])
         return out
-
-
-cdef int _cell(uint64_t a) noexcept nogil:
-    """The k whose cell holds [a, a+1) 2^-63 entirely, or -1 if an edge runs through it."""
-    cdef int k = 0
-    while a > _CELLS[k]:
-        k += 1
-    return -1 if a == _CELLS[k] else k
