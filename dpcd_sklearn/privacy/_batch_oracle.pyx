@@ -68,6 +68,7 @@ cdef class BatchOracle(IterateOracle):
     fit_intercept : bool
     n_outputs : int
     key : bytes of length 32, or None
+    n_threads : int
     """
 
     cdef GradientSums _sums
@@ -81,13 +82,13 @@ cdef class BatchOracle(IterateOracle):
 
     def __init__(self, receipt, X, y, *, loss, smoothness, double clip, double anchor_clip,
                  n_normalizer, bint fit_intercept=True, Py_ssize_t n_outputs=1,
-                 sample_weight=None, bounds=None, key=None):
+                 sample_weight=None, bounds=None, key=None, n_threads=1):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
         self._set_geometry(smoothness, clip, anchor_clip, n_outputs, n_normalizer)
         self._sums = GradientSums(
-            Records(X, y, sample_weight, bounds, by_row=True, by_column=False), loss, smoothness,
-            fit_intercept, n_outputs)
+            Records(X, y, sample_weight, bounds, by_row=True, by_column=False,
+                    n_threads=n_threads), loss, smoothness, fit_intercept, n_outputs)
         self._totals = np.empty(self._n_outputs * self._n_coordinates)
         self._noise = NoiseSource(key)
         self._read_event(receipt.redeem(), X.shape[0])

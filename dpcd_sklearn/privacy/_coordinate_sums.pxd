@@ -11,7 +11,7 @@ cdef struct Pass:
 
 
 cdef class CoordinateSums:
-    cdef readonly Py_ssize_t n, p, n_coordinates, n_threads
+    cdef readonly Py_ssize_t n, p, n_coordinates
     cdef double[::1] roots, sums
     cdef bint exact, has_step
     cdef Records records

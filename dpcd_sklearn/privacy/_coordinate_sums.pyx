@@ -41,13 +41,10 @@ cdef class CoordinateSums:
     fit_intercept : bool
     exact : bool
         Plain sums, for fits without noise; in one thread, because their order matters.
-    n_threads : int, default=1
-        At most; the sums are the same.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
-                 bint fit_intercept, bint exact, Py_ssize_t n_threads=1):
-        self.n_threads = n_threads
+                 bint fit_intercept, bint exact):
         self.records, self.loss, self.exact = records, loss, exact
         self._fit_intercept, self._coordinate_clip = fit_intercept, coordinate_clip
         self.n, self.p = records.n, records.p
@@ -134,7 +131,7 @@ cdef class CoordinateSums:
             again = again or 8 * self._n_step_columns > self._n_columns
         cdef Pass read = Pass(all_columns, again, limit, joint_clip)
         if not self.exact:  # sums of integers: their order is free
-            n_threads = dpcd_paying_threads(self.n_threads, self.n * width)
+            n_threads = dpcd_paying_threads(self.records.n_threads, self.n * width)
         if n_threads == 1:
             return self._pass_rows(&read, 0, self.n, &self.sums[0])
         cdef double *parts = <double *>calloc(n_threads * size, sizeof(double))

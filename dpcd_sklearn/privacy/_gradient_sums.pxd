@@ -27,7 +27,7 @@ cdef struct Tile:
 
 
 cdef class GradientSums:
-    cdef readonly Py_ssize_t n_coordinates, n_outputs, n_threads
+    cdef readonly Py_ssize_t n_coordinates, n_outputs
     cdef Records records
     cdef Loss loss
     cdef bint fit_intercept

@@ -60,13 +60,10 @@ cdef class GradientSums:
     row_norm : float, default=inf
         Features of a record (without the intercept's 1) are scaled down to this euclidean norm;
         for a smoothness of one only.
-    n_threads : int, default=1
-        At most; the integers are the same.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
-                 Py_ssize_t n_outputs=1, double row_norm=INFINITY, Py_ssize_t n_threads=1):
-        self.n_threads = n_threads
+                 Py_ssize_t n_outputs=1, double row_norm=INFINITY):
         self.records, self.loss = records, loss
         self.n_coordinates, self.n_outputs = records.p + fit_intercept, n_outputs
         smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
@@ -98,7 +95,7 @@ cdef class GradientSums:
         cdef int n_failed = 0
         # a sample is drawn in order, plain sums are added in order
         if query.threshold == 0 and query.limit > 0 and not self.records.is_sparse:
-            n_threads = dpcd_paying_threads(self.n_threads, n * self.n_coordinates)
+            n_threads = dpcd_paying_threads(self.records.n_threads, n * self.n_coordinates)
         if n_threads == 1:
             return self._add_rows(query, sampler, 0, n, sums)
         cdef double *parts = <double *>calloc(n_threads * size, sizeof(double))

@@ -133,7 +133,7 @@ def contraction(step, l2, smoothness):
 
 def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double step, double l2,
                          n_normalizer, bint fit_intercept, sample_weight=None, bounds=None,
-                         key=None):
+                         key=None, n_threads=1):
     """Run the descent that the receipt pays for, from zero, and release its last iterate.
 
     Parameters
@@ -148,6 +148,7 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
     fit_intercept : bool
         A last coordinate, with the ridge on it too.
     key : bytes of length 32, or None
+    n_threads : int
 
     Returns
     -------
@@ -168,7 +169,8 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
     if sample_weight is not None:
         sample_weight = np.clip(sample_weight, 0.0, 1.0)
     smoothness = np.ones(n_features + fit_intercept)
-    records = Records(X, y, sample_weight, bounds, by_row=True, by_column=False)
+    records = Records(X, y, sample_weight, bounds, by_row=True, by_column=False,
+                      n_threads=n_threads)
     sums = GradientSums(records, loss, smoothness, fit_intercept, 1, row_norm)
     return _last_state(sums, descent, NoiseSource(key)) * descent.unit
 

@@ -89,6 +89,8 @@ cdef class RecordOracle(Oracle):
         Records are clipped to [lo, hi] and centred while they are read.
     key : bytes of length 32, or None
         Reproducible noise, which protects nobody.
+    n_threads : int
+        Of passes over dense records; no release depends on it.
     """
 
     cdef CoordinateSums _sums
@@ -102,7 +104,8 @@ cdef class RecordOracle(Oracle):
     cdef double[::1] _smoothness, _roots, _keys
 
     def __init__(self, receipt, X, y, *, Loss loss, smoothness, double clip, n_normalizer,
-                 sample_weight=None, bint fit_intercept=True, bounds=None, key=None):
+                 sample_weight=None, bint fit_intercept=True, bounds=None, key=None,
+                 n_threads=1):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
         self._n, p = X.shape
@@ -111,7 +114,8 @@ cdef class RecordOracle(Oracle):
         self._set_geometry(smoothness, clip)
         self._read_event(receipt.redeem())
         self._noise = NoiseSource(key)
-        records = Records(X, y, sample_weight, bounds, by_row=self._selections_left > 0)
+        records = Records(X, y, sample_weight, bounds, by_row=self._selections_left > 0,
+                          n_threads=n_threads)
         self._sums = coordinate_sums(records, loss, smoothness, self._coordinate_clip,
                                      fit_intercept, self._exact)
         self._keys = np.empty(self._n_coordinates)

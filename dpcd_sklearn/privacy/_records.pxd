@@ -40,7 +40,7 @@ cdef class Records:
     cdef dpcd_sparse columns, rows  # sparse ones, by column and (for greedy choices) by row
     cdef const double *y
     cdef const double *weights
-    cdef readonly Py_ssize_t n, p, n_entries
+    cdef readonly Py_ssize_t n, p, n_entries, n_threads
 
     cdef const double *_hold(self, array, Py_ssize_t size) except NULL
     cdef dpcd_sparse _sparse(self, X, bint by_column, bounds) except *

@@ -18,10 +18,14 @@ cdef class Records:
         center, and bounds that contain zero.
     by_row, by_column : bool
         How sparse records are held.
+    n_threads : int
+        How many threads may read dense records, at most; no sum depends on it.
     """
 
-    def __init__(self, X, y, sample_weight=None, bounds=None, *, by_row=False, by_column=True):
+    def __init__(self, X, y, sample_weight=None, bounds=None, *, by_row=False, by_column=True,
+                 n_threads=1):
         self.n, self.p = X.shape
+        self.n_threads = n_threads
         if X.dtype not in (np.float32, np.float64):
             raise TypeError("records must be float32 or float64")
         self._owners = []
