@@ -30,8 +30,7 @@ cdef class GradientSums:
     cdef Loss loss
     cdef bint fit_intercept
     cdef double row_norm
-    cdef double[::1] roots, _inverses, _ones, _values
-    cdef Py_ssize_t[::1] _where
+    cdef double[::1] roots, _inverses, _ones
 
     cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil
     cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,

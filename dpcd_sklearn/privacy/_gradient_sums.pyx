@@ -18,24 +18,20 @@ from ..losses._base cimport Loss
 from ._noise cimport NoiseSource
 from ._records cimport (
     DPCD_LANES,
-    DPCD_SLICE,
     DPCD_TILE_CELLS,
     DPCD_TILE_ROWS,
     Records,
     dpcd_clip_norms,
     dpcd_clipped_sum_of_ones,
     dpcd_clipped_sums,
+    dpcd_dot_rows,
     dpcd_gather,
-    dpcd_join,
-    dpcd_line_start,
     dpcd_load,
     dpcd_margins,
     dpcd_plain_sum_of_ones,
     dpcd_plain_sums,
-    dpcd_slice,
-    dpcd_slice_add,
-    dpcd_slice_lanes,
     dpcd_square_norms,
+    dpcd_sum_rows,
     dpcd_weigh,
 )
 
@@ -83,8 +79,6 @@ cdef class GradientSums:
         self.roots = np.sqrt(smoothness)
         self._inverses = 1 / smoothness
         self._ones = np.ones(self.n_coordinates)
-        self._values = np.empty(DPCD_SLICE)
-        self._where = np.empty(DPCD_SLICE, dtype=np.intp)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -189,46 +183,22 @@ cdef class GradientSums:
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
                         double *out) noexcept nogil:
         """out[i] += sum over columns of v[j] f(X[i, j]), f the identity or the square."""
-        cdef double[8] lanes
-        cdef Py_ssize_t i, lane, at, end, n
-        if not tile.is_sparse:
-            if square:
-                dpcd_square_norms(&tile.dense, v, out)
-            else:
-                dpcd_margins(&tile.dense, v, out)
-            return
-        for i in range(tile.n_rows):
-            for lane in range(8):
-                lanes[lane] = 0.0
-            at = dpcd_line_start(&self.records.rows, tile.rows[i])
-            end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
-            while at < end:
-                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-                dpcd_slice(&self.records.rows, tile.rows[i], at, n, &self._where[0],
-                           &self._values[0])
-                dpcd_slice_lanes(n, &self._where[0], &self._values[0], v, square, lanes)
-                at += n
-            out[i] += dpcd_join(lanes)
+        if tile.is_sparse:
+            dpcd_dot_rows(&self.records.rows, tile.n_rows, tile.rows, v, square, out)
+        elif square:
+            dpcd_square_norms(&tile.dense, v, out)
+        else:
+            dpcd_margins(&tile.dense, v, out)
 
     cdef void _column_sums(self, const Tile *tile, const double *r, const double *scale,
                            double limit, double *sums) noexcept nogil:
         """sums[j] += sum over rows of r[i] X[i, j], in clipped units unless limit is zero."""
-        cdef Py_ssize_t i, at, end, n
-        if not tile.is_sparse:
-            if limit > 0:
-                dpcd_clipped_sums(&tile.dense, r, scale, limit, sums)
-            else:
-                dpcd_plain_sums(&tile.dense, r, sums)
-            return
-        for i in range(tile.n_rows):
-            at = dpcd_line_start(&self.records.rows, tile.rows[i])
-            end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
-            while at < end:
-                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-                dpcd_slice(&self.records.rows, tile.rows[i], at, n, &self._where[0],
-                           &self._values[0])
-                dpcd_slice_add(n, &self._where[0], &self._values[0], r[i], scale, limit, sums)
-                at += n
+        if tile.is_sparse:
+            dpcd_sum_rows(&self.records.rows, tile.n_rows, tile.rows, r, scale, limit, sums)
+        elif limit > 0:
+            dpcd_clipped_sums(&tile.dense, r, scale, limit, sums)
+        else:
+            dpcd_plain_sums(&tile.dense, r, sums)
 
     cdef void _shrink(self, const Tile *tile, double *norms,
                       double *factors) noexcept nogil:
