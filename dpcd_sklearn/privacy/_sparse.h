@@ -16,6 +16,14 @@
 #include "_kernels.h"
 
 #define DPCD_SLICE 1024 /* records whose derivatives are made at a time */
+#define DPCD_LONG 16 /* entries of a column from which unrolling pays */
+#define DPCD_AHEAD 16 /* entries between the wish for a column's numbers and their use */
+
+#if defined(__GNUC__)
+#define DPCD_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define DPCD_PREFETCH(address) ((void)0)
+#endif
 
 typedef struct {
     const void *indptr, *indices, *data;
@@ -220,10 +228,11 @@ DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
         ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
         double least = dpcd_least(m, j), most = dpcd_most(m, j), s = 0.0, t = 0.0;
         double scale = exact ? 1.0 : limit / (clip * roots[j]);
-        for (; at + 4 <= end; at += 4) { /* two chains of additions */
-            s += DPCD_SPARSE_TERM(at) + DPCD_SPARSE_TERM(at + 1);
-            t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
-        }
+        if (end - at >= DPCD_LONG)
+            for (; at + 4 <= end; at += 4) { /* two chains of additions */
+                s += DPCD_SPARSE_TERM(at) + DPCD_SPARSE_TERM(at + 1);
+                t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
+            }
         for (; at < end; at++) s += DPCD_SPARSE_TERM(at);
         sums[k] = s + t;
     }
@@ -280,6 +289,9 @@ DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const pt
         r[rows[k]] = after;
         for (; at < end; at++) {
             ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
+            ptrdiff_t ahead = at + DPCD_AHEAD < end ? at + DPCD_AHEAD : at;
+            DPCD_PREFETCH(sums + dpcd_integer(m->indices, ahead, is_long));
+            DPCD_PREFETCH(roots + dpcd_integer(m->indices, ahead, is_long));
             double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
             double scale = limit / (clip * roots[j]);
             sums[j] += dpcd_units(after * x * scale, limit) - dpcd_units(before * x * scale, limit);
