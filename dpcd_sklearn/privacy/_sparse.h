@@ -83,26 +83,41 @@ DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, double least, 
 #define DPCD_BROKEN_POINTERS 2
 #define DPCD_OUT_OF_RANGE 3
 
+/* In the type of the positions, without branches: `outside` gets its sign bit from a position that
+ * is negative or above `last`, and `falls` counts those that are not above the one before. */
+#define DPCD_SCAN(signed_type, unsigned_type)                                    \
+    do {                                                                         \
+        const signed_type *where = (const signed_type *)m->indices;              \
+        unsigned_type outside = 0, count = 0;                                    \
+        const unsigned_type last = (unsigned_type)(size - 1);                    \
+        if (end) outside = (unsigned_type)where[0] | (last - (unsigned_type)where[0]); \
+        for (at = 1; at < end; at++) {                                           \
+            outside |= (unsigned_type)where[at] | (last - (unsigned_type)where[at]); \
+            count += (unsigned_type)(where[at] <= where[at - 1]);                \
+        }                                                                        \
+        if (outside >> (8 * sizeof(unsigned_type) - 1)) return DPCD_OUT_OF_RANGE; \
+        falls = (ptrdiff_t)count;                                                \
+    } while (0)
+
 DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
                               ptrdiff_t n_stored, int is_long_pointer, int is_long)
 {
     ptrdiff_t line, at, start, end = 0, falls = 0;
-    int out = 0;
     if (dpcd_integer(m->indptr, 0, is_long_pointer) != 0) return DPCD_BROKEN_POINTERS;
     for (line = 0; line < n_lines; line++) {
         start = end;
         end = dpcd_integer(m->indptr, line + 1, is_long_pointer);
         if (end < start || end > n_stored) return DPCD_BROKEN_POINTERS;
     }
-    /* Where positions don't ascend a line must begin: both are counted, so neither loop branches */
-    for (at = 0; at < end; at++) {
-        ptrdiff_t where = dpcd_integer(m->indices, at, is_long);
-        out |= (where < 0) | (where >= size);
+    if (end && size < 1) return DPCD_OUT_OF_RANGE;
+    if (is_long)
+        DPCD_SCAN(int64_t, uint64_t);
+    else {
+        size = size < INT32_MAX ? size : INT32_MAX;
+        DPCD_SCAN(int32_t, uint32_t);
     }
-    if (out) return DPCD_OUT_OF_RANGE;
-    for (at = 1; at < end; at++)
-        falls += dpcd_integer(m->indices, at, is_long) <= dpcd_integer(m->indices, at - 1, is_long);
-    for (line = 1; line < n_lines; line++) {
+    /* a fall is where a line begins, or the line is unsorted */
+    for (line = 1; line < n_lines && falls; line++) {
         start = dpcd_integer(m->indptr, line, is_long_pointer);
         if (start && start < dpcd_integer(m->indptr, line + 1, is_long_pointer))
             falls -= dpcd_integer(m->indices, start, is_long) <=
@@ -110,6 +125,7 @@ DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t
     }
     return falls ? DPCD_UNSORTED : DPCD_CANONICAL;
 }
+#undef DPCD_SCAN
 
 /* Whether positions ascend strictly within [0, size) on every line, or what is wrong. */
 static int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size, ptrdiff_t n_stored,
@@ -148,7 +164,7 @@ DPCD_INLINE void dpcd_add_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
     for (k = 0; k < n_columns; k++) {
         ptrdiff_t j = columns ? columns[k] : k, at = dpcd_integer(m->indptr, j, is_long);
         ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
-        double a = v[k], least = dpcd_least(m, j), most = dpcd_most(m, j);
+        double a = square ? 1.0 / v[j] : v[k], least = dpcd_least(m, j), most = dpcd_most(m, j);
         double *restrict lane = lanes + k % DPCD_LANES;
         if (a == 0.0) continue;
         for (; at < end; at++) {
@@ -158,14 +174,18 @@ DPCD_INLINE void dpcd_add_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
     }
 }
 
-/* lanes[i][k mod 8] += v[k] f(X[i, columns[k]]), f the identity or the square; NULL: all columns */
+/* lanes[i][k mod 8] += step[k] X[i, columns[k]]; NULL: all columns */
 static void dpcd_add_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
-                             const double *v, int square, double *lanes)
+                             const double *step, double *lanes)
 {
-    if (square)
-        DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, v, 1, lanes);
-    else
-        DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, v, 0, lanes);
+    DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, step, 0, lanes);
+}
+
+/* lanes[i][k mod 8] += X[i, j]^2 / smoothness[j], j = columns[k]; NULL: all columns */
+static void dpcd_add_squares(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
+                             const double *smoothness, double *lanes)
+{
+    DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, smoothness, 1, lanes);
 }
 
 /* out[i] += the joined lanes of record i, which become zero; i = where[k] for k < n (NULL: k). */

@@ -20,6 +20,7 @@ from ._records cimport (
     Records,
     dpcd_add_column,
     dpcd_add_columns,
+    dpcd_add_squares,
     dpcd_change_rows,
     dpcd_clip_norms,
     dpcd_clipped_sum_of_ones,
@@ -55,6 +56,8 @@ cdef class SparseSums(CoordinateSums):
     def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
                  bint fit_intercept, bint exact):
         super().__init__(records, loss, smoothness, coordinate_clip, fit_intercept, exact)
+        self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        self._inverses = None  # made where they are used: memory is short
         self._derivatives = np.empty(self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
         self._gathered = np.empty(4 * DPCD_SLICE)
@@ -137,7 +140,7 @@ cdef class SparseSums(CoordinateSums):
                             &self._margins[0])
         elif self._n_step_columns:
             dpcd_add_columns(&self.records.columns, self._n_step_columns, &self._step_columns[0],
-                             &self._step[0], False, &self._lanes[0])
+                             &self._step[0], &self._lanes[0])
             dpcd_join_lanes(self.n if n_touched == ALL else n_touched,
                             NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
                             &self._margins[0])
@@ -175,18 +178,14 @@ cdef class SparseSums(CoordinateSums):
         """Squared norms in the geometry of M^(-1/2); `_norms_known` when of all columns."""
         cdef Py_ssize_t k, m = self.n if n_touched == ALL else n_touched
         cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
-        cdef double *weights = &self._inverses[0]
-        if block != NULL:
-            weights = &self._block_inverses[0]
-            for k in range(size):
-                weights[k] = self._inverses[block[k]]
         for k in range(m):
             self._norms[k if where == NULL else where[k]] = 0.0
-        dpcd_add_columns(&self.records.columns, n_columns, block, weights, True, &self._lanes[0])
+        dpcd_add_squares(&self.records.columns, n_columns, block, &self._smoothness[0],
+                         &self._lanes[0])
         dpcd_join_lanes(m, where, &self._lanes[0], &self._norms[0])
         if n_columns < size:
             for k in range(self.n):
-                self._norms[k] += weights[n_columns]
+                self._norms[k] += 1 / self._smoothness[self.p]
 
     cdef void _clip(self, double clip, Py_ssize_t n_touched) noexcept nogil:
         cdef Py_ssize_t k, i
