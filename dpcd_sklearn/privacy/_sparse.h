@@ -348,8 +348,8 @@ DPCD_INLINE void dpcd_touch_of(const dpcd_sparse *m, ptrdiff_t j, char *restrict
     for (; at < end; at++) {
         ptrdiff_t i = dpcd_integer(m->indices, at, is_long);
         touched[count] = i; /* counts unless it is there already */
-        count += !marks[i];
-        marks[i] = 1;
+        count += !marks || !marks[i];
+        if (marks) marks[i] = 1;
     }
     *n = count;
 }
@@ -360,6 +360,10 @@ static ptrdiff_t dpcd_touch(const dpcd_sparse *m, ptrdiff_t n_columns, const ptr
                             char *marks, ptrdiff_t *touched)
 {
     ptrdiff_t k, n = 0;
+    if (n_columns == 1) { /* once anyway */
+        DPCD_BY_TYPE(m, dpcd_touch_of, columns[0], NULL, touched, &n);
+        return n;
+    }
     for (k = 0; k < n_columns; k++) DPCD_BY_TYPE(m, dpcd_touch_of, columns[k], marks, touched, &n);
     for (k = 0; k < n; k++) marks[touched[k]] = 0;
     return n;
