@@ -16,8 +16,8 @@
 #include "_kernels.h"
 
 #define DPCD_SLICE 1024 /* records whose derivatives are made at a time */
-#define DPCD_LONG 16 /* entries of a column from which unrolling pays */
-#define DPCD_AHEAD 16 /* entries between the wish for a column's numbers and their use */
+#define DPCD_LONG 16    /* entries of a column from which unrolling pays */
+#define DPCD_AHEAD 16   /* entries between the wish for a column's numbers and their use */
 
 #if defined(__GNUC__)
 #define DPCD_PREFETCH(address) __builtin_prefetch(address)
@@ -31,7 +31,7 @@ typedef struct {
     const double *lo, *hi; /* public bounds of the columns, which contain zero; or NULL */
 } dpcd_sparse;
 
-/* ---- (a) entries -------------------------------------------------------------------------- */
+/* ---- (a) entries --------------------------------------------------------------------------- */
 
 /* pass(..., is_float, is_long) with constants in the place of the matrix' types */
 #define DPCD_BY_TYPE(m, pass, ...)              \
@@ -76,7 +76,7 @@ DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, double least, 
     return x > least ? x : least;
 }
 
-/* ---- what a matrix is worth ----------------------------------------------------------------- */
+/* ---- what a matrix is worth ---------------------------------------------------------------- */
 
 #define DPCD_CANONICAL 0
 #define DPCD_UNSORTED 1
@@ -85,18 +85,18 @@ DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, double least, 
 
 /* In the type of the positions, without branches: `outside` gets its sign bit from a position that
  * is negative or above `last`, and `falls` counts those that are not above the one before. */
-#define DPCD_SCAN(signed_type, unsigned_type)                                    \
-    do {                                                                         \
-        const signed_type *where = (const signed_type *)m->indices;              \
-        unsigned_type outside = 0, count = 0;                                    \
-        const unsigned_type last = (unsigned_type)(size - 1);                    \
-        if (end) outside = (unsigned_type)where[0] | (last - (unsigned_type)where[0]); \
-        for (at = 1; at < end; at++) {                                           \
-            outside |= (unsigned_type)where[at] | (last - (unsigned_type)where[at]); \
-            count += (unsigned_type)(where[at] <= where[at - 1]);                \
-        }                                                                        \
-        if (outside >> (8 * sizeof(unsigned_type) - 1)) return DPCD_OUT_OF_RANGE; \
-        falls = (ptrdiff_t)count;                                                \
+#define DPCD_SCAN(signed_type, unsigned_type, largest)                                            \
+    do {                                                                                          \
+        const signed_type *where = (const signed_type *)m->indices;                               \
+        unsigned_type outside = 0, count = 0;                                                     \
+        const unsigned_type last = (unsigned_type)(size - 1 < (largest) ? size - 1 : (largest));  \
+        if (end) outside = (unsigned_type)where[0] | (last - (unsigned_type)where[0]);            \
+        for (at = 1; at < end; at++) {                                                            \
+            outside |= (unsigned_type)where[at] | (last - (unsigned_type)where[at]);              \
+            count += (unsigned_type)(where[at] <= where[at - 1]);                                 \
+        }                                                                                         \
+        if (outside >> (8 * sizeof(unsigned_type) - 1)) return DPCD_OUT_OF_RANGE;                 \
+        falls = (ptrdiff_t)count;                                                                 \
     } while (0)
 
 DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
@@ -111,11 +111,9 @@ DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t
     }
     if (end && size < 1) return DPCD_OUT_OF_RANGE;
     if (is_long)
-        DPCD_SCAN(int64_t, uint64_t);
-    else {
-        size = size < INT32_MAX ? size : INT32_MAX;
-        DPCD_SCAN(int32_t, uint32_t);
-    }
+        DPCD_SCAN(int64_t, uint64_t, INT64_MAX);
+    else
+        DPCD_SCAN(int32_t, uint32_t, INT32_MAX);
     /* a fall is where a line begins, or the line is unsorted */
     for (line = 1; line < n_lines && falls; line++) {
         start = dpcd_integer(m->indptr, line, is_long_pointer);
@@ -137,7 +135,7 @@ static int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size, p
     return dpcd_check_of(m, n_lines, size, n_stored, 0, 0);
 }
 
-/* ---- (b) sums over columns: margins and norms of records -------------------------------------- */
+/* ---- (b) sums over columns: margins and norms of records ----------------------------------- */
 
 DPCD_INLINE void dpcd_add_column_of(const dpcd_sparse *m, ptrdiff_t j, double a,
                                     double *restrict margins, int is_float, int is_long)
@@ -228,7 +226,7 @@ static void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *ro
         DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 0, out);
 }
 
-/* ---- (b) sums over records -------------------------------------------------------------------- */
+/* ---- (b) sums over records ----------------------------------------------------------------- */
 
 #define DPCD_SPARSE_TERM(at)                                                    \
     (exact ? r[dpcd_integer(m->indices, at, is_long)] *                         \
@@ -294,7 +292,7 @@ static void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *ro
     DPCD_BY_TYPE(m, dpcd_sum_rows_of, n, rows, r, scale, limit, sums);
 }
 
-/* ---- (b) what a step changes ------------------------------------------------------------------ */
+/* ---- (b) what a step changes --------------------------------------------------------------- */
 
 DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
                                      const double *restrict now, const double *restrict roots,
@@ -327,7 +325,7 @@ static void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t 
     DPCD_BY_TYPE(m, dpcd_change_rows_of, n, rows, now, roots, clip, limit, r, sums);
 }
 
-/* ---- records in some columns ------------------------------------------------------------------ */
+/* ---- records in some columns --------------------------------------------------------------- */
 
 /* Entries of these lines; some number above `most` when there are more. */
 static ptrdiff_t dpcd_count(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *lines,
