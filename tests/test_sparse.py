@@ -21,6 +21,7 @@ from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy._accountant import charge
 from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy._records import canonical
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 
@@ -93,25 +94,122 @@ def test_sums_are_those_of_dense_records_to_the_last_bit(storage, index, dtype, 
         assert_array_equal(found, expected)
 
 
+SHAPES = {
+    "one record": (1, 30, 0.5),
+    "one feature": (300, 1, 0.5),
+    "one cell": (1, 1, 1.0),
+    "nothing stored": (40, 9, 0.0),
+    "everything stored": (70, 9, 1.0),
+    "many features": (15, 400, 0.02),
+    "records of several slices": (5000, 10, 0.2),
+    "columns of several slices": (5000, 5, 0.9),
+}
+
+
 @every_format
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_any_shape_gives_the_dense_sums(shape, bounded, storage, index):
+    n, p, density = shape
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < density)
+    y, weights = (rng.random(n) < 0.5).astype(float), rng.uniform(0, 2, n)
+    bounds = (-rng.uniform(0, 1, p), rng.uniform(0, 1, p), np.zeros(p)) if bounded else None
+    for intercept in (False, True):
+        dense = oracle(X, y, weights, bounds=bounds, intercept=intercept)
+        thin = oracle(stored(X, storage, index), y, weights, bounds=bounds, intercept=intercept)
+        for _ in range(12):
+            step = rng.standard_normal(p + intercept)
+            step *= rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0])
+            block = np.flatnonzero(rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0]))
+            for joint in (False, True):
+                if len(block):
+                    expected, _ = dense._unreleased_sums(block, step, joint=joint)
+                    assert_array_equal(thin._unreleased_sums(block, step, joint=joint)[0], expected)
+            everything = np.arange(p + intercept)
+            expected, _ = dense._unreleased_sums(everything, joint=False)
+            assert_array_equal(thin._unreleased_sums(everything, joint=False)[0], expected)
+
+
+def zipf(n=500, p=80, seed=2, dtype=np.float64):
+    """Columns of all sizes: the first is of all records, the last of few."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < 1 / np.arange(1, p + 1) ** 1.2)
+    X[:, 0] = 1.0
+    X[7] = 0.0
+    return X.astype(dtype), (rng.random(n) < 0.5).astype(float), rng.uniform(0, 2, n)
+
+
+@every_format
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_sums_brought_up_to_date_are_those_of_a_full_pass(storage, index, intercept):
-    # every column has a few records and these few entries: less than a fifth of all
-    rng = np.random.default_rng(2)
-    X, y, weights = records(density=0.01, n=400, p=60)
-    thin = oracle(stored(X, storage, index), y, weights, intercept=intercept)
-    everything, step = np.arange(60 + intercept), np.zeros(60 + intercept)
-    w = step.copy()
-    for t in range(200):
-        step[:] = 0.0
-        step[rng.integers(60)] = rng.normal(0, 3)
-        w += step
-        found, _ = thin._unreleased_sums(everything, step, joint=False)
-        if t % 20 == 0:
-            afresh = oracle(X, y, weights, intercept=intercept)
-            expected, _ = afresh._unreleased_sums(everything, w, joint=False)
-            assert_allclose(found, expected, atol=1)  # margins by steps round differently
+def test_sums_brought_up_to_date_are_those_of_a_full_pass(
+    storage, index, intercept, bounded, dtype
+):
+    X, y, weights = zipf(dtype=dtype)
+    p = X.shape[1] + intercept
+    bounds = (np.full(80, -0.5), np.full(80, 0.7), np.zeros(80)) if bounded else None
+    S = stored(X, storage, index)
+    # without greedy choices there are no rows, hence full passes only
+    passes = oracle(S, y, weights, bounds=bounds, intercept=intercept, greedy=False)
+    updates = oracle(S, y, weights, bounds=bounds, intercept=intercept)
+    dense = oracle(X, y, weights, bounds=bounds, intercept=intercept)
+    everything, rng = np.arange(p), np.random.default_rng(6)
+    for t in range(300):
+        step = np.zeros(p)
+        moved = rng.choice(p, rng.integers(1, 4), replace=False)
+        step[moved[: 1 if t % 3 else None]] = rng.normal(0, 3)
+        if t % 50 == 49:  # a block's sum comes between
+            block = np.sort(rng.choice(p, 3, replace=False))
+            for each in (passes, updates, dense):
+                each._unreleased_sums(block, joint=bool(t % 100 == 99))
+        found, _ = updates._unreleased_sums(everything, step, joint=False)
+        assert_array_equal(found, passes._unreleased_sums(everything, step, joint=False)[0])
+        assert_array_equal(found, dense._unreleased_sums(everything, step, joint=False)[0])
     assert np.abs(found).max() > 1e4
+
+
+def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pass():
+    X, y, weights = zipf()
+    S = stored(X, "csr", np.int32)  # read in place by row; its columns are a copy
+    thin, dense = (oracle(A, y, weights, intercept=False) for A in (S, X))
+    everything, step = np.arange(80), np.zeros(80)
+    before, _ = thin._unreleased_sums(everything, joint=False)
+    S.data[:] = 0.0
+    for rare in (79, 40):
+        step[:] = 0.0
+        step[rare] = 5.0
+        dense._unreleased_sums(everything, step, joint=False)
+        # rows of zeros: nothing that was read changes a sum
+        assert_array_equal(thin._unreleased_sums(everything, step, joint=False)[0], before)
+    step[:] = 0.0
+    step[0] = 5.0
+    expected, _ = dense._unreleased_sums(everything, step, joint=False)
+    assert_array_equal(thin._unreleased_sums(everything, step, joint=False)[0], expected)
+    assert np.any(expected != before)
+
+
+def test_coordinates_that_never_move_are_never_touched():
+    X, y, weights = zipf()
+    S = stored(X, "csc", np.int32)  # read in place by column; its rows are a copy
+    thin, dense = (oracle(A, y, weights, intercept=False) for A in (S, X))
+    everything = np.arange(80)
+    thin._unreleased_sums(everything, joint=False)
+    dense._unreleased_sums(everything, joint=False)
+    moving = np.array([30, 50, 79])
+    kept = np.concatenate([np.arange(S.indptr[j], S.indptr[j + 1]) for j in moving])
+    poison = np.full_like(S.data, np.nan)
+    poison[kept] = S.data[kept]
+    S.data[:] = poison
+    for j in np.tile(moving, 5):
+        step = np.zeros(80)
+        step[j] = 1.5
+        expected, _ = dense._unreleased_sums(everything, step, joint=False)
+        assert_array_equal(thin._unreleased_sums(everything, step, joint=False)[0], expected)
+    for joint in (False, True):
+        expected, _ = dense._unreleased_sums(moving, 0.1 * step, joint=joint)
+        assert_array_equal(thin._unreleased_sums(moving, 0.1 * step, joint=joint)[0], expected)
 
 
 @every_format
@@ -146,6 +244,67 @@ def test_a_sum_of_duplicates_that_overflows_counts_as_a_large_number():
     S = sparse.csr_array((np.full(4, huge), np.array([0, 0, 1, 1]), np.array([0, 4])), (1, 2))
     sums, limit = oracle(S, np.ones(1), None)._unreleased_sums([0, 1, 2], joint=True)
     assert np.linalg.norm(sums) <= limit + 1
+
+
+@every_format
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_unsorted_records_with_zeros_and_huge_values_give_the_dense_sums(storage, index, dtype):
+    rng = np.random.default_rng(8)
+    X, y, weights = records(dtype)
+    X[2, 4], X[9, 4], X[9, 6] = np.finfo(dtype).max, -np.finfo(dtype).max, np.finfo(dtype).tiny
+    S = stored(X, storage, index)
+    S.data[rng.random(S.nnz) < 0.1] = 0.0  # stored zeros
+    X = S.toarray()
+    for line in range(len(S.indptr) - 1):
+        at = np.arange(S.indptr[line], S.indptr[line + 1])
+        mixed = rng.permutation(at)
+        S.indices[at], S.data[at] = S.indices[mixed], S.data[mixed]
+    S.has_sorted_indices = True  # a lie
+    for greedy in (False, True):
+        dense, thin = oracle(X, y, weights, greedy=greedy), oracle(S, y, weights, greedy=greedy)
+        for block, step, joint in moves(rng, P + 1):
+            expected, _ = dense._unreleased_sums(block, step, joint=joint)
+            assert_array_equal(thin._unreleased_sums(block, step, joint=joint)[0], expected)
+
+
+@pytest.mark.parametrize("storage", ["csr", "csc"])
+def test_canonical_records_are_not_copied_and_others_are_not_changed(storage):
+    X, _, _ = records()
+    S = stored(X, storage, np.int32)
+    assert canonical(S) is S
+    S.indices[[0, 1]] = S.indices[[1, 0]]  # unsorted
+    before = S.indices.copy()
+    found = canonical(S)
+    assert found is not S
+    assert_array_equal(S.indices, before)
+    assert canonical(found) is found
+    mixed = stored(X, storage, np.int32)
+    mixed.indptr = mixed.indptr.astype(np.int64)  # two types of index
+    assert_array_equal(canonical(mixed).toarray(), X)
+
+
+@pytest.mark.parametrize("storage", ["csr", "csc"])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_a_fall_within_a_line_is_told_from_one_between_lines(storage, index):
+    # every line but the empty ones begins below the end of the line before
+    X = np.array([[1.0, 2, 3], [0, 0, 0], [4, 5, 6], [0, 7, 0], [8, 0, 9]])
+    S = stored(X, storage, index)
+    assert canonical(S) is S
+    for at in range(S.nnz - 1):
+        bad = S.copy()
+        bad.indices[at + 1] = bad.indices[at]
+        starts = at + 1 in S.indptr
+        assert (canonical(bad) is bad) == (starts and not _repeats(bad))
+        for wrong in (-1, 5, np.iinfo(index).max, np.iinfo(index).min):
+            bad = S.copy()
+            bad.indices[at] = wrong
+            with pytest.raises(ValueError, match="out of range"):
+                canonical(bad)
+
+
+def _repeats(S):
+    lines = (S.indices[a:b] for a, b in zip(S.indptr[:-1], S.indptr[1:], strict=True))
+    return any((np.diff(line) <= 0).any() for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,7 @@ cdef class GradientSums:
     cdef Loss loss
     cdef bint fit_intercept
     cdef double row_norm
-    cdef double[::1] roots, _inverses, _ones, _values
-    cdef Py_ssize_t[::1] _where
+    cdef double[::1] roots, _inverses, _ones
 
     cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil
     cdef bint _add_rows(self, const Query *query, NoiseSource sampler, Py_ssize_t i,

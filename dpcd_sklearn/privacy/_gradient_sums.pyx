@@ -19,19 +19,15 @@ from ..losses._base cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     KERNELS,
-    dpcd_join,
     dpcd_paying_threads,
     dpcd_rows_ahead,
     dpcd_tile_rows,
 )
 from ._noise cimport NoiseSource
 from ._records cimport (
-    DPCD_SLICE,
     Records,
-    dpcd_line_start,
-    dpcd_slice,
-    dpcd_slice_add,
-    dpcd_slice_lanes,
+    dpcd_dot_rows,
+    dpcd_sum_rows,
 )
 
 cdef inline double _bounded(double v) noexcept nogil:
@@ -78,8 +74,6 @@ cdef class GradientSums:
         self.roots = np.sqrt(smoothness)
         self._inverses = 1 / smoothness
         self._ones = np.ones(self.n_coordinates)
-        self._values = np.empty(DPCD_SLICE)
-        self._where = np.empty(DPCD_SLICE, dtype=np.intp)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -209,43 +203,20 @@ cdef class GradientSums:
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
                         double *out) noexcept nogil:
         """out[i] += sum over columns of v[j] f(X[i, j]), f the identity or the square."""
-        cdef double[8] lanes
-        cdef Py_ssize_t i, lane, at, end, n
-        if not tile.is_sparse:
+        if tile.is_sparse:
+            dpcd_dot_rows(&self.records.rows, tile.n_rows, tile.rows, v, square, out)
+        else:
             KERNELS.rows_dot(&tile.dense, v, square, out)
-            return
-        for i in range(tile.n_rows):
-            for lane in range(8):
-                lanes[lane] = 0.0
-            at = dpcd_line_start(&self.records.rows, tile.rows[i])
-            end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
-            while at < end:
-                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-                dpcd_slice(&self.records.rows, tile.rows[i], at, n, &self._where[0],
-                           &self._values[0])
-                dpcd_slice_lanes(n, &self._where[0], &self._values[0], v, square, lanes)
-                at += n
-            out[i] += dpcd_join(lanes)
 
     cdef void _column_sums(self, const Tile *tile, const double *r, const double *scale,
                            double limit, double *sums) noexcept nogil:
         """sums[j] += sum over rows of r[i] X[i, j], in clipped units unless limit is zero."""
-        cdef Py_ssize_t i, at, end, n
-        if not tile.is_sparse:
-            if limit > 0:
-                KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, sums)
-            else:
-                KERNELS.plain_sums(&tile.dense, r, sums)
-            return
-        for i in range(tile.n_rows):
-            at = dpcd_line_start(&self.records.rows, tile.rows[i])
-            end = dpcd_line_start(&self.records.rows, tile.rows[i] + 1)
-            while at < end:
-                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-                dpcd_slice(&self.records.rows, tile.rows[i], at, n, &self._where[0],
-                           &self._values[0])
-                dpcd_slice_add(n, &self._where[0], &self._values[0], r[i], scale, limit, sums)
-                at += n
+        if tile.is_sparse:
+            dpcd_sum_rows(&self.records.rows, tile.n_rows, tile.rows, r, scale, limit, sums)
+        elif limit > 0:
+            KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, sums)
+        else:
+            KERNELS.plain_sums(&tile.dense, r, sums)
 
     cdef void _shrink(self, const Tile *tile, double *norms,
                       double *factors) noexcept nogil:

@@ -3,6 +3,9 @@ from ._kernels cimport dpcd_matrix
 
 cdef extern from "_sparse.h":
     const int DPCD_SLICE
+    const int DPCD_CANONICAL
+    const int DPCD_BROKEN_POINTERS
+    const int DPCD_OUT_OF_RANGE
     ctypedef struct dpcd_sparse:
         const void *indptr
         const void *indices
@@ -11,26 +14,33 @@ cdef extern from "_sparse.h":
         int is_long
         const double *lo
         const double *hi
-        int by_column
-    Py_ssize_t dpcd_line_start(const dpcd_sparse *m, Py_ssize_t line) noexcept nogil
-    void dpcd_slice(const dpcd_sparse *m, Py_ssize_t line, Py_ssize_t at, Py_ssize_t n,
-                    Py_ssize_t *where, double *values) noexcept nogil
-    int dpcd_is_canonical(const dpcd_sparse *m, Py_ssize_t n_lines,
-                          Py_ssize_t size) noexcept nogil
-    double dpcd_slice_sum(Py_ssize_t n, const double *r, const double *values, double scale,
-                          double limit) noexcept nogil
+    int dpcd_check(const dpcd_sparse *m, Py_ssize_t n_lines, Py_ssize_t size,
+                   Py_ssize_t n_stored, int is_long_pointer) noexcept nogil
+    void dpcd_add_column(const dpcd_sparse *m, Py_ssize_t j, double a,
+                         double *margins) noexcept nogil
+    void dpcd_add_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
+                          const double *step, double *lanes) noexcept nogil
+    void dpcd_add_squares(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
+                          const double *smoothness, double *lanes) noexcept nogil
+    void dpcd_join_lanes(Py_ssize_t n, const Py_ssize_t *where, double *lanes,
+                         double *out) noexcept nogil
+    void dpcd_dot_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
+                       const double *v, int square, double *out) noexcept nogil
+    void dpcd_sum_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
+                          const double *r, const double *roots, double clip, double limit,
+                          int exact, double *sums) noexcept nogil
+    void dpcd_sum_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
+                       const double *r, const double *scale, double limit,
+                       double *sums) noexcept nogil
+    void dpcd_change_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
+                          const double *now, const double *roots, double clip, double limit,
+                          double *r, double *sums) noexcept nogil
+    Py_ssize_t dpcd_count(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *lines,
+                          Py_ssize_t most) noexcept nogil
+    Py_ssize_t dpcd_touch(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
+                          char *marks, Py_ssize_t *touched) noexcept nogil
     void dpcd_gather_at(Py_ssize_t n, const Py_ssize_t *where, const double *v,
                         double *out) noexcept nogil
-    void dpcd_scatter_lane(Py_ssize_t n, const Py_ssize_t *where, const double *values, double a,
-                           int square, Py_ssize_t lane, double *lanes) noexcept nogil
-    void dpcd_join_lanes(Py_ssize_t n, double *lanes, double *out) noexcept nogil
-    void dpcd_slice_lanes(Py_ssize_t n, const Py_ssize_t *where, const double *values,
-                          const double *v, int square, double *lanes) noexcept nogil
-    void dpcd_slice_add(Py_ssize_t n, const Py_ssize_t *where, const double *values, double r,
-                        const double *scale, double limit, double *sums) noexcept nogil
-    void dpcd_slice_change(Py_ssize_t n, const Py_ssize_t *where, const double *values, double r,
-                           double s, const double *scale, double limit,
-                           double *sums) noexcept nogil
 
 
 cdef class Records:
@@ -43,4 +53,4 @@ cdef class Records:
     cdef readonly Py_ssize_t n, p, n_entries, n_threads
 
     cdef const double *_hold(self, array, Py_ssize_t size) except NULL
-    cdef dpcd_sparse _sparse(self, X, bint by_column, bounds) except *
+    cdef dpcd_sparse _sparse(self, X, bounds) except *

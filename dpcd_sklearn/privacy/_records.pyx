@@ -66,11 +66,11 @@ cdef class Records:
         X = canonical(X)
         self.n_entries = X.nnz
         if by_column:
-            self.columns = self._sparse(X.tocsc(), True, bounds)
+            self.columns = self._sparse(X.tocsc(), bounds)
         if by_row:
-            self.rows = self._sparse(X.tocsr(), False, bounds)
+            self.rows = self._sparse(X.tocsr(), bounds)
 
-    cdef dpcd_sparse _sparse(self, X, bint by_column, bounds) except *:
+    cdef dpcd_sparse _sparse(self, X, bounds) except *:
         cdef dpcd_sparse m
         if X.indptr.dtype != X.indices.dtype:
             X.indptr, X.indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
@@ -82,7 +82,6 @@ cdef class Records:
         m.indices = <const void *><size_t>X.indices.ctypes.data
         m.data = <const void *><size_t>X.data.ctypes.data
         m.is_float, m.is_long = X.dtype == np.float32, X.indices.dtype == np.int64
-        m.by_column = by_column
         m.lo = m.hi = NULL
         if bounds is not None:
             m.lo, m.hi = self._hold(bounds[0], self.p), self._hold(bounds[1], self.p)
@@ -107,18 +106,23 @@ def canonical(X):
     X = X if X.format in ("csr", "csc") else X.tocsc()
     n_lines, size = X.shape if X.format == "csr" else X.shape[::-1]
     cdef dpcd_sparse m
-    indptr, indices = X.indptr, X.indices
-    falls = (np.diff(indptr) < 0).any()
-    if indptr[0] != 0 or indptr[n_lines] > min(len(indices), len(X.data)) or falls:
+    indptr, indices = (
+        np.ascontiguousarray(a, a.dtype if a.dtype in (np.int32, np.int64) else np.int64)
+        for a in (X.indptr, X.indices)
+    )
+    if len(indptr) != n_lines + 1:
         raise ValueError("the index pointers of sparse X are broken")
-    if len(indices) and (indices.min() < 0 or indices.max() >= size):
-        raise ValueError("an index of sparse X is out of range")
+    m.indptr = <const void *><size_t>indptr.ctypes.data
+    m.indices = <const void *><size_t>indices.ctypes.data
     m.is_long = indices.dtype == np.int64
-    if indptr.dtype == indices.dtype:
-        m.indptr = <const void *><size_t>indptr.ctypes.data
-        m.indices = <const void *><size_t>indices.ctypes.data
-        if dpcd_is_canonical(&m, n_lines, size):
-            return X
+    cdef int found = dpcd_check(&m, n_lines, size, min(len(indices), len(X.data)),
+                                indptr.dtype == np.int64)
+    if found == DPCD_BROKEN_POINTERS:
+        raise ValueError("the index pointers of sparse X are broken")
+    if found == DPCD_OUT_OF_RANGE:
+        raise ValueError("an index of sparse X is out of range")
+    if found == DPCD_CANONICAL and X.indptr.dtype == X.indices.dtype == indices.dtype:
+        return X
     X = type(X)((X.data.copy(), indices.astype(np.int64), indptr.astype(np.int64)), shape=X.shape)
     X.sum_duplicates()
     return X

@@ -1,9 +1,12 @@
-/* Kernels over the entries of sparse records, a slice of a column (or of a row) at a time.
+/* Kernels over the entries of sparse records: whole passes over columns, or over chosen rows.
  *
- * (a) Entries are copied to scratch that stays in cache as (position, double), clipped to the
- *     column's bounds: one place knows the types of indices and values.
+ * (a) One place knows the types of values and indices: every pass is compiled for each of them,
+ *     and reads the matrix in place.
  * (b) A contribution is the same number as in the dense kernels: what is not stored is zero, and a
- *     zero changes no sum. Sums over columns keep the dense kernels' eight lanes.
+ *     zero changes no sum. Sums over columns keep the dense kernels' eight lanes; sums over
+ *     records are of integers, in any order.
+ * (c) Columns are read for sums over records: what belongs to a record (its derivative, its
+ *     margin) stays in cache, and what belongs to a column is read and written once.
  */
 #ifndef DPCD_SPARSE_H
 #define DPCD_SPARSE_H
@@ -12,155 +15,364 @@
 
 #include "_kernels.h"
 
-#define DPCD_SLICE 1024
+#define DPCD_SLICE 1024 /* records whose derivatives are made at a time */
+#define DPCD_LONG 16    /* entries of a column from which unrolling pays */
+#define DPCD_AHEAD 16   /* entries between the wish for a column's numbers and their use */
+
+#if defined(__GNUC__)
+#define DPCD_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define DPCD_PREFETCH(address) ((void)0)
+#endif
 
 typedef struct {
     const void *indptr, *indices, *data;
     int is_float, is_long; /* float32 values, int64 indices; else float64 and int32 */
     const double *lo, *hi; /* public bounds of the columns, which contain zero; or NULL */
-    int by_column;         /* major lines are columns (CSC), else rows (CSR) */
 } dpcd_sparse;
+
+/* ---- (a) entries --------------------------------------------------------------------------- */
+
+/* pass(..., is_float, is_long) with constants in the place of the matrix' types */
+#define DPCD_BY_TYPE(m, pass, ...)              \
+    do {                                        \
+        if ((m)->is_float && (m)->is_long)      \
+            pass(m, __VA_ARGS__, 1, 1);         \
+        else if ((m)->is_float)                 \
+            pass(m, __VA_ARGS__, 1, 0);         \
+        else if ((m)->is_long)                  \
+            pass(m, __VA_ARGS__, 0, 1);         \
+        else                                    \
+            pass(m, __VA_ARGS__, 0, 0);         \
+    } while (0)
+
+DPCD_INLINE ptrdiff_t dpcd_integer(const void *array, ptrdiff_t at, int is_long)
+{
+    return is_long ? (ptrdiff_t)((const int64_t *)array)[at]
+                   : (ptrdiff_t)((const int32_t *)array)[at];
+}
 
 static ptrdiff_t dpcd_line_start(const dpcd_sparse *m, ptrdiff_t line)
 {
-    return m->is_long ? (ptrdiff_t)((const int64_t *)m->indptr)[line]
-                      : (ptrdiff_t)((const int32_t *)m->indptr)[line];
+    return dpcd_integer(m->indptr, line, m->is_long);
 }
 
-DPCD_INLINE void dpcd_slice_of(const dpcd_sparse *m, ptrdiff_t line, ptrdiff_t at, ptrdiff_t n,
-                               ptrdiff_t *restrict where, double *restrict values, int is_float,
-                               int is_long)
+/* What the values of a column are clipped to: a sum of duplicates may have overflowed. */
+DPCD_INLINE double dpcd_least(const dpcd_sparse *m, ptrdiff_t j)
 {
-    ptrdiff_t i, j;
-    for (i = 0; i < n; i++)
-        where[i] = is_long ? (ptrdiff_t)((const int64_t *)m->indices)[at + i]
-                           : (ptrdiff_t)((const int32_t *)m->indices)[at + i];
-    for (i = 0; i < n; i++) {
-        double x =
-            is_float ? (double)((const float *)m->data)[at + i] : ((const double *)m->data)[at + i];
-        x = x < DBL_MAX ? x : DBL_MAX; /* a sum of duplicates may have overflowed */
-        values[i] = x > -DBL_MAX ? x : -DBL_MAX;
-    }
-    if (m->lo)
-        for (i = 0; i < n; i++) {
-            double x = values[i];
-            j = m->by_column ? line : where[i];
-            x = x < m->hi[j] ? x : m->hi[j];
-            values[i] = x > m->lo[j] ? x : m->lo[j];
-        }
+    return m->lo && m->lo[j] > -DBL_MAX ? m->lo[j] : -DBL_MAX;
 }
 
-/* Entries at, ..., at + n - 1 of the matrix, which lie on one line; n is at most DPCD_SLICE. */
-static void dpcd_slice(const dpcd_sparse *m, ptrdiff_t line, ptrdiff_t at, ptrdiff_t n,
-                       ptrdiff_t *where, double *values)
+DPCD_INLINE double dpcd_most(const dpcd_sparse *m, ptrdiff_t j)
 {
-    if (m->is_float && m->is_long)
-        dpcd_slice_of(m, line, at, n, where, values, 1, 1);
-    else if (m->is_float)
-        dpcd_slice_of(m, line, at, n, where, values, 1, 0);
-    else if (m->is_long)
-        dpcd_slice_of(m, line, at, n, where, values, 0, 1);
-    else
-        dpcd_slice_of(m, line, at, n, where, values, 0, 0);
+    return m->hi && m->hi[j] < DBL_MAX ? m->hi[j] : DBL_MAX;
 }
 
-/* Whether positions ascend strictly within [0, size) on every line. */
-static int dpcd_is_canonical(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size)
+DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, double least, double most,
+                              int is_float)
 {
-    ptrdiff_t line, at, last, where;
+    double x = is_float ? (double)((const float *)m->data)[at] : ((const double *)m->data)[at];
+    x = x < most ? x : most; /* sends NaN to most */
+    return x > least ? x : least;
+}
+
+/* ---- what a matrix is worth ---------------------------------------------------------------- */
+
+#define DPCD_CANONICAL 0
+#define DPCD_UNSORTED 1
+#define DPCD_BROKEN_POINTERS 2
+#define DPCD_OUT_OF_RANGE 3
+
+/* In the type of the positions, without branches: `outside` gets its sign bit from a position that
+ * is negative or above `last`, and `falls` counts those that are not above the one before. */
+#define DPCD_SCAN(signed_type, unsigned_type, largest)                                            \
+    do {                                                                                          \
+        const signed_type *where = (const signed_type *)m->indices;                               \
+        unsigned_type outside = 0, count = 0;                                                     \
+        const unsigned_type last = (unsigned_type)(size - 1 < (largest) ? size - 1 : (largest));  \
+        if (end) outside = (unsigned_type)where[0] | (last - (unsigned_type)where[0]);            \
+        for (at = 1; at < end; at++) {                                                            \
+            outside |= (unsigned_type)where[at] | (last - (unsigned_type)where[at]);              \
+            count += (unsigned_type)(where[at] <= where[at - 1]);                                 \
+        }                                                                                         \
+        if (outside >> (8 * sizeof(unsigned_type) - 1)) return DPCD_OUT_OF_RANGE;                 \
+        falls = (ptrdiff_t)count;                                                                 \
+    } while (0)
+
+DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
+                              ptrdiff_t n_stored, int is_long_pointer, int is_long)
+{
+    ptrdiff_t line, at, start, end = 0, falls = 0;
+    if (dpcd_integer(m->indptr, 0, is_long_pointer) != 0) return DPCD_BROKEN_POINTERS;
     for (line = 0; line < n_lines; line++) {
-        last = -1;
-        for (at = dpcd_line_start(m, line); at < dpcd_line_start(m, line + 1); at++) {
-            where = m->is_long ? (ptrdiff_t)((const int64_t *)m->indices)[at]
-                               : (ptrdiff_t)((const int32_t *)m->indices)[at];
-            if (where <= last || where >= size) return 0;
-            last = where;
+        start = end;
+        end = dpcd_integer(m->indptr, line + 1, is_long_pointer);
+        if (end < start || end > n_stored) return DPCD_BROKEN_POINTERS;
+    }
+    if (end && size < 1) return DPCD_OUT_OF_RANGE;
+    if (is_long)
+        DPCD_SCAN(int64_t, uint64_t, INT64_MAX);
+    else
+        DPCD_SCAN(int32_t, uint32_t, INT32_MAX);
+    /* a fall is where a line begins, or the line is unsorted */
+    for (line = 1; line < n_lines && falls; line++) {
+        start = dpcd_integer(m->indptr, line, is_long_pointer);
+        if (start && start < dpcd_integer(m->indptr, line + 1, is_long_pointer))
+            falls -= dpcd_integer(m->indices, start, is_long) <=
+                     dpcd_integer(m->indices, start - 1, is_long);
+    }
+    return falls ? DPCD_UNSORTED : DPCD_CANONICAL;
+}
+#undef DPCD_SCAN
+
+/* Whether positions ascend strictly within [0, size) on every line, or what is wrong. */
+static int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size, ptrdiff_t n_stored,
+                      int is_long_pointer)
+{
+    if (is_long_pointer && m->is_long) return dpcd_check_of(m, n_lines, size, n_stored, 1, 1);
+    if (is_long_pointer) return dpcd_check_of(m, n_lines, size, n_stored, 1, 0);
+    if (m->is_long) return dpcd_check_of(m, n_lines, size, n_stored, 0, 1);
+    return dpcd_check_of(m, n_lines, size, n_stored, 0, 0);
+}
+
+/* ---- (b) sums over columns: margins and norms of records ----------------------------------- */
+
+DPCD_INLINE void dpcd_add_column_of(const dpcd_sparse *m, ptrdiff_t j, double a,
+                                    double *restrict margins, int is_float, int is_long)
+{
+    double least = dpcd_least(m, j), most = dpcd_most(m, j);
+    ptrdiff_t at = dpcd_integer(m->indptr, j, is_long);
+    ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
+    for (; at < end; at++)
+        margins[dpcd_integer(m->indices, at, is_long)] +=
+            a * dpcd_entry(m, at, least, most, is_float);
+}
+
+/* margins[i] += a X[i, j]: of a single column there is nothing to join. */
+static void dpcd_add_column(const dpcd_sparse *m, ptrdiff_t j, double a, double *margins)
+{
+    DPCD_BY_TYPE(m, dpcd_add_column_of, j, a, margins);
+}
+
+DPCD_INLINE void dpcd_add_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                     const ptrdiff_t *columns, const double *restrict v,
+                                     int square, double *restrict lanes, int is_float, int is_long)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n_columns; k++) {
+        ptrdiff_t j = columns ? columns[k] : k, at = dpcd_integer(m->indptr, j, is_long);
+        ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
+        double a = square ? 1.0 / v[j] : v[k], least = dpcd_least(m, j), most = dpcd_most(m, j);
+        double *restrict lane = lanes + k % DPCD_LANES;
+        if (a == 0.0) continue;
+        for (; at < end; at++) {
+            double x = dpcd_entry(m, at, least, most, is_float);
+            lane[dpcd_integer(m->indices, at, is_long) * DPCD_LANES] += a * (square ? x * x : x);
         }
     }
-    return 1;
 }
 
-/* sum_i of r[i] values[i]: clipped integer units, or plain when limit is zero. */
-static double dpcd_slice_sum(ptrdiff_t n, const double *restrict r, const double *restrict values,
-                             double scale, double limit)
+/* lanes[i][k mod 8] += step[k] X[i, columns[k]]; NULL: all columns */
+static void dpcd_add_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
+                             const double *step, double *lanes)
 {
-    ptrdiff_t i, l;
-    double s[DPCD_LANES] = {0};
-    if (limit > 0) {
-        for (i = 0; i + DPCD_LANES <= n; i += DPCD_LANES)
-            for (l = 0; l < DPCD_LANES; l++)
-                s[l] += dpcd_units(r[i + l] * values[i + l] * scale, limit);
-        for (l = 0; i < n; i++, l++) s[l] += dpcd_units(r[i] * values[i] * scale, limit);
-    } else {
-        for (i = 0; i < n; i++) s[i % DPCD_LANES] += r[i] * values[i];
-    }
-    return dpcd_join(s);
+    DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, step, 0, lanes);
 }
 
-/* out[i] = v[where[i]] */
-static void dpcd_gather_at(ptrdiff_t n, const ptrdiff_t *restrict where, const double *restrict v,
-                           double *restrict out)
+/* lanes[i][k mod 8] += X[i, j]^2 / smoothness[j], j = columns[k]; NULL: all columns */
+static void dpcd_add_squares(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
+                             const double *smoothness, double *lanes)
 {
-    ptrdiff_t i;
-    for (i = 0; i < n; i++) out[i] = v[where[i]];
+    DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, smoothness, 1, lanes);
 }
 
-/* lanes[where[i]][lane] += a f(values[i]), f the identity or the square. */
-static void dpcd_scatter_lane(ptrdiff_t n, const ptrdiff_t *restrict where,
-                              const double *restrict values, double a, int square, ptrdiff_t lane,
-                              double *restrict lanes)
+/* out[i] += the joined lanes of record i, which become zero; i = where[k] for k < n (NULL: k). */
+static void dpcd_join_lanes(ptrdiff_t n, const ptrdiff_t *where, double *restrict lanes,
+                            double *restrict out)
 {
-    ptrdiff_t i;
-    for (i = 0; i < n; i++)
-        lanes[where[i] * DPCD_LANES + lane] +=
-            a * (square ? values[i] * values[i] : values[i]);
-}
-
-/* out[i] += the joined lanes of row i, which become zero. */
-static void dpcd_join_lanes(ptrdiff_t n, double *restrict lanes, double *restrict out)
-{
-    ptrdiff_t i, l;
-    for (i = 0; i < n; i++) {
+    ptrdiff_t k, l;
+    for (k = 0; k < n; k++) {
+        ptrdiff_t i = where ? where[k] : k;
         out[i] += dpcd_join(lanes + i * DPCD_LANES);
         for (l = 0; l < DPCD_LANES; l++) lanes[i * DPCD_LANES + l] = 0.0;
     }
 }
 
-/* lanes[where[k] mod 8] += v[where[k]] f(values[k]), f the identity or the square. */
-static void dpcd_slice_lanes(ptrdiff_t n, const ptrdiff_t *restrict where,
-                             const double *restrict values, const double *restrict v, int square,
-                             double *restrict lanes)
-{
-    ptrdiff_t k;
-    for (k = 0; k < n; k++)
-        lanes[where[k] % DPCD_LANES] +=
-            v[where[k]] * (square ? values[k] * values[k] : values[k]);
-}
-
-/* sums[where[k]] += r values[k]: in clipped integer units, or plain when limit is zero. */
-static void dpcd_slice_add(ptrdiff_t n, const ptrdiff_t *restrict where,
-                           const double *restrict values, double r, const double *restrict scale,
-                           double limit, double *restrict sums)
-{
-    ptrdiff_t k;
-    if (limit > 0)
-        for (k = 0; k < n; k++)
-            sums[where[k]] += dpcd_units(r * values[k] * scale[where[k]], limit);
-    else
-        for (k = 0; k < n; k++) sums[where[k]] += r * values[k];
-}
-
-/* sums[where[k]] += how the units of one record change when its derivative goes from r to s. */
-static void dpcd_slice_change(ptrdiff_t n, const ptrdiff_t *restrict where,
-                              const double *restrict values, double r, double s,
-                              const double *restrict scale, double limit, double *restrict sums)
+DPCD_INLINE void dpcd_dot_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                                  const double *restrict v, int square, double *restrict out,
+                                  int is_float, int is_long)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) {
-        double unit = scale[where[k]];
-        sums[where[k]] += dpcd_units(s * values[k] * unit, limit) -
-                          dpcd_units(r * values[k] * unit, limit);
+        ptrdiff_t at = dpcd_integer(m->indptr, rows[k], is_long);
+        ptrdiff_t end = dpcd_integer(m->indptr, rows[k] + 1, is_long);
+        double lanes[DPCD_LANES] = {0};
+        for (; at < end; at++) {
+            ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
+            double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
+            lanes[j % DPCD_LANES] += v[j] * (square ? x * x : x);
+        }
+        out[k] += dpcd_join(lanes);
     }
+}
+
+/* out[k] += sum_j v[j] f(X[rows[k], j]), f the identity or the square; X by row. */
+static void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows, const double *v,
+                          int square, double *out)
+{
+    if (square)
+        DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 1, out);
+    else
+        DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 0, out);
+}
+
+/* ---- (b) sums over records ----------------------------------------------------------------- */
+
+#define DPCD_SPARSE_TERM(at)                                                    \
+    (exact ? r[dpcd_integer(m->indices, at, is_long)] *                         \
+                 dpcd_entry(m, at, least, most, is_float)                       \
+           : dpcd_units(r[dpcd_integer(m->indices, at, is_long)] *              \
+                            dpcd_entry(m, at, least, most, is_float) * scale,   \
+                        limit))
+
+DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                     const ptrdiff_t *columns, const double *restrict r,
+                                     const double *restrict roots, double clip, double limit,
+                                     int exact, double *restrict sums, int is_float, int is_long)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n_columns; k++) {
+        ptrdiff_t j = columns ? columns[k] : k, at = dpcd_integer(m->indptr, j, is_long);
+        ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
+        double least = dpcd_least(m, j), most = dpcd_most(m, j), s = 0.0, t = 0.0;
+        double scale = exact ? 1.0 : limit / (clip * roots[j]);
+        if (end - at >= DPCD_LONG)
+            for (; at + 4 <= end; at += 4) { /* two chains of additions */
+                s += DPCD_SPARSE_TERM(at) + DPCD_SPARSE_TERM(at + 1);
+                t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
+            }
+        for (; at < end; at++) s += DPCD_SPARSE_TERM(at);
+        sums[k] = s + t;
+    }
+}
+#undef DPCD_SPARSE_TERM
+
+/* sums[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in integer units of clip * roots over
+ * limit, of at most limit each; or plain when exact. */
+static void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
+                             const double *r, const double *roots, double clip, double limit,
+                             int exact, double *sums)
+{
+    if (exact)
+        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 1, sums);
+    else
+        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 0, sums);
+}
+
+DPCD_INLINE void dpcd_sum_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                                  const double *restrict r, const double *restrict scale,
+                                  double limit, double *restrict sums, int is_float, int is_long)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n; k++) {
+        ptrdiff_t at = dpcd_integer(m->indptr, rows[k], is_long);
+        ptrdiff_t end = dpcd_integer(m->indptr, rows[k] + 1, is_long);
+        for (; at < end; at++) {
+            ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
+            double v = r[k] * dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
+            sums[j] += limit > 0 ? dpcd_units(v * scale[j], limit) : v;
+        }
+    }
+}
+
+/* sums[j] += sum_k r[k] X[rows[k], j]: in clipped integer units, or plain when limit is zero. */
+static void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows, const double *r,
+                          const double *scale, double limit, double *sums)
+{
+    DPCD_BY_TYPE(m, dpcd_sum_rows_of, n, rows, r, scale, limit, sums);
+}
+
+/* ---- (b) what a step changes --------------------------------------------------------------- */
+
+DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                                     const double *restrict now, const double *restrict roots,
+                                     double clip, double limit, double *restrict r,
+                                     double *restrict sums, int is_float, int is_long)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n; k++) {
+        ptrdiff_t at = dpcd_integer(m->indptr, rows[k], is_long);
+        ptrdiff_t end = dpcd_integer(m->indptr, rows[k] + 1, is_long);
+        double before = r[rows[k]], after = now[k];
+        r[rows[k]] = after;
+        for (; at < end; at++) {
+            ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
+            ptrdiff_t ahead = at + DPCD_AHEAD < end ? at + DPCD_AHEAD : at;
+            DPCD_PREFETCH(sums + dpcd_integer(m->indices, ahead, is_long));
+            DPCD_PREFETCH(roots + dpcd_integer(m->indices, ahead, is_long));
+            double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
+            double scale = limit / (clip * roots[j]);
+            sums[j] += dpcd_units(after * x * scale, limit) - dpcd_units(before * x * scale, limit);
+        }
+    }
+}
+
+/* The derivatives of these records become `now`, and the sums of all columns follow; X by row. */
+static void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                             const double *now, const double *roots, double clip, double limit,
+                             double *r, double *sums)
+{
+    DPCD_BY_TYPE(m, dpcd_change_rows_of, n, rows, now, roots, clip, limit, r, sums);
+}
+
+/* ---- records in some columns --------------------------------------------------------------- */
+
+/* Entries of these lines; some number above `most` when there are more. */
+static ptrdiff_t dpcd_count(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *lines,
+                            ptrdiff_t most)
+{
+    ptrdiff_t k, count = 0;
+    for (k = 0; k < n && count <= most; k++)
+        count += dpcd_line_start(m, lines[k] + 1) - dpcd_line_start(m, lines[k]);
+    return count;
+}
+
+DPCD_INLINE void dpcd_touch_of(const dpcd_sparse *m, ptrdiff_t j, char *restrict marks,
+                               ptrdiff_t *restrict touched, ptrdiff_t *n, int is_float, int is_long)
+{
+    ptrdiff_t at = dpcd_integer(m->indptr, j, is_long);
+    ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long), count = *n;
+    (void)is_float;
+    for (; at < end; at++) {
+        ptrdiff_t i = dpcd_integer(m->indices, at, is_long);
+        touched[count] = i; /* counts unless it is there already */
+        count += !marks || !marks[i];
+        if (marks) marks[i] = 1;
+    }
+    *n = count;
+}
+
+/* The records with an entry in these columns, each once; returns how many. marks: a zero for every
+ * record, and zeros again afterwards; touched: room for one more than all records. */
+static ptrdiff_t dpcd_touch(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
+                            char *marks, ptrdiff_t *touched)
+{
+    ptrdiff_t k, n = 0;
+    if (n_columns == 1) { /* once anyway */
+        DPCD_BY_TYPE(m, dpcd_touch_of, columns[0], NULL, touched, &n);
+        return n;
+    }
+    for (k = 0; k < n_columns; k++) DPCD_BY_TYPE(m, dpcd_touch_of, columns[k], marks, touched, &n);
+    for (k = 0; k < n; k++) marks[touched[k]] = 0;
+    return n;
+}
+
+/* out[k] = v[where[k]] */
+static void dpcd_gather_at(ptrdiff_t n, const ptrdiff_t *restrict where, const double *restrict v,
+                           double *restrict out)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n; k++) out[k] = v[where[k]];
 }
 
 #endif

@@ -1,13 +1,16 @@
 """The sums of ``_coordinate_sums`` over sparse records, in time that follows the entries touched.
 
-(a) One coordinate reads its column; all of them read every entry once.
-(b) After a step of one coordinate only the records in its column have new derivatives: sums of all
-    coordinates are brought up to date through their rows, without drift, since sums are integers.
-    A popular column is a full pass instead.
+(a) Few coordinates read their columns, and what belongs to the records in them; all coordinates
+    read every entry once.
+(b) After a step of few coordinates only the records in their columns have new derivatives: sums of
+    all coordinates are brought up to date through their rows, without drift, since sums are
+    integers. Popular columns are a full pass instead.
 (c) The integers are those of the dense kernels.
+(d) What has the size of all coordinates is written by a full pass alone, once each.
 """
 
 import numpy as np
+from libc.math cimport sqrt
 
 from ..losses._base cimport Loss
 from ._coordinate_sums cimport CoordinateSums
@@ -15,18 +18,24 @@ from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
 from ._records cimport (
     DPCD_SLICE,
     Records,
+    dpcd_add_column,
+    dpcd_add_columns,
+    dpcd_add_squares,
+    dpcd_change_rows,
+    dpcd_count,
     dpcd_gather_at,
     dpcd_join_lanes,
-    dpcd_line_start,
-    dpcd_scatter_lane,
-    dpcd_slice,
-    dpcd_slice_change,
-    dpcd_slice_sum,
-    dpcd_sparse,
+    dpcd_sum_columns,
+    dpcd_touch,
 )
 
-# Entries of the rows in a column, over all entries, up to which an update is cheaper than a pass.
+# Entries of the rows in the columns of a step, over all entries, up to which an update is cheaper
+# than a pass.
 cdef double CHEAP = 0.2
+# Entries of columns, over the number of records, up to which their records are few.
+cdef double FEW = 0.25
+# Instead of the number of touched records.
+cdef Py_ssize_t ALL = -1
 
 
 cdef CoordinateSums coordinate_sums(Records records, Loss loss, smoothness,
@@ -42,15 +51,87 @@ cdef class SparseSums(CoordinateSums):
     def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
                  bint fit_intercept, bint exact):
         super().__init__(records, loss, smoothness, coordinate_clip, fit_intercept, exact)
+        self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        self._inverses = None  # made where they are used: memory is short
         self._derivatives = np.empty(self.n)
-        self._lanes = np.zeros(self.n * DPCD_LANES)
-        self._values, self._gathered = np.empty(DPCD_SLICE), np.empty(4 * DPCD_SLICE)
-        self._where = np.empty(DPCD_SLICE, dtype=np.intp)
+        self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
+        self._gathered = np.empty(4 * DPCD_SLICE)
+        self._touched = np.empty(self.n + 1, dtype=np.intp)
+        self._marks = np.zeros(self.n, dtype=np.int8)
+
+    cdef bint sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
+                  bint joint) noexcept nogil:
+        cdef Py_ssize_t n_columns = size, n_touched = ALL
+        cdef bint all_columns = block == NULL, clips = joint and not self.exact
+        cdef double clip = self._coordinate_clip * (sqrt(<double>size) if joint else 1.0)
+        cdef double *r = &self._derivatives[0]
+        if all_columns and not joint and self._refresh(limit):
+            return True
+        # 1. the iterate
+        self._move_all_margins()
+        self._kept = False
+        if size == 0:
+            return True
+        if (size - 1 if all_columns else block[size - 1]) == self.p:
+            n_columns -= 1
+        # 2. derivatives: of all records, or of the few that have an entry in the block
+        if n_columns == size and not all_columns:
+            n_touched = self._touch(block, size)
+        self._make_derivatives(n_touched)
+        if clips:
+            if not (all_columns and self._norms_known):
+                self._make_norms(block, size, n_columns, n_touched)
+                self._norms_known = all_columns
+            self._clip(clip, n_touched)
+        # 3. the sums
+        dpcd_sum_columns(&self.records.columns, n_columns, block, r, &self.roots[0], clip, limit,
+                         self.exact, &self.sums[0])
+        if n_columns < size and self.exact:
+            self.sums[n_columns] = KERNELS.plain_sum_of_ones(self.n, r)
+        elif n_columns < size:
+            self.sums[n_columns] = KERNELS.clipped_sum_of_ones(
+                self.n, r, limit / (clip * self.roots[self.p]), limit)
+        self._kept = all_columns and not joint and not self.exact
+        self._kept_limit = limit
+        return True
 
     # ---- margins and derivatives ----
 
+    cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil:
+        """Write the records of these columns to `_touched`, and how many; ALL unless they are few.
+        """
+        cdef Py_ssize_t few = <Py_ssize_t>(FEW * <double>self.n)
+        if dpcd_count(&self.records.columns, n_columns, columns, few) > few:
+            return ALL
+        return dpcd_touch(&self.records.columns, n_columns, columns, &self._marks[0],
+                          &self._touched[0])
+
+    cdef void _move_all_margins(self) noexcept nogil:
+        """margins += X @ step"""
+        cdef Py_ssize_t i
+        if not self.has_step:
+            return
+        self._move_margins_at(ALL if self._n_step_columns == 1 else self._touch(
+            &self._step_columns[0], self._n_step_columns))
+        if self._intercept_step != 0.0:
+            for i in range(self.n):
+                self._margins[i] += self._intercept_step
+        self.has_step = False
+
+    cdef void _move_margins_at(self, Py_ssize_t n_touched) noexcept nogil:
+        """The same at the touched records, which are all that the step's columns have."""
+        if self._n_step_columns == 1:
+            dpcd_add_column(&self.records.columns, self._step_columns[0], self._step[0],
+                            &self._margins[0])
+        elif self._n_step_columns:
+            dpcd_add_columns(&self.records.columns, self._n_step_columns, &self._step_columns[0],
+                             &self._step[0], &self._lanes[0])
+            dpcd_join_lanes(self.n if n_touched == ALL else n_touched,
+                            NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
+                            &self._margins[0])
+
     cdef void _derive(self, Py_ssize_t n, const Py_ssize_t *where, double *out) noexcept nogil:
-        """out[i] = weighted derivative of record where[i] at its margin; n <= DPCD_SLICE."""
+        """out[k] = weighted derivative of record where[k] at its margin; n <= DPCD_SLICE."""
         cdef double *margins = &self._gathered[0]
         cdef double *targets = margins + DPCD_SLICE
         cdef double *weights = targets + DPCD_SLICE
@@ -61,151 +142,77 @@ cdef class SparseSums(CoordinateSums):
         self.loss.derivative(n, margins, targets, out)
         KERNELS.weigh(n, NULL if self.records.weights == NULL else weights, out)
 
-    cdef void _all_derivatives(self) noexcept nogil:
-        self.loss.derivative(self.n, &self._margins[0], self.records.y, &self._derivatives[0])
-        KERNELS.weigh(self.n, self.records.weights, &self._derivatives[0])
-
-    cdef void _add_line(self, Py_ssize_t j, double a, int square, Py_ssize_t lane) noexcept nogil:
-        """lanes[i, lane] += a f(X[i, j]) for the entries of a column."""
-        cdef dpcd_sparse *columns = &self.records.columns
-        cdef Py_ssize_t at = dpcd_line_start(columns, j), end = dpcd_line_start(columns, j + 1), n
-        while at < end:
-            n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-            dpcd_slice(columns, j, at, n, &self._where[0], &self._values[0])
-            dpcd_scatter_lane(n, &self._where[0], &self._values[0], a, square, lane,
-                              &self._lanes[0])
-            at += n
-
-    cdef void _move_all_margins(self) noexcept nogil:
-        """margins += X @ step"""
-        cdef Py_ssize_t i, k, j, at, end, n
-        cdef dpcd_sparse *columns = &self.records.columns
-        if not self.has_step:
-            return
-        if self._n_step_columns == 1:  # one column: nothing to join
-            j = self._step_columns[0]
-            at, end = dpcd_line_start(columns, j), dpcd_line_start(columns, j + 1)
-            while at < end:
-                n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-                dpcd_slice(columns, j, at, n, &self._where[0], &self._values[0])
-                for i in range(n):
-                    self._margins[self._where[i]] += self._step[0] * self._values[i]
-                at += n
-        elif self._n_step_columns:
-            for k in range(self._n_step_columns):
-                if self._step[k] != 0.0:
-                    self._add_line(self._step_columns[k], self._step[k], 0, k % DPCD_LANES)
-            dpcd_join_lanes(self.n, &self._lanes[0], &self._margins[0])
-        if self._intercept_step != 0.0:
-            for i in range(self.n):
-                self._margins[i] += self._intercept_step
-
-    # ---- sums ----
-
-    cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil:
-        cdef Py_ssize_t k, i
-        cdef double units = 0.0 if self.exact else limit
-        cdef bint clips = joint_clip > 0 and not self.exact
-        # one column needs the derivatives of its own records only
-        cdef bint derived = self._n_columns > 1 or self._intercept_at >= 0 or clips
-        self._move_all_margins()
-        self._kept = False
-        if derived:
-            self._all_derivatives()
-        if clips:
-            if not (all_columns and self._norms_known):
-                for i in range(self.n):
-                    self._norms[i] = 0.0
-                for k in range(self._n_columns):
-                    self._add_line(self._columns[k], self._block_inverses[k], 1, k % DPCD_LANES)
-                dpcd_join_lanes(self.n, &self._lanes[0], &self._norms[0])
-                if self._intercept_at >= 0:
-                    for i in range(self.n):
-                        self._norms[i] += self._block_inverses[self._intercept_at]
-                self._norms_known = False  # of a block: `sum` says when they are of all columns
-            KERNELS.clip_norms(self.n, &self._norms[0], joint_clip, &self._derivatives[0])
-        for k in range(self._n_columns):
-            self.sums[k] += self._column_sum(self._columns[k], self._scale[k], units, derived)
-        if self._intercept_at >= 0:
-            if self.exact:
-                self.sums[self._intercept_at] += KERNELS.plain_sum_of_ones(
-                    self.n, &self._derivatives[0])
-            else:
-                self.sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
-                    self.n, &self._derivatives[0], self._scale[self._intercept_at], limit)
-        self._kept = all_columns and derived and not clips and not self.exact
-        self._kept_limit = limit
-        return True
-
-    cdef double _column_sum(self, Py_ssize_t j, double scale, double limit,
-                            bint derived) noexcept nogil:
-        cdef dpcd_sparse *columns = &self.records.columns
-        cdef Py_ssize_t at = dpcd_line_start(columns, j), end = dpcd_line_start(columns, j + 1), n
-        cdef double total = 0.0
+    cdef void _make_derivatives(self, Py_ssize_t n_touched) noexcept nogil:
+        cdef Py_ssize_t k, at = 0, m
         cdef double *r = &self._gathered[3 * DPCD_SLICE]
-        while at < end:
-            n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-            dpcd_slice(columns, j, at, n, &self._where[0], &self._values[0])
-            if derived:
-                dpcd_gather_at(n, &self._where[0], &self._derivatives[0], r)
-            else:
-                self._derive(n, &self._where[0], r)
-            total += dpcd_slice_sum(n, r, &self._values[0], scale, limit)
-            at += n
-        return total
+        if n_touched == ALL:
+            self.loss.derivative(self.n, &self._margins[0], self.records.y, &self._derivatives[0])
+            KERNELS.weigh(self.n, self.records.weights, &self._derivatives[0])
+            return
+        while at < n_touched:
+            m = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
+            self._derive(m, &self._touched[at], r)
+            for k in range(m):
+                self._derivatives[self._touched[at + k]] = r[k]
+            at += m
+
+    # ---- norms of the records' blocks ----
+
+    cdef void _make_norms(self, const Py_ssize_t *block, Py_ssize_t size, Py_ssize_t n_columns,
+                          Py_ssize_t n_touched) noexcept nogil:
+        """Squared norms in the geometry of M^(-1/2); `_norms_known` when of all columns."""
+        cdef Py_ssize_t k, m = self.n if n_touched == ALL else n_touched
+        cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
+        for k in range(m):
+            self._norms[k if where == NULL else where[k]] = 0.0
+        dpcd_add_squares(&self.records.columns, n_columns, block, &self._smoothness[0],
+                         &self._lanes[0])
+        dpcd_join_lanes(m, where, &self._lanes[0], &self._norms[0])
+        if n_columns < size:
+            for k in range(self.n):
+                self._norms[k] += 1 / self._smoothness[self.p]
+
+    cdef void _clip(self, double clip, Py_ssize_t n_touched) noexcept nogil:
+        cdef Py_ssize_t k, i
+        if n_touched == ALL:
+            KERNELS.clip_norms(self.n, &self._norms[0], clip, &self._derivatives[0])
+            return
+        for k in range(n_touched):
+            i = self._touched[k]
+            KERNELS.clip_norms(1, &self._norms[i], clip, &self._derivatives[i])
 
     # ---- greedy updates ----
 
-    cdef bint _is_cheap(self, Py_ssize_t j) noexcept nogil:
-        cdef dpcd_sparse *columns = &self.records.columns
-        cdef dpcd_sparse *rows = &self.records.rows
-        cdef Py_ssize_t at = dpcd_line_start(columns, j), end = dpcd_line_start(columns, j + 1)
-        cdef Py_ssize_t n, k, i, cost = 0
-        cdef double most = CHEAP * <double>self.records.n_entries
-        while at < end and cost <= most:
-            n = min(<Py_ssize_t>DPCD_SLICE, end - at)
-            dpcd_slice(columns, j, at, n, &self._where[0], &self._values[0])
-            for k in range(n):
-                i = self._where[k]
-                cost += dpcd_line_start(rows, i + 1) - dpcd_line_start(rows, i)
-            at += n
-        return cost <= most
-
     cdef bint _refresh(self, double limit) noexcept nogil:
-        cdef dpcd_sparse *columns = &self.records.columns
-        cdef dpcd_sparse *rows = &self.records.rows
-        cdef Py_ssize_t j = self._step_columns[0], at, end, n, k, i, first, last, m
-        cdef Py_ssize_t records[256]
-        cdef double derivatives[256]
-        cdef double r, s
-        if not self._kept or self._kept_limit != limit or rows.indptr == NULL:
+        cdef Py_ssize_t at = 0, n_touched, k, m
+        cdef Py_ssize_t most = <Py_ssize_t>(CHEAP * <double>self.records.n_entries)
+        cdef double clip = self._coordinate_clip, unit, before, after
+        cdef double *now = &self._gathered[3 * DPCD_SLICE]
+        if not self._kept or self._kept_limit != limit or self.records.rows.indptr == NULL:
             return False
         if not self.has_step:
             return True
-        if self._n_step_columns != 1 or self._intercept_step != 0.0 or not self._is_cheap(j):
+        if self._intercept_step != 0.0:
             return False
-        self._move_all_margins()
-        at, end = dpcd_line_start(columns, j), dpcd_line_start(columns, j + 1)
-        while at < end:
-            n = min(<Py_ssize_t>256, end - at)
-            dpcd_slice(columns, j, at, n, &self._where[0], &self._values[0])
-            for k in range(n):
-                records[k] = self._where[k]
-            self._derive(n, records, derivatives)
-            for k in range(n):
-                i = records[k]
-                r, s = self._derivatives[i], derivatives[k]
-                self._derivatives[i] = s
-                first, last = dpcd_line_start(rows, i), dpcd_line_start(rows, i + 1)
-                while first < last:
-                    m = min(<Py_ssize_t>DPCD_SLICE, last - first)
-                    dpcd_slice(rows, i, first, m, &self._where[0], &self._values[0])
-                    dpcd_slice_change(m, &self._where[0], &self._values[0], r, s,
-                                      &self._scale[0], limit, &self.sums[0])
-                    first += m
-                if self._fit_intercept:
-                    self.sums[self.p] += (dpcd_units(s * self._scale[self.p], limit)
-                                          - dpcd_units(r * self._scale[self.p], limit))
-            at += n
+        if dpcd_count(&self.records.columns, self._n_step_columns, &self._step_columns[0],
+                      most) > most:
+            return False
+        n_touched = dpcd_touch(&self.records.columns, self._n_step_columns,
+                               &self._step_columns[0], &self._marks[0], &self._touched[0])
+        if dpcd_count(&self.records.rows, n_touched, &self._touched[0], most) > most:
+            return False
+        self._move_margins_at(n_touched)
+        while at < n_touched:
+            m = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
+            self._derive(m, &self._touched[at], now)
+            if self._fit_intercept:
+                unit = limit / (clip * self.roots[self.p])
+                for k in range(m):
+                    before, after = self._derivatives[self._touched[at + k]], now[k]
+                    self.sums[self.p] += (dpcd_units(after * unit, limit)
+                                          - dpcd_units(before * unit, limit))
+            dpcd_change_rows(&self.records.rows, m, &self._touched[at], now, &self.roots[0], clip,
+                             limit, &self._derivatives[0], &self.sums[0])
+            at += m
         self.has_step = False
         return True
