@@ -85,10 +85,7 @@ cdef class LazyChoice:
                      int *directions) noexcept nogil:
         """`size` choices in their order; False if there are fewer candidates."""
         cdef Py_ssize_t i, c
-        cdef uint16_t *levels = &self._levels[0]
         cdef int64_t *counts = &self._counts[0]
-        for c in range(self._n):
-            levels[c] = 0 if self.scores[c] > -INFINITY else OUT
         self._base = self._last
         for i in range(size):
             while self._base < self._last and counts[self._base] == 0:
@@ -100,31 +97,35 @@ cdef class LazyChoice:
             chosen[i], directions[i] = c // 2, 1 if c % 2 else -1
             self._remove(c)
             self._remove(c ^ 1)
+            (&self._sums[0])[c // 2] = NAN  # its scores are gone
         return True
 
     cdef bint _sort_into_levels(self) noexcept nogil:
         """Octaves below the largest score that is left; False if none is."""
-        cdef Py_ssize_t c
+        cdef Py_ssize_t c, n = self._n
         cdef int level
+        cdef const double *scores = self.scores
         cdef uint16_t *levels = &self._levels[0]
         cdef int64_t *counts = &self._counts[0]
-        cdef double depth, last = self._last
-        self._top, self._n_left, self._base = -INFINITY, 0, 0
+        cdef double depth, one = -INFINITY, other = -INFINITY, top, last = self._last
+        for c in range(0, n, 2):  # two maxima at a time; NaN is larger than nothing
+            one = scores[c] if scores[c] > one else one
+            other = scores[c + 1] if scores[c + 1] > other else other
+        top = one if one > other else other
+        if not -INFINITY < top < INFINITY:
+            return False
+        for c in range(n):
+            depth = (top - scores[c]) * LOG2_E
+            levels[c] = <int>(depth if depth < last else last)
         for level in range(self._last + 1):
             counts[level] = 0
-        for c in range(self._n):
-            if levels[c] != OUT and self.scores[c] > self._top:
-                self._top = self.scores[c]
-        if not -INFINITY < self._top < INFINITY:
-            return False
-        for c in range(self._n):
-            if levels[c] == OUT:
-                continue
-            depth = (self._top - self.scores[c]) * LOG2_E
-            level = <int>depth if depth < last else self._last
-            levels[c] = level
-            counts[level] += 1
-            self._n_left += 1
+        self._top, self._n_left, self._base = top, n, 0
+        for c in range(n):
+            if levels[c] == self._last and not scores[c] > -INFINITY:
+                levels[c] = OUT
+                self._n_left -= 1
+            else:
+                counts[levels[c]] += 1
         return True
 
     cdef Py_ssize_t _draw(self, NoiseSource noise) noexcept nogil:
@@ -192,6 +193,7 @@ cdef class LazyChoice:
             (&self._counts[0])[level[0]] -= 1
             self._n_left -= 1
             level[0] = OUT
+            self.scores[c] = -INFINITY
 
     # ---- for the tests of this room only ----
 
@@ -208,6 +210,8 @@ cdef class LazyChoice:
             if not self.choose(noise, size, &chosen[0], &directions[0]):
                 return None
             drawn[i] = 2 * np.asarray(chosen) + (np.asarray(directions) > 0)
+            for j in chosen:  # what was taken out
+                self._scores[2 * j], self._scores[2 * j + 1] = given[2 * j], given[2 * j + 1]
         return drawn
 
 
