@@ -35,15 +35,23 @@ cdef class LazyChoice:
     Parameters
     ----------
     n_coordinates : int
+    window : int, or None
+        Octaves below the largest one that are told apart in a draw. None is as many as admit
+        integer weights of all candidates below 2^62.
+    n_levels : int, or None
+        Octaves that are told apart when they are sorted; None is enough for nearly all scores, and
+        not many more than there is to sort. Neither number changes the law.
     """
 
-    def __init__(self, Py_ssize_t n_coordinates):
-        if n_coordinates < 1:
-            raise ValueError(f"a choice needs a coordinate, got {n_coordinates}")
+    def __init__(self, Py_ssize_t n_coordinates, *, window=None, n_levels=None):
+        if not 1 <= n_coordinates < 2**60:
+            raise ValueError(f"a choice is among 1 to 2^60 coordinates, got {n_coordinates}")
         self._n = 2 * n_coordinates
-        # integer weights of all candidates sum up to less than 2^62
-        self._window = max(62 - int(self._n).bit_length(), 1)
-        self._last = min(max(self._n, 64), MOST_LEVELS)  # not more levels than there is to sort
+        most = 62 - int(self._n).bit_length()
+        self._window = most if window is None else window
+        self._last = min(max(self._n, 1024), MOST_LEVELS) if n_levels is None else n_levels
+        if not 1 <= self._window <= min(most, self._last) or self._last > MOST_LEVELS:
+            raise ValueError(f"no room for a window of {window} octaves of {n_levels}")
         self._scores, self._levels = np.empty(self._n), np.empty(self._n, dtype=np.uint16)
         self._counts = np.zeros(self._last + 1, dtype=np.int64)
         self._sums, self._coef = np.empty(n_coordinates), np.empty(n_coordinates)
@@ -86,12 +94,12 @@ cdef class LazyChoice:
         """`size` choices in their order; False if there are fewer candidates."""
         cdef Py_ssize_t i, c
         cdef int64_t *counts = &self._counts[0]
-        self._base = self._last
+        self._base = self._last + 1
         for i in range(size):
-            while self._base < self._last and counts[self._base] == 0:
+            while self._base + self._window <= self._last and counts[self._base] == 0:
                 self._base += 1
-            # at first, and when only depths that were not told apart are left
-            if self._base == self._last and not self._sort_into_levels():
+            # at first, and when the window reaches depths that were not told apart
+            if self._base + self._window > self._last and not self._sort_into_levels():
                 return False
             c = self._draw(noise)
             chosen[i], directions[i] = c // 2, 1 if c % 2 else -1
@@ -132,25 +140,24 @@ cdef class LazyChoice:
         """A candidate, with the probability e^v / Σ e^v."""
         cdef int64_t *counts = &self._counts[0]
         # octaves of the window one by one, all that is below in one
-        cdef int level, low, below = min(self._base + self._window, self._last)
+        cdef int level, low, below = self._base + self._window
         cdef int64_t n_below = self._n_left
         cdef uint64_t total = 0, at, mass
         cdef Py_ssize_t c
         for level in range(self._base, below):
-            total += <uint64_t>counts[level] << (self._window + self._base - level)
+            total += <uint64_t>counts[level] << (below - level)
             n_below -= counts[level]
-        total += <uint64_t>n_below << (self._window + self._base - below)
+        total += <uint64_t>n_below
         while True:
             at = _uniform(noise, total)
             low = self._base
             while low < below:
-                mass = <uint64_t>counts[low] << (self._window + self._base - low)
+                mass = <uint64_t>counts[low] << (below - low)
                 if at < mass:
                     break
                 at -= mass
                 low += 1
-            c = self._find(at >> (self._window + self._base - low), low,
-                           low if low < below else self._last)
+            c = self._find(at >> (below - low), low, low if low < below else self._last)
             if self._accept(noise, c, low):
                 return c
 
@@ -206,11 +213,15 @@ cdef class LazyChoice:
             raise ValueError(f"expected {self._n} scores, got {given.shape[0]}")
         self._scores[:] = given
         drawn = np.empty((n_draws, size), dtype=np.intp)
+        cdef Py_ssize_t[:, ::1] view = drawn
+        cdef Py_ssize_t i, k, j
         for i in range(n_draws):
             if not self.choose(noise, size, &chosen[0], &directions[0]):
                 return None
-            drawn[i] = 2 * np.asarray(chosen) + (np.asarray(directions) > 0)
-            for j in chosen:  # what was taken out
+            for k in range(size):
+                j = chosen[k]
+                view[i, k] = 2 * j + (directions[k] > 0)
+                # what was taken out
                 self._scores[2 * j], self._scores[2 * j + 1] = given[2 * j], given[2 * j + 1]
         return drawn
 
