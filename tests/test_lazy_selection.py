@@ -194,7 +194,9 @@ def test_a_choice_takes_few_words_whatever_the_scores(scores, size):
     assert 1 <= words_of(scores, size, 300) / size < 2.5 * 3 * 1.3
 
 
-@given(st.lists(st.one_of(st.floats(-1e300, 1e6), st.just(NONE)), min_size=2, max_size=40), st.data())
+@given(
+    st.lists(st.one_of(st.floats(-1e300, 1e6), st.just(NONE)), min_size=2, max_size=40), st.data()
+)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_choices_are_candidates_of_different_coordinates(scores, data):
     scores = scores[: len(scores) // 2 * 2]

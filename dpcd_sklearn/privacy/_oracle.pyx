@@ -7,7 +7,8 @@
 (c) Records are read, clipped and summed in ``_coordinate_sums`` alone, in the geometry of M^(-1/2);
     integer contributions of one release share one unit, so the noise is isotropic there.
 (d) Sensitivity is written once, in ``_grid.record_limit`` and ``_score_sensitivity``.
-    Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``.
+    Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
+    ``lazy_argmax.md``.
 """
 
 import math
