@@ -360,8 +360,8 @@ def test_each_choice_is_paid_for(lazy):
 
 def test_more_choices_at_once_than_the_lazy_draw_is_for_are_drawn_in_full():
     A = np.random.default_rng(0).standard_normal((50, 70))
-    event = FitEvent((SelectionEvent(0.1, 130), GaussianEvent(1.0, 130)))
-    problem = Problem(ElasticNet(), np.ones(70), 70, 2, n_chosen=65)
+    event = FitEvent((SelectionEvent(0.1, 34), GaussianEvent(1.0, 34)))
+    problem = Problem(ElasticNet(), np.ones(70), 70, 2, n_chosen=17)
     paths = []
     for lazy in (True, False):
         oracle = oracle_of(A, A[:, 0].copy(), event, np.ones(70), lazy=lazy, key=bytes(32))
