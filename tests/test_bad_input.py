@@ -125,6 +125,7 @@ LOGISTIC = {
     "rule": ["gs", "cyclic", None],
     "block_size": COUNTS,
     "selection_share": [0, 1, -0.5, 2, NAN, "auto", True],
+    "selection": ["race", "auto", None, True, 1],
     "classes": [[1], [1, 1], [0, 1, 2], [], "01", 2, ["no", "yes"]],
 }
 TABLES = [(DPLassoCD, COMMON | TARGET | LASSO), (DPRidgeSkGD, COMMON | TARGET | RIDGE)]

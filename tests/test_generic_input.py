@@ -77,6 +77,7 @@ WORDS = {
     "constraint": ["simplex", 1, True],
     "solver": ["lbfgs", None, 1, True],
     "rule": ["cyclic", None, True],
+    "selection": ["race", "auto", None, True, 1],
     "averaging": ["mean", None, 0.5, True],
     "accounting": ["zcdp", None, True],
     "neighboring": ["swap", None, True],

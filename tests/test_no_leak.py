@@ -55,6 +55,7 @@ MODELS = {
     "block-greedy": DPLinearClassifier(
         penalty="nonnegative", solver="gcd", block_size=3, rule="gs-q", classes=[0, 1]
     ),
+    "lazy": DPLogisticGCD(l1_ratio=1.0, block_size=2, selection="lazy", classes=[0, 1]),
     "multinomial": DPLinearClassifier("multinomial", classes=[0, 1, 2], sampling_rate=0.5),
 }  # fmt: skip
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

@@ -58,6 +58,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     block_size = None
     rule = "gs-r"
     selection_share = 0.8
+    selection = "full"
     sampling_rate = "auto"
     n_directions = None
     n_inner = None
@@ -309,6 +310,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             delta=delta,
             target_center=center,
             target_half_width=half_width,
+            lazy=self.selection == "lazy",
         )
         if private:
             engine.check(plan, n_samples, self.fit_intercept)

@@ -142,6 +142,7 @@ class CoordinateEngine(Engine):
             fit_intercept=fit_intercept,
             bounds=plan.geometry.bounds,
             key=key,
+            lazy=plan.lazy,
         )
         return self.solve(oracle, plan.problem, plan.sampling, generator)
 

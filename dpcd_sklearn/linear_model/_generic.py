@@ -28,6 +28,7 @@ GENERIC_CONSTRAINTS = {
     "block_size": _COUNT,
     "rule": [StrOptions(set(RULES))],
     "selection_share": [Interval(Real, 0, 1, closed="neither")],
+    "selection": [StrOptions({"full", "lazy"})],
     "sampling_rate": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
     "n_directions": _COUNT,
     "n_inner": _COUNT,

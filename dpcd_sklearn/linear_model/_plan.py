@@ -35,6 +35,8 @@ class Plan:
     delta : float
     target_center, target_half_width : float
         The target is mapped to [-1, 1] by these (regression), from public bounds.
+    lazy : bool
+        Whether greedy choices may take a time that depends on records.
     """
 
     event: FitEvent
@@ -48,6 +50,7 @@ class Plan:
     delta: float
     target_center: float = 0.0
     target_half_width: float = 1.0
+    lazy: bool = False
 
     @property
     def finite_clip(self):

@@ -7,7 +7,8 @@
 (c) Records are read, clipped and summed in ``_coordinate_sums`` alone, in the geometry of M^(-1/2);
     integer contributions of one release share one unit, so the noise is isotropic there.
 (d) Sensitivity is written once, in ``_grid.record_limit`` and ``_score_sensitivity``.
-    Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``.
+    Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
+    ``lazy_argmax.md``.
 """
 
 import math
@@ -20,6 +21,7 @@ from ..losses._base cimport Loss
 from ..penalties._base cimport Penalty, Rule
 from ._coordinate_sums cimport CoordinateSums
 from ._grid cimport noise_bits, record_limit
+from ._lazy_choice cimport LazyChoice, is_worth_it
 from ._noise cimport NoiseSource
 from ._records cimport Records
 from ._sparse_sums cimport coordinate_sums
@@ -91,9 +93,12 @@ cdef class RecordOracle(Oracle):
         Reproducible noise, which protects nobody.
     n_threads : int
         Of passes over dense records; no release depends on it.
+    lazy : bool
+        Whether choices are drawn in a time that depends on scores: see ``_lazy_choice``.
     """
 
     cdef CoordinateSums _sums
+    cdef LazyChoice _lazy
     cdef Py_ssize_t _n, _n_coordinates
     cdef bint _exact, _fresh
     cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale, _eta
@@ -105,7 +110,7 @@ cdef class RecordOracle(Oracle):
 
     def __init__(self, receipt, X, y, *, Loss loss, smoothness, double clip, n_normalizer,
                  sample_weight=None, bint fit_intercept=True, bounds=None, key=None,
-                 n_threads=1):
+                 n_threads=1, bint lazy=False):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
         self._n, p = X.shape
@@ -119,6 +124,8 @@ cdef class RecordOracle(Oracle):
         self._sums = coordinate_sums(records, loss, smoothness, self._coordinate_clip,
                                      fit_intercept, self._exact)
         self._keys = np.empty(self._n_coordinates)
+        if lazy and self._selections_left:
+            self._lazy = LazyChoice(self._n_coordinates)
 
     @staticmethod
     def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept,
@@ -267,7 +274,7 @@ cdef class RecordOracle(Oracle):
                             int *directions) noexcept nogil:
         cdef Py_ssize_t j, n_chosen = 0
         cdef int sign, direction
-        cdef double unit, gradient, key, least, most = self._most_public_score(size)
+        cdef double gradient, score, key, least, most = self._most_public_score(size)
         cdef double limit = self._limit(1) if not self._exact else 1.0
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
@@ -278,15 +285,21 @@ cdef class RecordOracle(Oracle):
         if not self._fresh or self._sums.has_step:
             self._fresh = True
             self._sum(NULL, self._n_coordinates, limit, False)
+        if self._lazy is not None and is_worth_it(size):
+            return self._choose_lazily(penalty, n_penalized, rule, coef, limit, size, chosen,
+                                       directions)
         for j in range(self._n_coordinates):
-            unit = 1.0 if self._exact else self._coordinate_clip * self._roots[j] / limit
-            gradient = self._sums.sums[j] * unit / self._n_normalizer
+            gradient = self._mean_gradient(j, limit)
             least = INFINITY
             for sign in range(-1, 2, 2):
-                key = self._key(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
-                                sign)
-                if key == -INFINITY:
+                score = self._score(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
+                                    sign)
+                if score == INFINITY:
                     return REFUSED
+                if score == -INFINITY:
+                    continue
+                key = -score if self._exact else (self._noise.log_exponential()
+                                                  - score / self._gumbel_scale)
                 if key < least:
                     least, direction = key, sign
             if least < INFINITY:
@@ -294,25 +307,49 @@ cdef class RecordOracle(Oracle):
                                    directions)
         return REFUSED if self._noise.failed or n_chosen < size else RELEASED
 
-    cdef double _key(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
-                     double most, Py_ssize_t j, int sign) noexcept nogil:
-        """log E - score / b, whose smallest wins; infinite for a move out of the domain.
+    cdef int _choose_lazily(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                            const double *coef, double limit, Py_ssize_t size,
+                            Py_ssize_t *chosen, int *directions) noexcept nogil:
+        """The same choices by fewer random words (proofs/lazy_argmax.md)."""
+        cdef Py_ssize_t j
+        cdef int sign
+        cdef double gradient, score, most = self._most_public_score(size)
+        self._lazy.be_for(penalty, n_penalized, rule, size)
+        for j in range(self._n_coordinates):
+            if self._lazy.knows(j, self._sums.sums[j], coef[j]):
+                continue
+            gradient = self._mean_gradient(j, limit)
+            for sign in range(-1, 2, 2):
+                score = self._score(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
+                                    sign)
+                if score == INFINITY:
+                    self._lazy.forget()
+                    return REFUSED
+                self._lazy.scores[2 * j + (sign > 0)] = score / self._gumbel_scale
+            self._lazy.learn(j, self._sums.sums[j], coef[j])
+        if self._noise.failed or not self._lazy.choose(self._noise, size, chosen, directions):
+            return REFUSED
+        return RELEASED
 
-        -infinity when the public part of the score exceeds `most`, which is a public fact.
+    cdef double _mean_gradient(self, Py_ssize_t j, double limit) noexcept nogil:
+        cdef double unit = 1.0 if self._exact else self._coordinate_clip * self._roots[j] / limit
+        return self._sums.sums[j] * unit / self._n_normalizer
+
+    cdef double _score(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
+                       double most, Py_ssize_t j, int sign) noexcept nogil:
+        """What a move promises; -infinity for a move out of the domain, no candidate.
+
+        +infinity when the public part of the score exceeds `most`, which is a public fact.
         """
         cdef double score, known
         if not penalised:
-            score = -sign * gradient / self._roots[j]
-        else:
-            score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
-            if score == -INFINITY:
-                return INFINITY
-            known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
-                     + fabs(w) * self._roots[j])
-            if not self._exact and not known < most:
-                return -INFINITY
-        return -score if self._exact else (self._noise.log_exponential()
-                                           - score / self._gumbel_scale)
+            return -sign * gradient / self._roots[j]
+        score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
+        if score == -INFINITY or self._exact:
+            return score
+        known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
+                 + fabs(w) * self._roots[j])
+        return score if known < most else INFINITY
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:

@@ -1,0 +1,52 @@
+"""What all kernels' benchmarks share: times, problems, and an oracle that reads."""
+
+import time
+
+import numpy as np
+
+from dpcd_sklearn.privacy._accountant import charge
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy._oracle import RecordOracle
+
+
+def best(call, repeats):
+    """The least of several times, in seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def oracle(X, y, loss, greedy=False, n_threads=1):
+    releases = (GaussianEvent(10.0, 1),) + greedy * (SelectionEvent(0.5, 1),)
+    event = FitEvent(releases, "replace_one")
+    return RecordOracle(
+        charge(None, event), X, y, loss=loss, smoothness=np.ones(X.shape[1]), clip=3.0,
+        n_normalizer=len(y), fit_intercept=False, n_threads=n_threads,
+    )  # fmt: skip
+
+
+def problem(n, p):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    return X, (X[:, 0] + rng.standard_normal(n) > 0).astype(float)
+
+
+def gradient_times(X, y, loss, repeats, n_threads=1):
+    """Name and seconds of the two sums of all coordinates, after the steps that come before them.
+
+    Greedy updates move one coordinate before each coordinate-clipped sum, full updates all of them
+    before each norm-clipped one.
+    """
+    reader = oracle(X, y, loss, n_threads=n_threads)
+    everything, step = np.arange(X.shape[1]), np.zeros(X.shape[1])
+    step[0] = 1e-9
+    for name, joint in (("coordinate-clipped", False), ("norm-clipped", True)):
+
+        def sums(joint=joint, step=step):
+            reader._unreleased_sums(everything, step, joint=joint)
+
+        yield name, best(sums, repeats)
+        step = np.full(X.shape[1], 1e-9)

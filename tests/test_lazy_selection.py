@@ -1,0 +1,470 @@
+"""The lazy draw of greedy choices has the law of the full draw, and differs in nothing but time.
+
+Laws are judged by statistics whose false alarms are rarer than 1e-7 each; keys are fixed.
+"""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
+from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
+from dpcd_sklearn.penalties import Box, ElasticNet
+from dpcd_sklearn.penalties._base import Rule
+from dpcd_sklearn.privacy._accountant import charge
+from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy._lazy_choice import LazyChoice
+from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.solvers import _gcd
+from dpcd_sklearn.solvers._problem import Problem
+
+P_VALUE = 1e-8
+DRAWS = 30_000
+NONE = -math.inf
+OCTAVE = math.log(2)
+
+
+def source(number=0):
+    return NoiseSource(number.to_bytes(32, "little"))
+
+
+# ---- the law, by enumeration ---------------------------------------------------------------------
+
+
+def law_of_orders(scores, size):
+    """Plackett-Luce: after a choice both signs of its coordinate, 2 j and 2 j + 1, are out."""
+    candidates = {c: v for c, v in enumerate(scores) if v > NONE}
+    law = {}
+    for order in itertools.permutations(candidates, size):
+        if len({c // 2 for c in order}) < size:
+            continue
+        probability, left = 1.0, dict(candidates)
+        for c in order:
+            top = max(left.values())
+            probability *= math.exp(left[c] - top) / sum(math.exp(v - top) for v in left.values())
+            left.pop(c)
+            left.pop(c ^ 1, None)
+        law[order] = probability
+    assert math.isclose(sum(law.values()), 1.0, rel_tol=1e-9)
+    return law
+
+
+def fits(drawn, law):
+    """Whether orders were drawn by a law, by a chi-square test that pools what is rare."""
+    draws, seen = len(drawn), {}
+    for order in map(tuple, drawn.tolist()):
+        seen[order] = seen.get(order, 0) + 1
+    if not all(law.get(order, 0) > 0 for order in seen):
+        return False
+    common = [order for order, q in law.items() if draws * q > 20]
+    table = [(seen.get(order, 0), draws * law[order]) for order in common]
+    rest = (draws - sum(a for a, _ in table), draws - sum(b for _, b in table))
+    if rest[1] > 20:
+        table.append(rest)
+    elif stats.poisson.sf(rest[0] - 1, max(rest[1], 1e-12)) < P_VALUE:
+        return False
+    observed, expected = np.array(table, dtype=float).T
+    statistic = np.sum((observed - expected) ** 2 / expected)
+    return stats.chi2.sf(statistic, max(len(table) - 1, 1)) > P_VALUE
+
+
+SHAPES = {
+    "flat": [0.0] * 6,
+    "ties and a shift": [700.25, 700.25, 701.0, 701.0, 700.25, 699.0],
+    "octaves": [-k * OCTAVE for k in range(6)],
+    "just above and below octaves": [0, -0.999 * OCTAVE, -1.001 * OCTAVE, -2.999 * OCTAVE, -3, -4],
+    "far apart": [0.0, -1.0, -900.0, -900.5, -9000.0, -8999.0],
+    "a coordinate above all": [60.0, 61.0, 0.0, 0.3, -0.5, 1.0],
+    "no candidates among them": [0.0, NONE, 0.5, -0.25, NONE, 1.0],
+    "a peak": [-3.0, -3.0, 2.0, -3.0, -3.0, -3.0],
+    "an underflow below": [0.0, -0.5, -2000.0, -2000.2, NONE, -5000.0],
+}
+every_shape = pytest.mark.parametrize("scores", SHAPES.values(), ids=SHAPES)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@every_shape
+def test_choices_have_the_law_of_the_exponential_mechanism(scores, size):
+    drawn = LazyChoice(3)._choices(scores, size, source(), DRAWS)
+    assert fits(drawn, law_of_orders(scores, size))
+
+
+@pytest.mark.parametrize(("window", "n_levels"), [(1, 1), (1, 2), (2, 2), (1, 9), (3, 1000)])
+@pytest.mark.parametrize("size", [1, 3])
+@every_shape
+def test_the_law_does_not_depend_on_the_window_of_octaves(scores, size, window, n_levels):
+    choice = LazyChoice(3, window=window, n_levels=n_levels)
+    drawn = choice._choices(scores, size, source(), DRAWS)
+    assert fits(drawn, law_of_orders(scores, size))
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@every_shape
+def test_the_full_draw_would_have_passed(scores, size):
+    keys = np.empty((DRAWS, 6))
+    keys[:] = source(1).log_exponentials(DRAWS * 6).reshape(DRAWS, 6)
+    keys -= np.array(scores)
+    order = np.argsort(keys, axis=1)
+    drawn = np.empty((DRAWS, size), dtype=int)
+    drawn[:, 0] = order[:, 0]
+    if size == 2:
+        other = order // 2 != order[:, :1] // 2
+        drawn[:, 1] = order[np.arange(DRAWS), np.argmax(other, axis=1)]
+    assert fits(drawn, law_of_orders(scores, size))
+
+
+@pytest.mark.parametrize("scale", [0.9, 1.1])
+@pytest.mark.parametrize("shape", ["flat", "octaves", "ties and a shift"])
+def test_a_mutant_whose_acceptance_is_off_by_a_tenth_is_noticed(shape, scale):
+    # a candidate accepted 0.9 times as often has a score that is lower by log 0.9
+    scores = np.array(SHAPES[shape])
+    scores[1] += math.log(scale)
+    drawn = LazyChoice(3)._choices(scores, 1, source(), 4 * DRAWS)
+    assert not fits(drawn, law_of_orders(SHAPES[shape], 1))
+
+
+@pytest.mark.parametrize("forgotten", range(6))
+def test_a_mutant_that_forgets_an_octave_is_noticed(forgotten):
+    scores = list(SHAPES["octaves"])
+    scores[forgotten] = NONE
+    drawn = LazyChoice(3)._choices(scores, 1, source(), DRAWS)
+    assert not fits(drawn, law_of_orders(SHAPES["octaves"], 1))
+
+
+def test_a_mutant_that_accepts_whatever_is_below_its_window_is_noticed():
+    # all below a window of one octave with its bound, one half, as their weight
+    flattened = [max(v, -OCTAVE) for v in SHAPES["octaves"]]
+    drawn = LazyChoice(3, window=1)._choices(flattened, 1, source(), DRAWS)
+    assert not fits(drawn, law_of_orders(SHAPES["octaves"], 1))
+
+
+def test_many_candidates_in_many_blocks_have_their_law():
+    # coordinates far apart in memory, in octaves of 1 to 10,000 candidates
+    p = 10_000
+    scores = np.full(2 * p, -math.log(2 * p))
+    scores[[1, 4097, 8192, 19_999]] = [-0.5, 0.0, 0.5, -1.2]
+    scores[5000:7000] = NONE
+    drawn = LazyChoice(p)._choices(scores, 1, source(), DRAWS)[:, 0]
+    weight = np.exp(scores)
+    expected = DRAWS * weight / weight.sum()
+    groups = [[1], [4097], [8192], [19_999]]
+    rest = np.delete(np.arange(2 * p), [1, 4097, 8192, 19_999])
+    groups += np.array_split(rest, 20)
+    table = np.array([(np.isin(drawn, g).sum(), expected[g].sum()) for g in groups])
+    table = table[table[:, 1] > 0]
+    statistic = np.sum((table[:, 0] - table[:, 1]) ** 2 / table[:, 1])
+    assert stats.chi2.sf(statistic, len(table) - 1) > P_VALUE
+    assert not np.isin(drawn, np.arange(5000, 7000)).any()
+
+
+# ---- how it draws --------------------------------------------------------------------------------
+
+
+def words_of(scores, size, draws, **settings):
+    """Random words that a choice took, on average."""
+    words = {word: i for i, word in enumerate(source().words(100_000))}
+    used = source()
+    assert LazyChoice(len(scores) // 2, **settings)._choices(scores, size, used, draws) is not None
+    return words[used.words(1)[0]] / draws
+
+
+P = 3000
+STEEP = {
+    "flat": np.zeros(2 * P),
+    "one peak": np.r_[1e4, np.zeros(2 * P - 1)],
+    "geometric": -0.7 * np.arange(2 * P),
+    "just above an octave": np.r_[0.0, np.full(2 * P - 1, -0.999 * OCTAVE)],
+    "a cliff at the last octave": np.r_[0, 0, -5990 * OCTAVE, np.full(2 * P - 3, -1e6)],
+    "a cliff at the window": np.r_[0, 0, np.full(2 * P - 2, -49.5 * OCTAVE)],
+    "all far apart": -1e4 * np.arange(2 * P),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("scores", STEEP.values(), ids=STEEP)
+def test_a_choice_takes_few_words_whatever_the_scores(scores, size):
+    # at most 2.5 tries, of less than 2 words for the place and one for the acceptance
+    assert 1 <= words_of(scores, size, 300) / size < 2.5 * 3 * 1.3
+
+
+@given(
+    st.lists(st.one_of(st.floats(-1e300, 1e6), st.just(NONE)), min_size=2, max_size=40), st.data()
+)
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_choices_are_candidates_of_different_coordinates(scores, data):
+    scores = scores[: len(scores) // 2 * 2]
+    p = len(scores) // 2
+    able = sum(max(scores[2 * j], scores[2 * j + 1]) > NONE for j in range(p))
+    size = data.draw(st.integers(1, p))
+    drawn = LazyChoice(p)._choices(scores, size, source(), 3)
+    if size > able:
+        assert drawn is None
+        return
+    for order in drawn:
+        assert len(set(order // 2)) == size
+        assert all(scores[c] > NONE for c in order)
+
+
+@pytest.mark.parametrize("bad", [[NONE] * 4, [math.nan] * 4, [math.inf, 0.0, 0.0, 0.0]])
+def test_scores_without_a_finite_maximum_are_refused(bad):
+    assert LazyChoice(2)._choices(bad, 1, source(), 1) is None
+
+
+@pytest.mark.parametrize("settings", [{"window": 0}, {"window": 61}, {"window": 9, "n_levels": 8}])
+def test_a_window_without_room_is_refused(settings):
+    with pytest.raises(ValueError, match="window"):
+        LazyChoice(3, **settings)
+    with pytest.raises(ValueError, match="coordinates"):
+        LazyChoice(0)
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_depths_are_as_exact_as_the_proof_says(top, below):
+    v = top - below
+    bound = max(abs(top), abs(v))
+    depth = (top - v) * 1.4426950408889634
+    with mpmath.workdps(60):
+        exact = (mpmath.mpf(top) - mpmath.mpf(v)) / mpmath.log(2)
+        error = abs(mpmath.mpf(depth) - exact) * mpmath.log(2)
+        fraction = mpmath.mpf(2) ** (-(mpmath.mpf(depth) % 1))
+        assert error <= 6.02 * 2.0**-53 * bound + 2.0**-1070  # subnormal numbers
+        computed = np.exp2(math.floor(depth) - depth)
+        assert abs(mpmath.mpf(float(computed)) - fraction) <= 2.0**-48 * fraction
+
+
+# ---- through the oracle --------------------------------------------------------------------------
+
+
+def oracle_of(X, y, event, M, *, lazy, clip=1.0, loss=None, key=None):
+    return RecordOracle(
+        charge(None, event),
+        X,
+        y,
+        loss=loss or SquaredLoss(),
+        smoothness=M,
+        clip=clip,
+        n_normalizer=X.shape[0],
+        fit_intercept=len(M) > X.shape[1],
+        lazy=lazy,
+        key=key,
+    )
+
+
+N = 30
+M, CLIP = np.array([1.0, 4.0, 0.5, 1.0]), 3.0
+X, Y = np.tile([0.4, -0.9, 0.2], (N, 1)), np.ones(N)
+G = np.array([-0.2, 0.45, -0.1, -0.5])  # at zero: the logistic derivative is -1/2
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("rule", [Rule.GS_S, Rule.GS_R, Rule.GS_Q], ids=lambda r: Rule(r).name)
+def test_a_fit_chooses_by_the_scores_of_its_rule(rule, size, lazy):
+    # with little noise in the partial derivatives a step is taken just when the sign is right
+    eta, penalty, draws = 0.4, ElasticNet(0.05, 0.3), 6000
+    event = FitEvent((SelectionEvent(eta, size), GaussianEvent(1e-5, size)), "replace_one")
+    problem = Problem(penalty, M, 3, 1, rule=rule, n_chosen=size)
+    s = 2 * CLIP / math.sqrt(M.sum()) / N
+    scores = [
+        (penalty if j < 3 else ElasticNet()).greedy_score(rule, 0.0, G[j], M[j], d) * eta / (2 * s)
+        for j, d in itertools.product(range(4), (-1, 1))
+    ]
+    law, shown = {}, {}
+    for order, probability in law_of_orders(scores, size).items():
+        moved = tuple(sorted(c // 2 for c in order if (c % 2 * 2 - 1) == -np.sign(G[c // 2])))
+        law[moved] = law.get(moved, 0.0) + probability
+    for i in range(draws):
+        key = i.to_bytes(32, "little")
+        oracle = oracle_of(X, Y, event, M, lazy=lazy, clip=CLIP, loss=LogisticLoss(), key=key)
+        moved = tuple(np.flatnonzero(_gcd.solve(oracle, problem).coef).tolist())
+        shown[moved] = shown.get(moved, 0) + 1
+    index = {moved: i for i, moved in enumerate(law)}
+    drawn = np.repeat([index[m] for m in shown], list(shown.values()))[:, None]
+    assert fits(drawn, {(index[m],): q for m, q in law.items()})
+
+
+@pytest.mark.parametrize("n_chosen", [1, 3])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("penalty", [ElasticNet(0.02, 0.1), Box(-0.2, 0.3)], ids=["net", "box"])
+def test_without_noise_to_speak_of_the_paths_are_those_of_the_full_draw(penalty, form, n_chosen):
+    # scores that were kept from earlier updates would show here if they were not true any more
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((200, 12)) * (rng.random((200, 12)) < 0.2)
+    y = np.clip(A @ np.r_[1.0, -0.7, 0.4, np.zeros(9)], -1, 1)
+    count = 40 * n_chosen
+    paths = []
+    for lazy in (False, True):
+        event = FitEvent((SelectionEvent(1000.0, count), GaussianEvent(1e-7, count)))
+        problem = Problem(penalty, np.ones(13), 12, 40, n_chosen=n_chosen, path_every=1)
+        oracle = oracle_of(form(A), y, event, np.ones(13), lazy=lazy, clip=20.0, key=bytes(32))
+        paths.append(_gcd.solve(oracle, problem).path)
+    assert np.count_nonzero(paths[0][-1]) >= 3
+    # beyond this the scores of what is left are level, and noise decides
+    assert np.abs(paths[0][:6] - paths[1][:6]).max() < 1e-4
+    assert np.abs(paths[0][-1] - paths[1][-1]).max() < 0.02
+
+
+@pytest.mark.parametrize("rule", [Rule.GS_S, Rule.GS_R, Rule.GS_Q], ids=lambda r: Rule(r).name)
+def test_moves_out_of_the_domain_are_no_candidates(rule):
+    event = FitEvent((SelectionEvent(1.0, 400), GaussianEvent(9.0, 400)))
+    oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3), lazy=True)
+    problem = Problem(Box(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
+    path = _gcd.solve(oracle, problem).path
+    assert path.min() >= 0
+    assert path.max() <= 0.5
+    assert (path.max(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_more_choices_than_coordinates_are_refused(lazy):
+    event = FitEvent((SelectionEvent(1.0, 9), GaussianEvent(1.0, 9)))
+    for n_chosen in (3, 4):
+        oracle = oracle_of(np.ones((9, 2)), np.ones(9), event, np.ones(3), lazy=lazy)
+        problem = Problem(Box(-1.0, 0.0), np.ones(3), 2, 2, n_chosen=n_chosen)
+        if n_chosen == 4:
+            with pytest.raises(RuntimeError, match="refused a release"):
+                _gcd.solve(oracle, problem)
+        else:  # though there is one direction left for each that has a penalty
+            assert _gcd.solve(oracle, problem).n_updates == 2
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("l1", [2.0**40, 1e100, 1e307])
+def test_public_parts_beyond_the_proof_are_refused_alike(l1, lazy):
+    event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
+    oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3), lazy=lazy)
+    with pytest.raises((RuntimeError, ValueError)):
+        _gcd.solve(oracle, Problem(ElasticNet(l1), np.ones(3), 2, 1))
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_each_choice_is_paid_for(lazy):
+    event = FitEvent((SelectionEvent(0.1, 5), GaussianEvent(1.0, 9)))
+    for n_updates, refused in ((2, False), (3, True)):
+        oracle = oracle_of(np.ones((9, 3)), np.ones(9), event, np.ones(3), lazy=lazy)
+        problem = Problem(ElasticNet(), np.ones(3), 3, n_updates, n_chosen=2)
+        if refused:
+            with pytest.raises(RuntimeError, match="refused a release"):
+                _gcd.solve(oracle, problem)
+        else:
+            assert _gcd.solve(oracle, problem).n_updates == n_updates
+
+
+def test_more_choices_at_once_than_the_lazy_draw_is_for_are_drawn_in_full():
+    A = np.random.default_rng(0).standard_normal((50, 70))
+    event = FitEvent((SelectionEvent(0.1, 34), GaussianEvent(1.0, 34)))
+    problem = Problem(ElasticNet(), np.ones(70), 70, 2, n_chosen=17)
+    paths = []
+    for lazy in (True, False):
+        oracle = oracle_of(A, A[:, 0].copy(), event, np.ones(70), lazy=lazy, key=bytes(32))
+        paths.append(_gcd.solve(oracle, problem).coef)
+    assert (paths[0] == paths[1]).all()
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_without_noise_the_largest_scores_are_chosen(lazy):
+    problem = Problem(ElasticNet(), M, 3, 1, n_chosen=2)
+    event = FitEvent((NonPrivateEvent(),))
+    oracle = oracle_of(X, Y, event, M, lazy=lazy, loss=LogisticLoss())
+    best = np.argsort(-np.abs(G) / np.sqrt(M))[:2]
+    assert set(np.flatnonzero(_gcd.solve(oracle, problem).coef)) == set(best)
+
+
+def test_nobody_copies_scores_of_records():
+    with pytest.raises(TypeError, match="never copied"):
+        LazyChoice(2).__reduce__()
+
+
+# ---- estimators ----------------------------------------------------------------------------------
+
+GREEDY = [
+    DPLogisticGCD(),
+    DPLinearClassifier(penalty="l1", solver="gcd", block_size=2),
+    DPLinearRegressor(penalty="box", coef_bounds=(-1, 1), solver="gcd"),
+    DPLinearRegressor(
+        penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
+    ),
+]
+every_greedy = pytest.mark.parametrize("model", GREEDY, ids=str)
+leaky = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((300, 8))
+    return A, (A[:, 0] > 0).astype(float)
+
+
+def both(model, **parameters):
+    kind, given = type(model), model.get_params() | parameters
+    return [kind(**given | {"selection": selection}) for selection in ("full", "lazy")]
+
+
+@every_greedy
+def test_the_draw_is_full_unless_asked_for_and_the_event_is_the_same(model):
+    assert model.selection == "full"
+    full, lazy = (m.planned_event(300, 8) for m in both(model))
+    assert full == lazy
+
+
+@leaky
+@every_greedy
+def test_the_option_reaches_the_oracle_and_the_released_law_stays_close(model, data):
+    full, lazy = (m.fit(*data) for m in both(model, epsilon=500.0, random_state=0))
+    assert (full.coef_ != lazy.coef_).any()  # another use of the same random words
+    assert full.privacy_event_ == lazy.privacy_event_
+    assert np.argmax(full.coef_) == np.argmax(lazy.coef_) == 0
+
+
+@every_greedy
+def test_without_noise_the_option_changes_nothing(model, data):
+    full, lazy = (m.fit(*data) for m in both(model, epsilon=math.inf, max_iter=9000, tol=1e-2))
+    assert (full.coef_ == lazy.coef_).all()
+
+
+@leaky
+@pytest.mark.parametrize("solver", ["cd", "skgd", "sgd"])
+def test_solvers_that_choose_nothing_ignore_it_as_they_ignore_the_rule(solver, data):
+    full, lazy = both(DPLinearClassifier(solver=solver), random_state=0)
+    assert (full.fit(*data).coef_ == lazy.fit(*data).coef_).all()
+
+
+@leaky
+def test_a_seed_repeats_a_lazy_fit(data):
+    fits = [DPLogisticGCD(selection="lazy", random_state=3).fit(*data).coef_ for _ in range(2)]
+    assert (fits[0] == fits[1]).all()
+
+
+def test_a_lazy_fit_with_a_hundred_thousand_sparse_features():
+    rng = np.random.default_rng(0)
+    n, p = 4000, 100_000
+    rows, columns = rng.integers(0, n, 20_000), rng.integers(0, p, 20_000)
+    y = rng.integers(0, 2, n)
+    signal = sparse.csr_array((2.0 * y - 1, (np.arange(n), np.full(n, 77))), shape=(n, p))
+    A = sparse.csr_array((np.ones(20_000), (rows, columns)), shape=(n, p)) + signal
+    model = DPLogisticGCD(l1_ratio=1.0, epsilon=20.0, max_iter=10, block_size=2, selection="lazy")
+    model.fit(A, y)
+    assert np.argmax(np.abs(model.coef_[0])) == 77
+    assert np.count_nonzero(model.coef_) <= 20
+    assert model.score(A, y) > 0.9
+
+
+@pytest.mark.parametrize("bad", ["race", "Lazy", None, True, 1])
+@every_greedy
+def test_a_selection_that_is_none_is_refused(model, bad, data):
+    with pytest.raises((ValueError, TypeError), match="selection"):
+        type(model)(**model.get_params() | {"selection": bad}).fit(*data)
+
+
+def test_lazy_fits_warn_no_more_than_full_ones(data, recwarn):
+    DPLogisticGCD(selection="lazy").fit(*data)
+    assert not [w for w in recwarn if issubclass(w.category, PrivacyLeakWarning)]
