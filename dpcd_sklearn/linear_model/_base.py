@@ -32,7 +32,7 @@ from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weigh
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._engines import engine_of
-from ._geometry import public_geometry, record_geometry
+from ._geometry import products, public_geometry, record_geometry
 from ._plan import Facts, Plan
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -421,7 +421,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         X = validate_data(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        margins = X @ np.atleast_2d(self.coef_).T + self.intercept_
+        margins = products(X, np.atleast_2d(self.coef_))
+        margins += self.intercept_
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):
