@@ -177,7 +177,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            float32 or float64 in C or F order is read in place.
+            float32 or float64 in C or F order is read in place, memory maps too, and so are
+            slices of rows or columns. Every other array is copied.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. They multiply a record's contribution before it is clipped, and
@@ -247,9 +248,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         )
         if issparse(X):
             return canonical(X), y
-        if not (X.flags.c_contiguous or X.flags.f_contiguous) or not X.flags.aligned:
-            X = np.array(X, order="C")  # gaps or no alignment: the only cases that are copied
-        return X, y
+        return X if _is_read_in_place(X) else np.array(X, order="C"), y
 
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
@@ -430,3 +429,15 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_read_in_place(X):
+    """Whether the cells of every row, or of every column, lie side by side, as Records asks."""
+    row_gap, column_gap = X.strides
+    if column_gap == X.itemsize or X.shape[1] == 1:
+        gap = row_gap
+    elif row_gap == X.itemsize or X.shape[0] == 1:
+        gap = column_gap
+    else:
+        return False
+    return X.flags.aligned and gap >= 0 and gap % X.itemsize == 0
