@@ -1,4 +1,4 @@
-"""Records on disk: fits read a memory map in place, never write it, and need no room of its size."""
+"""Records on disk: fits read a memory map in place, never write it, and stay small."""
 
 import hashlib
 import os
@@ -119,7 +119,8 @@ def test_arrays_that_kernels_can_not_read_are_copied_and_fitted():
 SCRIPT = """
 import resource, sys, warnings
 import numpy as np
-from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
+from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn import DPLogisticGCD, DPRidgeSkGD
 
 path, dtype, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 few, share = {"max_iter": 2}, {"max_iter": 0.2, "sampling_rate": 0.1}
