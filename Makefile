@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint doc bench-papers clean
+.PHONY: help demo test lint doc bench-papers bench-growth clean
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make lint   ruff and cython-lint'
 	@echo 'make doc    the documentation in doc/_build/html; warnings are errors'
 	@echo 'make bench-papers  the problems of the papers: their numbers beside ours, figures'
+	@echo 'make bench-growth  time against n, p and stored entries; records on disk; a figure'
 	@echo 'make clean  remove everything that was made'
 	@echo 'Set PYTHON=python3.13 to choose the interpreter, VENV=folder to choose its place.'
 
@@ -44,6 +45,9 @@ doc: $(VENV)/doc.stamp $(VENV)/kernels.stamp
 
 bench-papers: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 	$(PY) benchmarks/papers.py --plots benchmarks/figures
+
+bench-growth: $(VENV)/demo.stamp $(VENV)/kernels.stamp
+	$(PY) benchmarks/growth.py --plots benchmarks/figures
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpcd_sklearn
@@ -16,10 +17,10 @@ needs_benchmarks = pytest.mark.skipif(
 )
 
 
-def run(*arguments, data):
+def run(*arguments, data="", script="papers.py"):
     path = [str(Path(dpcd_sklearn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-X", "utf8", str(BENCHMARKS / "papers.py"), *arguments],
+        [sys.executable, "-X", "utf8", str(BENCHMARKS / script), *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path), "DPCD_DATA": str(data)},
         capture_output=True,
         encoding="utf-8",
@@ -49,3 +50,23 @@ def test_quick_table_of_california(data_folder):
 def test_missing_data_are_left_out_with_a_reason(tmp_path):
     printed = run("--quick", data=tmp_path)
     assert "california is left out" in printed and "DPCD_DATA" in printed
+
+
+@needs_benchmarks
+def test_quick_growth_prints_times_and_slopes_and_draws_them(tmp_path):
+    pytest.importorskip("matplotlib")
+    printed = run("--quick", "--plots", str(tmp_path), script="growth.py")
+    tables = printed.split("\nTime in ms against ")[1:]
+    assert [table.split(" (")[0] for table in tables] == [
+        "records n", "features p", "stored entries"
+    ]  # fmt: skip
+    for table in tables:
+        head, *rows = table.split("\n\n")[1].splitlines()
+        assert len(rows) == 8  # kernels and whole fits
+        for row in rows:
+            cells = [float(cell) for cell in row[26:].split()]
+            assert len(cells) == len(head.split()) and np.nanmin(cells[:-1]) > 0
+            # a step is a difference of fits, which a busy machine may hide
+            assert "step" in row or np.isfinite(cells).all()
+    assert len(re.findall(r"^DP\w+, a pass over the map", printed, flags=re.MULTILINE)) == 6
+    assert (tmp_path / "growth.png").stat().st_size > 10_000

@@ -32,7 +32,7 @@ from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weigh
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._engines import engine_of
-from ._geometry import public_geometry, record_geometry
+from ._geometry import products, public_geometry, record_geometry
 from ._plan import Facts, Plan
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -178,7 +178,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            float32 or float64 in C or F order is read in place.
+            float32 or float64 in C or F order is read in place, memory maps too, and so are
+            slices of rows or columns. Every other array is copied.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights. They multiply a record's contribution before it is clipped, and
@@ -248,9 +249,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         )
         if issparse(X):
             return canonical(X), y
-        if not (X.flags.c_contiguous or X.flags.f_contiguous) or not X.flags.aligned:
-            X = np.array(X, order="C")  # gaps or no alignment: the only cases that are copied
-        return X, y
+        return X if _is_read_in_place(X) else np.array(X, order="C"), y
 
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
@@ -423,7 +422,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         X = validate_data(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        margins = X @ np.atleast_2d(self.coef_).T + self.intercept_
+        margins = products(X, np.atleast_2d(self.coef_))
+        margins += self.intercept_
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):
@@ -431,3 +431,15 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_read_in_place(X):
+    """Whether the cells of every row, or of every column, lie side by side, as Records asks."""
+    row_gap, column_gap = X.strides
+    if column_gap == X.itemsize or X.shape[1] == 1:
+        gap = row_gap
+    elif row_gap == X.itemsize or X.shape[0] == 1:
+        gap = column_gap
+    else:
+        return False
+    return X.flags.aligned and gap >= 0 and gap % X.itemsize == 0

@@ -9,6 +9,8 @@ from ..utils._public import check_bounds, check_real, check_scales
 
 # A feature without width would have M_j = 0; the floor keeps its clip and step finite.
 _FLOOR = 1e-6
+# Cells of X that are looked at together: their temporaries stay in the cache.
+_TILE_CELLS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,12 +162,33 @@ def _moments(X, weights, centered):
     center, squares = np.zeros(n_features), np.zeros(n_features)
     if issparse(X):
         return center, X.multiply(X).astype(np.float64).T @ weights
-    # by rows, so that no temporary has the size of X
-    tiles = [slice(start, start + 1024) for start in range(0, n_samples, 1024)]
     if centered:
-        for rows in tiles:
+        for rows in _tiles(X):
             center += weights[rows] @ X[rows]
         center /= weights.sum()
-    for rows in tiles:
+    for rows in _tiles(X):
         squares += weights[rows] @ (X[rows] - center) ** 2
     return center, squares
+
+
+def products(X, coef):
+    """X @ coef.T in double precision, of an array without a temporary of the size of X.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    coef : ndarray of shape (n_outputs, n_features), float64
+    """
+    if issparse(X) or X.dtype == coef.dtype:
+        return X @ coef.T
+    out = np.empty((X.shape[0], coef.shape[0]))
+    for rows in _tiles(X):
+        np.matmul(X[rows], coef.T, out=out[rows])  # float32 is converted as a whole
+    return out
+
+
+def _tiles(X):
+    """Slices of the rows of X, so that no temporary has its size."""
+    n_samples, n_features = X.shape
+    n_rows = min(max(_TILE_CELLS // n_features, 16), 1024)
+    return (slice(start, start + n_rows) for start in range(0, n_samples, n_rows))

@@ -49,7 +49,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         if self.target_bounds is None or np.isinf(self.epsilon):
             return y
         lo, hi = self.target_bounds
-        return (np.clip(y, lo, hi) - plan.target_center) / plan.target_half_width
+        y = np.clip(y, lo, hi)  # a copy, and the only one
+        y -= plan.target_center
+        y /= plan.target_half_width
+        return y
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the target.

@@ -4,6 +4,7 @@ Accounting rounds towards more loss, calibration towards more noise: ``proofs/ac
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -52,6 +53,7 @@ def gdp_epsilon(mu, delta):
     return float(root * (1 + _ROUNDING))
 
 
+@lru_cache(maxsize=1024)  # a root: much of the time of a small fit
 def gdp_mu(epsilon, delta):
     """The largest μ whose mechanisms are (epsilon, delta)-DP, rounded downwards."""
     low, high = 0.0, 1.0

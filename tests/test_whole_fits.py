@@ -1,0 +1,90 @@
+"""What a whole fit costs beside its kernels: little memory, and no calibration twice.
+
+Allocations are those of NumPy, which reports them to tracemalloc; kernels' scratch is a few tiles.
+"""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+)
+from dpcd_sklearn.privacy._calibration import greedy_fit_event, sampled_fit_event
+
+N_SAMPLES, N_FEATURES = 40_000, 100
+PER_RECORD = N_SAMPLES * 8  # bytes of one double for each record
+BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+CLASSIFIERS = {
+    "DPLogisticGCD": DPLogisticGCD(max_iter=2),
+    "DPLogisticGCD, classes": DPLogisticGCD(max_iter=2, classes=[0, 1]),
+    "cd, logistic": DPLinearClassifier(solver="cd", max_iter=0.02),
+    "sgd, logistic": DPLinearClassifier(solver="sgd", max_iter=0.2),
+    "sgd, multinomial": DPLinearClassifier(
+        "multinomial", classes=[0, 1, 2], solver="sgd", max_iter=0.2
+    ),
+}
+REGRESSORS = {
+    "DPRidgeSkGD": DPRidgeSkGD(max_iter=2),
+    "DPRidgeSkGD, bounds": DPRidgeSkGD(max_iter=2, target_bounds=(0, 2), feature_bounds=(-1, 1)),
+    "DPLassoCD": DPLassoCD(max_iter=0.02),
+    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=2),
+    "skgd, nice": DPLinearRegressor(solver="skgd", sampling="nice", max_iter=0.2),
+    "svrg": DPLinearRegressor(solver="svrg", max_iter=0.2),
+    "compgd": DPLinearRegressor(solver="compgd", penalty=None, max_iter=0.2),
+    "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", max_iter=2, **BALL),
+}
+MODELS = CLASSIFIERS | REGRESSORS
+
+
+@pytest.fixture(scope="module", params=["C", "F"])
+def records(request):
+    X = np.random.default_rng(0).standard_normal((N_SAMPLES, N_FEATURES), dtype=np.float32)
+    return {dtype: np.asarray(X, dtype=dtype, order=request.param) for dtype in ("f4", "f8")}
+
+
+def peak_of(call):
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("dtype", "target"), [("f8", "f8"), ("f4", "i8")])
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_fit_needs_three_doubles_a_record_and_so_does_a_prediction(records, model, dtype, target):
+    # margins, norms and the target as the kernels take it: three per cent of a hundred doubles
+    X = records[dtype]
+    y = (np.arange(N_SAMPLES) % 2).astype(target)
+    model = clone(model).set_params(delta=1e-6)
+    model.fit(X[:2000], y[:2000])  # what is imported and kept by a first fit is not counted
+    assert peak_of(lambda: model.fit(X, y)) < 3.3 * PER_RECORD < 0.05 * N_FEATURES * PER_RECORD
+    # margins, their sign or largest, and the labels; tiles of one size, whatever X is
+    outputs = len(np.atleast_2d(model.coef_))
+    assert peak_of(lambda: model.predict(X)) < (outputs + 2.3) * PER_RECORD + 2**21
+
+
+def test_equal_targets_are_calibrated_once():
+    """Clones, folds and other data of one size: the noise is a function of (ε, δ, T) alone."""
+    X, y = np.random.default_rng(0).standard_normal((900, 5)), np.arange(900) % 2
+    greedy = DPLogisticGCD(max_iter=37, delta=1.7e-6)
+    sampled = DPLinearClassifier(solver="sgd", max_iter=1.3, delta=1.7e-6)
+    grids = {"C": [0.1, 1.0]}, {"alpha": [0.1, 1.0]}
+    for model, grid, event in zip(
+        (greedy, sampled), grids, (greedy_fit_event, sampled_fit_event), strict=True
+    ):
+        event.cache_clear()
+        model.fit(X, y)
+        clone(model).fit(X[::-1], y)
+        GridSearchCV(model, grid, cv=KFold(3), error_score="raise").fit(X, y)
+        assert event.cache_info().misses == 1
+        assert event.cache_info().hits >= 8
