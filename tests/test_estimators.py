@@ -579,7 +579,7 @@ def test_add_remove_normalises_by_n_public(estimator):
     for n_public in (80, 160):
         fitted = clone(model).set_params(n_public=n_public).fit(X, np.ones(80))
         expected = first_residual * X.sum() / n_public / curvature
-        assert_allclose(fitted.coef_.item(), expected, rtol=1e-2)
+        assert_allclose(fitted.coef_.item(), expected, rtol=4e-2)  # eight deviations
         for n_samples in (1, 80, 10**6):
             assert fitted.planned_event(n_samples, 1) == fitted.privacy_event_
 

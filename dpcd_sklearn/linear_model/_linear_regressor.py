@@ -108,7 +108,7 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         How "gcd" and "frank-wolfe" choose coordinates: by one random draw for each candidate, or by
         a few in all ("lazy"), with the same law at the same privacy loss and many times faster
         where features are many. Its **running time depends on records**: use it only where nobody
-        who must not learn about them can time the fit. More than 16 coordinates at once are drawn
+        who must not learn about them can time the fit. More than 6 coordinates at once are drawn
         in full.
     sampling_rate : float in (0, 1] or "auto", default="auto"
         Probability of a record to be in a mini-batch of "sgd", "svrg" or "compgd"; 1 is all records

@@ -65,7 +65,7 @@ class DPLogisticGCD(PrivateClassifier):
         How coordinates are chosen: by one random draw for each candidate, or by a few in all
         ("lazy"), with the same law at the same privacy loss and many times faster where features
         are many. Its **running time depends on records**: use it only where nobody who must not
-        learn about them can time the fit. More than 16 coordinates at once are drawn in full.
+        learn about them can time the fit. More than 6 coordinates at once are drawn in full.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are.
     n_public : int, default=None

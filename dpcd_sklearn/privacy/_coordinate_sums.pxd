@@ -31,6 +31,7 @@ cdef class CoordinateSums:
     cdef bint _pass_rows(self, const Pass *read, Py_ssize_t i0, Py_ssize_t stop,
                          double *sums) noexcept nogil
     cdef void _sum_tile(self, const Pass *read, Py_ssize_t i0, Py_ssize_t n_rows,
-                        Py_ssize_t ahead, double *scratch, double *r, double *sums) noexcept nogil
-    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
+                        Py_ssize_t ahead, bint halves, double *scratch, double *r,
+                        double *sums) noexcept nogil
+    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t ahead,
                             double *scratch) noexcept nogil

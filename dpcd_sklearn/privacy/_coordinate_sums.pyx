@@ -152,6 +152,7 @@ cdef class CoordinateSums:
         """The share of the records i0, ..., stop - 1."""
         cdef Py_ssize_t copied = 0 if read.all_columns else self._n_columns, rows, n_rows, ahead
         cdef Py_ssize_t widest = max(1, self._n_columns)
+        cdef bint halves
         if self.has_step:
             widest = max(widest, self._n_step_columns)
             copied = max(copied, self._n_step_columns if self._n_step_columns < self.p else 0)
@@ -159,6 +160,8 @@ cdef class CoordinateSums:
             copied = widest
         rows = dpcd_tile_rows(&self.records.X, widest,
                               DPCD_READ_AGAIN if read.again else DPCD_READ_ONCE)
+        # two passes over a tile: each asks for half of the next one
+        halves = self.records.X.c_order and self.has_step and self._n_step_columns == self.p
         n_rows = max(1, min(rows, stop - i0))
         cdef double *scratch = <double *>malloc(max(1, n_rows * copied) * sizeof(double))
         cdef double *r = <double *>malloc(2 * n_rows * sizeof(double))
@@ -166,15 +169,15 @@ cdef class CoordinateSums:
         while enough and i0 < stop:
             n_rows = min(rows, stop - i0)
             ahead = dpcd_rows_ahead(rows, stop - i0 - n_rows)
-            self._move_margins(i0, n_rows, scratch)
-            self._sum_tile(read, i0, n_rows, ahead, scratch, r, sums)
+            self._move_margins(i0, n_rows, ahead if halves else 0, scratch)
+            self._sum_tile(read, i0, n_rows, ahead, halves, scratch, r, sums)
             i0 += n_rows
         free(scratch)
         free(r)
         return enough
 
     cdef void _sum_tile(self, const Pass *read, Py_ssize_t i0, Py_ssize_t n_rows,
-                        Py_ssize_t ahead, double *scratch, double *r,
+                        Py_ssize_t ahead, bint halves, double *scratch, double *r,
                         double *sums) noexcept nogil:
         cdef dpcd_tile tile
         cdef Py_ssize_t i
@@ -201,17 +204,17 @@ cdef class CoordinateSums:
             if not (read.all_columns and self._norms_known):
                 for i in range(n_rows):
                     norms[i] = 0.0
-                KERNELS.rows_dot(&tile, &self._block_inverses[0], True, norms)
+                KERNELS.rows_dot(&tile, &self._block_inverses[0], True, 0, norms)
                 if self._intercept_at >= 0:
                     for i in range(n_rows):
                         norms[i] += self._block_inverses[self._intercept_at]
             KERNELS.clip_norms(n_rows, norms, read.joint_clip, r)
-        KERNELS.clipped_sums(&tile, r, &self._scale[0], read.limit, ahead, sums)
+        KERNELS.clipped_sums(&tile, r, &self._scale[0], read.limit, ahead, halves, sums)
         if self._intercept_at >= 0:
             sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
                 n_rows, r, self._scale[self._intercept_at], read.limit)
 
-    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows,
+    cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t ahead,
                             double *scratch) noexcept nogil:
         """margins += X @ step for the rows of one tile."""
         cdef dpcd_tile tile
@@ -222,7 +225,7 @@ cdef class CoordinateSums:
             KERNELS.load(&self.records.X, i0, n_rows,
                          NULL if self._n_step_columns == self.p else &self._step_columns[0],
                          self._n_step_columns, scratch, &tile)
-            KERNELS.rows_dot(&tile, &self._step[0], False, &self._margins[i0])
+            KERNELS.rows_dot(&tile, &self._step[0], False, ahead, &self._margins[i0])
         if self._intercept_step != 0.0:
             for i in range(n_rows):
                 self._margins[i0 + i] += self._intercept_step

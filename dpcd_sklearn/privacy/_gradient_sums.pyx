@@ -183,7 +183,7 @@ cdef class GradientSums:
             tile.dense.is_float = tile.dense.in_place = False
             tile.dense.stride = tile.dense.n_rows = n_rows
             tile.dense.n_columns = m
-            KERNELS.rows_dot(&tile.dense, &self._ones[0], True, norms)
+            KERNELS.rows_dot(&tile.dense, &self._ones[0], True, 0, norms)
         elif ones:
             for i in range(n_rows):
                 norms[i] += self._inverses[p]
@@ -206,7 +206,7 @@ cdef class GradientSums:
         if tile.is_sparse:
             dpcd_dot_rows(&self.records.rows, tile.n_rows, tile.rows, v, square, out)
         else:
-            KERNELS.rows_dot(&tile.dense, v, square, out)
+            KERNELS.rows_dot(&tile.dense, v, square, 0 if square else tile.next_rows, out)
 
     cdef void _column_sums(self, const Tile *tile, const double *r, const double *scale,
                            double limit, double *sums) noexcept nogil:
@@ -214,7 +214,7 @@ cdef class GradientSums:
         if tile.is_sparse:
             dpcd_sum_rows(&self.records.rows, tile.n_rows, tile.rows, r, scale, limit, sums)
         elif limit > 0:
-            KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, sums)
+            KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, True, sums)
         else:
             KERNELS.plain_sums(&tile.dense, r, sums)
 

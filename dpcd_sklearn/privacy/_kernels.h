@@ -49,16 +49,19 @@ typedef struct {
     /* The given rows, all columns, packed by rows; scratch: n_rows * m->n_columns. */
     void (*gather)(const dpcd_matrix *m, const ptrdiff_t *rows, ptrdiff_t n_rows, double *scratch,
                    dpcd_tile *tile);
-    /* out[i] += sum_k v[k] f(X[i, k]), f the identity or the square. */
-    void (*rows_dot)(const dpcd_tile *tile, const double *v, int square, double *out);
+    /* out[i] += sum_k v[k] f(X[i, k]), f the identity or the square.
+     * next_rows: how many rows further on the next tile begins, half of which is asked for here
+     * (in C order; 0 for none). */
+    void (*rows_dot)(const dpcd_tile *tile, const double *v, int square, ptrdiff_t next_rows,
+                     double *out);
     /* r[i] *= weights[i] (NULL: 1), then bounded: NaN and infinity become 1e90 before any clip. */
     void (*weigh)(ptrdiff_t n, const double *weights, double *r);
     /* r[i] *= min(1, clip / (|r[i]| sqrt(norms[i]))): a record's vector has norm at most clip. */
     void (*clip_norms)(ptrdiff_t n, const double *square_norms, double clip, double *r);
     /* sums[k] += sum_i rint(clip(r[i] X[i, k] scale[k])), units of at most limit < 2^50 each.
-     * next_rows: how many rows further on the next tile begins, 0 for none. */
+     * next_rows: as above, but half (C order) or all of the next tile is asked for. */
     void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale, double limit,
-                         ptrdiff_t next_rows, double *sums);
+                         ptrdiff_t next_rows, int half, double *sums);
     /* The same sum of a tile of one contiguous column, of r[i] that weigh has not seen. */
     double (*clipped_column)(const dpcd_tile *tile, const double *r, const double *weights,
                              double scale, double limit, ptrdiff_t next_rows);

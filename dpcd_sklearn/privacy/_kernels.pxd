@@ -26,12 +26,13 @@ cdef extern from "_kernels.h":
         void (*gather)(const dpcd_matrix *m, const Py_ssize_t *rows, Py_ssize_t n_rows,
                        double *scratch, dpcd_tile *tile) noexcept nogil
         void (*rows_dot)(const dpcd_tile *tile, const double *v, int square,
-                         double *out) noexcept nogil
+                         Py_ssize_t next_rows, double *out) noexcept nogil
         void (*weigh)(Py_ssize_t n, const double *weights, double *r) noexcept nogil
         void (*clip_norms)(Py_ssize_t n, const double *square_norms, double clip,
                            double *r) noexcept nogil
         void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale,
-                             double limit, Py_ssize_t next_rows, double *sums) noexcept nogil
+                             double limit, Py_ssize_t next_rows, int half,
+                             double *sums) noexcept nogil
         double (*clipped_column)(const dpcd_tile *tile, const double *r, const double *weights,
                                  double scale, double limit,
                                  Py_ssize_t next_rows) noexcept nogil

@@ -77,16 +77,18 @@ static void DPCD_NAME(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *rows, 
         DPCD_NAME(dpcd_gather_of_doubles)(m, rows, t, scratch, m->lo != NULL);
 }
 
-static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int square, double *out)
+static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int square,
+                                     ptrdiff_t next_rows, double *out)
 {
+    ptrdiff_t next = t->in_place ? next_rows * (t->c_order ? t->stride : 1) : 0;
     if (t->c_order && t->is_float && square)
-        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 1);
+        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 1, next);
     else if (t->c_order && t->is_float)
-        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 0);
+        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 0, next);
     else if (t->c_order && square)
-        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 1);
+        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 1, next);
     else if (t->c_order)
-        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 0);
+        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 0, next);
     else if (t->is_float && square)
         DPCD_NAME(dpcd_rows_dot_f_of_floats)(t, v, out, 1);
     else if (t->is_float)
@@ -98,13 +100,14 @@ static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int sq
 }
 
 static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
-                                         double limit, ptrdiff_t next_rows, double *sums)
+                                         double limit, ptrdiff_t next_rows, int half,
+                                         double *sums)
 {
     ptrdiff_t next = t->in_place ? next_rows * (t->c_order ? t->stride : 1) : 0;
     if (t->c_order && t->is_float)
-        DPCD_NAME(dpcd_clipped_sums_c_of_floats)(t, r, scale, limit, next, sums);
+        DPCD_NAME(dpcd_clipped_sums_c_of_floats)(t, r, scale, limit, next, half, sums);
     else if (t->c_order)
-        DPCD_NAME(dpcd_clipped_sums_c_of_doubles)(t, r, scale, limit, next, sums);
+        DPCD_NAME(dpcd_clipped_sums_c_of_doubles)(t, r, scale, limit, next, half, sums);
     else if (t->is_float)
         DPCD_NAME(dpcd_clipped_sums_f_of_floats)(t, r, scale, limit, next, sums);
     else

@@ -58,8 +58,9 @@ DPCD_INLINE void DPCD_TYPED(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *
 
 /* Four rows at a time, each in eight lanes by k mod 8. */
 DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_c)(const dpcd_tile *t, const double *restrict v,
-                                             double *restrict out, int square)
+                                             double *restrict out, int square, ptrdiff_t next)
 {
+    enum { LINE = 64 / sizeof(REAL) };
     ptrdiff_t i, k, l, q, n = t->n_rows, p = t->n_columns;
     for (i = 0; i < n; i += 4) {
         ptrdiff_t used = n - i < 4 ? n - i : 4;
@@ -70,6 +71,9 @@ DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_c)(const dpcd_tile *t, const double *r
             x[q] = (const REAL *)t->cells + (i + (q < used ? q : 0)) * t->stride;
             low[q] = high[q] = DPCD_FILL(0.0);
         }
+        if (next && !(i & 4))
+            for (q = 0; q < used; q++)
+                for (k = 0; k < p; k += LINE) DPCD_PREFETCH(x[q] + next + k);
         for (k = 0; k + DPCD_LANES <= p; k += DPCD_LANES) {
             DPCD_VECTOR v0 = DPCD_READ_DOUBLES(v + k), v1 = DPCD_READ_DOUBLES(v + k + 4);
             for (q = 0; q < 4; q++) {
@@ -151,7 +155,8 @@ DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_f)(const dpcd_tile *t, const double *r
 
 DPCD_INLINE void DPCD_TYPED(dpcd_clipped_sums_c)(const dpcd_tile *t, const double *restrict r,
                                                  const double *restrict scale, double limit,
-                                                 ptrdiff_t next, double *restrict sums)
+                                                 ptrdiff_t next, int half,
+                                                 double *restrict sums)
 {
     enum { COLUMNS = 512, LINE = 64 / sizeof(REAL) };
     uint64_t bits[COLUMNS];
@@ -164,12 +169,13 @@ DPCD_INLINE void DPCD_TYPED(dpcd_clipped_sums_c)(const dpcd_tile *t, const doubl
         for (i = 0; i + 4 <= t->n_rows; i += 4) {
             const REAL *x[4];
             DPCD_VECTOR ri[4];
+            int asks = next && (!half || (i & 4));
             for (q = 0; q < 4; q++) {
                 x[q] = (const REAL *)t->cells + (i + q) * t->stride + k0;
                 ri[q] = DPCD_FILL(r[i + q]);
             }
             for (k = 0; k + 4 <= p; k += h) {
-                if (next)
+                if (asks)
                     for (q = 0; q < 4; q++) DPCD_PREFETCH(x[q] + next + k);
                 for (h = 0; h < LINE && k + h + 4 <= p; h += 4) {
                     DPCD_VECTOR sk = DPCD_READ_DOUBLES(s + k + h);

@@ -21,7 +21,7 @@ cdef enum:
     OUT = 65535  # the level of what is no candidate, or no longer one
     MOST_LEVELS = 65534
     BLOCK = 4096
-    MOST_CHOICES = 16  # sorted anew before each of them, the worst case, this is still no slower
+    MOST_CHOICES = 6  # sorted anew before each of them, the worst case, this is still no slower
 
 cdef double LOG2_E = 1.4426950408889634  # log2(e)
 

@@ -31,6 +31,7 @@ from ._events import GaussianEvent, NonPrivateEvent, SelectionEvent
 cdef enum:
     RELEASED = 0
     REFUSED = -1
+    DRAWN = 128  # coordinates whose noise is drawn at a time
 
 # Floating-point Gumbel selection is the exact one at a range wider by this factor, at most, while
 # the public part of the scores stays below `_most_public_score` (proofs/release_argmax.md).
@@ -275,6 +276,7 @@ cdef class RecordOracle(Oracle):
         cdef Py_ssize_t j, n_chosen = 0
         cdef int sign, direction
         cdef double gradient, score, key, least, most = self._most_public_score(size)
+        cdef double[2 * DRAWN] noise
         cdef double limit = self._limit(1) if not self._exact else 1.0
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
@@ -289,6 +291,9 @@ cdef class RecordOracle(Oracle):
             return self._choose_lazily(penalty, n_penalized, rule, coef, limit, size, chosen,
                                        directions)
         for j in range(self._n_coordinates):
+            if j % DRAWN == 0 and not self._exact:
+                self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
+                                                          self._n_coordinates - j), noise)
             gradient = self._mean_gradient(j, limit)
             least = INFINITY
             for sign in range(-1, 2, 2):
@@ -298,7 +303,7 @@ cdef class RecordOracle(Oracle):
                     return REFUSED
                 if score == -INFINITY:
                     continue
-                key = -score if self._exact else (self._noise.log_exponential()
+                key = -score if self._exact else (noise[2 * (j % DRAWN) + (sign > 0)]
                                                   - score / self._gumbel_scale)
                 if key < least:
                     least, direction = key, sign
