@@ -110,11 +110,11 @@ class DPLogisticGCD(PrivateClassifier):
         makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
     n_threads : int >= 1, default=1
         How many threads may read dense records, at most. The result does not depend on it, bit for
-        bit: what threads add up are integers. It is lowered to what OpenMP has (``OMP_NUM_THREADS``,
-        threadpoolctl, the share of one of joblib's worker processes), and to 1 in joblib's worker
-        threads and in forked processes. It pays where one pass reads millions of cells: a pass
-        has one thread for every 131,072 cells (records times columns read). Sparse X and
-        epsilon = inf have one thread.
+        bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
+        threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
+        and forked processes have one thread. It pays where a pass reads millions of cells: a pass
+        has at most one thread for every 131,072 cells, which are records times columns read. Sparse
+        X and epsilon = inf have one thread.
 
     Attributes
     ----------
