@@ -92,6 +92,7 @@ COMMON = {
     "coef_path": ["yes", None, 2],
     "accountant": [],
     "random_state": [1.5, "seed", -1],
+    "n_threads": [0, -1, 1.5, 2.0, NAN, INF, "2", "auto", None, True, False, [2]],
 }
 TARGET = {
     "alpha": [-1, -1e-9, NAN, INF, "1", None, True],

@@ -70,6 +70,7 @@ NUMBERS = {
     "n_directions": COUNT,
     "n_inner": COUNT,
     "n_public": COUNT,
+    "n_threads": [*COUNT, 2.0, "2", None, False, np.True_],
 }
 WORDS = {
     "loss": ["hinge", None, 1, True],

@@ -7,11 +7,10 @@ them in a norm of its own, and gets the tightest consequence of what is known.
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
-from ..utils._public import check_real, check_scales
+from ..utils._public import check_count, check_real, check_scales
 
 _NORMS = ("l2", "smoothness")
 
@@ -88,14 +87,6 @@ class Problem:
 # --- checks --------------------------------------------------------------------------------------
 
 
-def _check_count(value, name, high=math.inf):
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
-    if not 1 <= value <= high:
-        raise ValueError(f"{name} must be in [1, {high}], got {value!r}")
-    return int(value)
-
-
 def check_choice(value, name, choices):
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
@@ -150,7 +141,7 @@ def check_problem(
     initial_gap,
     failure_probability,
 ):
-    n_samples = _check_count(n_samples, "n_samples")
+    n_samples = check_count(n_samples, "n_samples")
     smoothness = _check_smoothness(smoothness)
     p = len(smoothness)
     lipschitz = check_scales(lipschitz, p, name="lipschitz")
@@ -175,7 +166,7 @@ def check_problem(
         unit=unit,
         curvature=_check_curvature(strong_convexity, unit),
         initial_gap=initial_gap,
-        block_size=_check_count(block_size, "block_size", high=p),
+        block_size=check_count(block_size, "block_size", high=p),
         failure_probability=check_real(
             failure_probability, "failure_probability", low=0.0, high=1.0
         ),

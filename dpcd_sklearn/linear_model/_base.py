@@ -67,6 +67,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     accounting = "composition"
     penalize_intercept = False
     coef_path = False
+    n_threads = 1
 
     _target_is_numeric = None
 
@@ -87,6 +88,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         "coef_path": ["boolean"],
         "accountant": [None, HasMethods(["charge", "cost", "spent"])],
         "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left")],
     }
 
     # ---- what a subclass gives ----
@@ -310,6 +312,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             target_center=center,
             target_half_width=half_width,
             lazy=self.selection == "lazy",
+            n_threads=int(self.n_threads),
         )
         if private:
             engine.check(plan, n_samples, self.fit_intercept)

@@ -11,6 +11,7 @@ from ..penalties import PENALTIES
 from ..privacy._batch_oracle import BatchOracle
 from ..privacy._calibration import gaussian_fit_event, sampled_fit_event
 from ..privacy._oracle import RecordOracle
+from ..utils._threads import effective_n_threads
 from ._plan import number_of_updates
 
 EVERY_PENALTY = {None, *PENALTIES}
@@ -142,6 +143,7 @@ class CoordinateEngine(Engine):
             fit_intercept=fit_intercept,
             bounds=plan.geometry.bounds,
             key=key,
+            n_threads=effective_n_threads(plan.n_threads),
             lazy=plan.lazy,
         )
         return self.solve(oracle, plan.problem, plan.sampling, generator)
@@ -211,6 +213,7 @@ class GradientEngine(Engine):
             sample_weight=sample_weight,
             bounds=plan.geometry.bounds,
             key=key,
+            n_threads=effective_n_threads(plan.n_threads),
             **self._clips(plan),
         )
         return self.solve(oracle, plan.problem, plan.sampling, generator)

@@ -3,6 +3,7 @@
 from ..privacy._calibration import hidden_state_fit_event
 from ..privacy._hidden_state import Descent, contraction, release_last_iterate
 from ..solvers._problem import Solution
+from ..utils._threads import effective_n_threads
 from ._engines_coordinates import SkGDEngine
 from ._geometry import isotropic
 from ._recipes import hidden_state_recipe
@@ -86,6 +87,7 @@ class HiddenStateEngine(SkGDEngine):
             sample_weight=sample_weight,
             bounds=plan.geometry.bounds,
             key=key,
+            n_threads=effective_n_threads(plan.n_threads),
         )
         return Solution(coef, plan.problem.n_updates)
 

@@ -91,6 +91,13 @@ class DPLassoCD(PrivateRegressor):
     random_state : int, RandomState instance or None, default=None
         None draws noise from the operating system through a cryptographic generator. Anything else
         makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    n_threads : int >= 1, default=1
+        How many threads may read dense records, at most. The result does not depend on it, bit for
+        bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
+        threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
+        and forked processes have one thread. It pays where a pass reads millions of cells: a pass
+        has at most one thread for every 131,072 cells, which are records times columns read; an
+        update reads two columns. Sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -184,6 +191,7 @@ class DPLassoCD(PrivateRegressor):
         coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
+        n_threads: int = 1,
     ):
         self.alpha = alpha
         self.epsilon = epsilon
@@ -205,3 +213,4 @@ class DPLassoCD(PrivateRegressor):
         self.coef_path = coef_path
         self.accountant = accountant
         self.random_state = random_state
+        self.n_threads = n_threads

@@ -108,6 +108,13 @@ class DPLogisticGCD(PrivateClassifier):
     random_state : int, RandomState instance or None, default=None
         None draws noise from the operating system through a cryptographic generator. Anything else
         makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    n_threads : int >= 1, default=1
+        How many threads may read dense records, at most. The result does not depend on it, bit for
+        bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
+        threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
+        and forked processes have one thread. It pays where a pass reads millions of cells: a pass
+        has at most one thread for every 131,072 cells, which are records times columns read. Sparse
+        X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -212,6 +219,7 @@ class DPLogisticGCD(PrivateClassifier):
         coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
+        n_threads: int = 1,
     ):
         self.C = C
         self.l1_ratio = l1_ratio
@@ -236,6 +244,7 @@ class DPLogisticGCD(PrivateClassifier):
         self.coef_path = coef_path
         self.accountant = accountant
         self.random_state = random_state
+        self.n_threads = n_threads
 
     def _strength(self, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean

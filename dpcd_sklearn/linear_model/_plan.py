@@ -37,6 +37,8 @@ class Plan:
         The target is mapped to [-1, 1] by these (regression), from public bounds.
     lazy : bool
         Whether greedy choices may take a time that depends on records.
+    n_threads : int
+        Of passes over records, at most; nothing that is released depends on it.
     """
 
     event: FitEvent
@@ -51,6 +53,7 @@ class Plan:
     target_center: float = 0.0
     target_half_width: float = 1.0
     lazy: bool = False
+    n_threads: int = 1
 
     @property
     def finite_clip(self):

@@ -9,6 +9,7 @@ import os
 from typing import Literal, Self
 
 from ..exceptions import BudgetExceededError
+from ..utils._public import check_count
 from ..utils._typing import Neighboring
 from . import _filter
 from ._events import FitEvent
@@ -478,7 +479,7 @@ def _described(release):
 
 
 def _known(value, name):
-    return None if value is None else _filter.check_count(value, name)
+    return None if value is None else check_count(value, name, low=0, high=_filter.MOST)
 
 
 def _params_json(params):

@@ -17,9 +17,8 @@ import platform
 import uuid
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
-from numbers import Integral
 
-from ..utils._public import check_real
+from ..utils._public import check_count, check_real
 from ._accounting import (
     best_order,
     conversion_gap,
@@ -48,6 +47,7 @@ from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._ledger_records import LedgerParameters, PrivacySpent, now, package_version
 
 _UP = 1 + 1e-12
+MOST = 2**63 - 1  # what an integer of SQLite can hold
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def fixed_parameters(epsilon, delta, currency, neighboring, n_public, testing):
     if neighboring == "add_remove":
         if n_public is None:
             raise ValueError("neighboring='add_remove' needs n_public, a public number of records")
-        n_public = check_count(n_public, "n_public", low=1)
+        n_public = check_count(n_public, "n_public", high=MOST)
     elif n_public is not None:
         raise ValueError("n_public belongs to neighboring='add_remove'; leave it out")
     if not isinstance(testing, bool):
@@ -212,7 +212,7 @@ _NUMBERS = {
 
 def _checked_numbers(release):
     """The release in double precision and whole numbers, whatever types it came in."""
-    values = {"count": check_count(release.count, "count", low=1)}
+    values = {"count": check_count(release.count, "count", high=MOST)}
     for name, high in _NUMBERS[type(release)].items():
         value = getattr(release, name)
         if high is None:
@@ -235,15 +235,6 @@ def _checked_tuning(release, neighboring):
     if NonPrivateEvent() in base.releases:
         raise ValueError("a tuning over fits without noise is not private; give them an epsilon")
     return dataclasses.replace(release, base=base, mean=mean)
-
-
-def check_count(value, name, low=0):
-    """Return a public integer as an int that SQLite can hold."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not low <= value < 2**63:
-        raise ValueError(f"{name} must be in [{low}, 2^63), got {value!r}")
-    return int(value)
 
 
 def _loss(measure, release, *args):

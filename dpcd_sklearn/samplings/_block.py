@@ -4,8 +4,9 @@ from numbers import Integral
 
 import numpy as np
 
+from ..utils._public import check_count
 from ._base import Sampling
-from ._checks import check_count, check_partition, check_probabilities
+from ._checks import check_partition, check_probabilities
 from ._probabilities import draw_indices
 
 

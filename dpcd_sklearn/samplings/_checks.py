@@ -1,25 +1,6 @@
 """What samplings ask of their parameters."""
 
-from numbers import Integral
-
 import numpy as np
-
-
-def check_count(value, name):
-    """Return an integer >= 1 as an int, or raise.
-
-    Raises
-    ------
-    TypeError
-        If `value` is no integer; booleans are none.
-    ValueError
-        If it is below 1.
-    """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value!r}")
-    return int(value)
 
 
 def check_probabilities(probabilities, size, name="probabilities"):

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
+from ..utils._public import check_count
 from ._base import Sampling
-from ._checks import check_count
 
 
 class FullSampling(Sampling):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..utils._public import check_count
 from ._base import Sampling
-from ._checks import check_count
 
 
 class NiceSampling(Sampling):

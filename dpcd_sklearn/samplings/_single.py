@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..utils._public import check_count
 from ._base import Sampling
-from ._checks import check_count, check_probabilities
+from ._checks import check_probabilities
 from ._probabilities import draw_indices
 
 

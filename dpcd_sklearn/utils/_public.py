@@ -1,7 +1,7 @@
 """Checks of public facts: what a user states about the data, never what the data says."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -34,6 +34,24 @@ def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", a
         message = f"{name} must be in {left}{low:g}, {high:g}{right}, got {value!r}"
         raise ValueError(f"{message}; {advice}" if advice else message)
     return value
+
+
+def check_count(value, name, *, low=1, high=math.inf):
+    """Return `value` as an int, or raise when it is no integer or outside [low, high].
+
+    Raises
+    ------
+    TypeError
+        If `value` is no integer (booleans and whole floats are none).
+    ValueError
+        If it is below `low` or above `high`.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
+    if not low <= value <= high:
+        allowed = f"at least {low}" if high == math.inf else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    return int(value)
 
 
 def check_interval(bounds, name):

@@ -1,0 +1,414 @@
+"""n_threads: passes over records are shared by threads, and no bit of what is released changes."""
+
+import multiprocessing
+import os
+import re
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold
+from threadpoolctl import threadpool_limits
+
+import dpcd_sklearn
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from dpcd_sklearn.linear_model import _engine, _engine_hidden_state
+from dpcd_sklearn.utils._threads import effective_n_threads, most_threads
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore", category=PrivacyLeakWarning),
+    pytest.mark.filterwarnings("ignore", category=ConvergenceWarning),
+]
+
+HEADER = Path(dpcd_sklearn.__file__).parent / "privacy" / "_kernels.h"
+CELLS_A_THREAD = int(re.search(r"DPCD_CELLS_A_THREAD (\d+)", HEADER.read_text())[1])
+N_THREADS = 3  # more than the processors of the smallest machine: shares of odd sizes
+N_FEATURES = 5
+# Records of which one column, or two, or all columns make enough cells for N_THREADS.
+ONE_COLUMN = N_THREADS * CELLS_A_THREAD + 77
+TWO_COLUMNS = ONE_COLUMN // 2 + 77
+ALL_COLUMNS = ONE_COLUMN // N_FEATURES + 77
+
+BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+HIDDEN = {
+    "accounting": "hidden_state",
+    "penalize_intercept": True,
+    "row_norm_bound": 3.0,
+    "momentum": 0,
+    "averaging": "last",
+}
+BOUNDS = {"feature_bounds": (-1, 2)}
+THREE = {"classes": [0, 1, 2]}
+MODELS = {  # how many records they need, and the model
+    "DPLassoCD": (ONE_COLUMN, DPLassoCD(1e-4, max_iter=2)),
+    "DPLassoCD, bounds": (ONE_COLUMN, DPLassoCD(1e-4, max_iter=2, **BOUNDS)),
+    "DPRidgeSkGD": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4)),
+    "DPRidgeSkGD, bounds": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, **BOUNDS)),
+    "DPRidgeSkGD, hidden state": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, **HIDDEN)),
+    "DPLogisticGCD": (ALL_COLUMNS, DPLogisticGCD(max_iter=4)),
+    "cd": (ONE_COLUMN, DPLinearClassifier(solver="cd", max_iter=2)),
+    "gcd": (ALL_COLUMNS, DPLinearRegressor(solver="gcd", penalty="l1", max_iter=4, block_size=2)),
+    "gcd, lazy": (ALL_COLUMNS, DPLinearClassifier(solver="gcd", selection="lazy", max_iter=4)),
+    "skgd": (ALL_COLUMNS, DPLinearClassifier(solver="skgd", sampling="full", max_iter=4)),
+    "skgd, blocks": (
+        TWO_COLUMNS,
+        DPLinearRegressor(solver="skgd", sampling="block", block_size=2, max_iter=2),
+    ),
+    "compgd": (ALL_COLUMNS, DPLinearRegressor(solver="compgd", penalty=None, max_iter=4)),
+    "sgd of all": (
+        ALL_COLUMNS,
+        DPLinearClassifier(solver="sgd", sampling_rate=1.0, momentum=0.5, max_iter=4),
+    ),
+    "multinomial": (
+        ALL_COLUMNS,
+        DPLinearClassifier("multinomial", solver="sgd", sampling_rate=1.0, max_iter=3, **THREE),
+    ),
+    "svrg": (ALL_COLUMNS, DPLinearRegressor(solver="svrg", max_iter=2)),
+    "frank-wolfe": (ALL_COLUMNS, DPLinearClassifier(solver="frank-wolfe", max_iter=4, **BALL)),
+}
+MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver="sgd", sampling_rate=0.2, max_iter=1))
+WITHOUT_NOISE = (ALL_COLUMNS, DPRidgeSkGD(epsilon=float("inf"), max_iter=5))
+FEW_CELLS = (ALL_COLUMNS // 4, DPRidgeSkGD(max_iter=4))
+ESTIMATORS = [DPLassoCD, DPRidgeSkGD, DPLogisticGCD, DPLinearRegressor, DPLinearClassifier]
+
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+needs_tasks = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="this system does not list its threads"
+)
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
+
+
+def openmp_threads(count):
+    """Let OpenMP have so many threads, more than there are processors if need be."""
+    return threadpool_limits(count, user_api="openmp")
+
+
+@pytest.fixture
+def room():
+    """OpenMP admits N_THREADS; the test is skipped where the package was built without it."""
+    with openmp_threads(N_THREADS):
+        if most_threads() < N_THREADS:
+            pytest.skip("built without OpenMP")
+        yield
+
+
+def records(n_samples, dtype=np.float64, order="C"):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_samples, N_FEATURES))
+    y = (X[:, 0] + rng.standard_normal(n_samples) > 0).astype(float)
+    return np.asarray(X, dtype=dtype, order=order), y, rng.random(n_samples)
+
+
+def fitted(model, X, y, sample_weight=None, n_threads=1):
+    model = clone(model).set_params(random_state=0, n_threads=n_threads)
+    return model.fit(X, y, sample_weight)
+
+
+def released(model):
+    """The bits of everything that a fit releases."""
+    return b"".join(
+        np.asarray(value).tobytes() for value in (model.coef_, model.intercept_, model.n_iter_)
+    )
+
+
+def in_a_thread_of_its_own(function):
+    """What `function` returns there, with a pool of OpenMP threads that it does not share."""
+    results = []
+
+    def work():
+        with openmp_threads(N_THREADS):
+            results.append(function())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert results, "the thread died"
+    return results[0]
+
+
+def threads_started_by(function):
+    """How many threads are there after a call that were not there before."""
+
+    def work():
+        before = set(os.listdir("/proc/self/task"))
+        function()
+        return len(set(os.listdir("/proc/self/task")) - before)
+
+    return in_a_thread_of_its_own(work)
+
+
+# ---- the same bits ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    ("n_samples", "model"),
+    [*MODELS.values(), MINI_BATCHES, WITHOUT_NOISE],
+    ids=[*MODELS, "mini-batches", "without noise"],
+)
+def test_no_bit_depends_on_the_number_of_threads(n_samples, model, order, dtype, weighted, room):
+    X, y, weights = records(n_samples, dtype, order)
+    weights = weights if weighted else None
+    expected = fitted(model, X, y, weights)
+    assert np.any(expected.coef_ != 0)
+    for n_threads in (2, 3):
+        found = fitted(model, X, y, weights, n_threads)
+        assert released(found) == released(expected), n_threads
+        assert found.privacy_event_ == expected.privacy_event_
+        assert found.privacy_spent_ == expected.privacy_spent_
+
+
+def test_no_bit_of_a_path_depends_on_it_either(room):
+    X, y, _ = records(ALL_COLUMNS)
+    model = DPRidgeSkGD(max_iter=4, coef_path=True)
+    paths = [fitted(model, X, y, n_threads=t) for t in (1, 3)]
+    np.testing.assert_array_equal(paths[0].coef_path_, paths[1].coef_path_)
+    np.testing.assert_array_equal(paths[0].intercept_path_, paths[1].intercept_path_)
+
+
+def test_slices_of_rows_and_columns_are_shared_too(room):
+    X, y, _ = records(2 * ALL_COLUMNS)
+    for part in (X[33 : ALL_COLUMNS + 40, 1:], np.asfortranarray(X)[5 : 2 * ALL_COLUMNS - 8, :-1]):
+        assert not part.flags.c_contiguous and not part.flags.f_contiguous
+        bits = {released(fitted(DPLogisticGCD(max_iter=3), part, y[: len(part)], n_threads=t))
+                for t in (1, 2, 3)}  # fmt: skip
+        assert len(bits) == 1
+
+
+def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
+    X, y, _ = records(ALL_COLUMNS)
+    X[np.random.default_rng(1).random(X.shape) < 0.7] = 0
+    model = DPRidgeSkGD(max_iter=3)
+    dense = [released(fitted(model, X, y, n_threads=t)) for t in (1, 3)]
+    for kind in (sparse.csr_array, sparse.csc_array):
+        assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == set(dense)
+
+
+@every_estimator
+def test_plans_and_prices_do_not_depend_on_it(estimator):
+    events = [estimator(n_threads=t).planned_event(10_000, 20) for t in (1, 2, 64)]
+    assert events[0] == events[1] == events[2]
+    with PrivacyAccountant(4.0, 1e-6) as accountant:
+        costs = {accountant.cost(estimator(n_threads=t, delta=1e-6), 500, 4) for t in (1, 7)}
+    assert len(costs) == 1
+
+
+# ---- threads that really run --------------------------------------------------------------------
+
+
+@needs_tasks
+@pytest.mark.parametrize("n_threads", [2, N_THREADS])
+@pytest.mark.parametrize(("n_samples", "model"), MODELS.values(), ids=MODELS)
+def test_so_many_threads_run(n_samples, model, n_threads, room):
+    X, y, _ = records(n_samples)
+    started = threads_started_by(lambda: fitted(model, X, y, n_threads=n_threads))
+    assert started == n_threads - 1
+
+
+@needs_tasks
+@pytest.mark.parametrize(
+    ("n_samples", "model"),
+    [MINI_BATCHES, WITHOUT_NOISE, FEW_CELLS],
+    ids=["mini-batches", "without noise", "few cells"],
+)
+def test_what_would_not_gain_or_not_be_the_same_stays_in_one_thread(n_samples, model, room):
+    X, y, _ = records(n_samples)
+    assert threads_started_by(lambda: fitted(model, X, y, n_threads=N_THREADS)) == 0
+
+
+@needs_tasks
+def test_one_thread_is_the_default_and_sparse_records_have_one(room):
+    X, y, _ = records(ALL_COLUMNS)
+    seeded = DPRidgeSkGD(max_iter=4, random_state=0)
+    assert threads_started_by(lambda: seeded.fit(X, y)) == 0
+    assert threads_started_by(lambda: fitted(seeded, sparse.csr_array(X), y, n_threads=3)) == 0
+
+
+# ---- a cap, not a wish --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked_of_oracles(monkeypatch):
+    """The numbers of threads that oracles are made with, in their order."""
+    asked = []
+
+    def watched(make):
+        def made(*args, n_threads, **kwargs):
+            asked.append(n_threads)
+            return make(*args, n_threads=n_threads, **kwargs)
+
+        made.check = getattr(make, "check", None)
+        return made
+
+    for module, name in (
+        (_engine, "RecordOracle"),
+        (_engine, "BatchOracle"),
+        (_engine_hidden_state, "release_last_iterate"),
+    ):
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    return asked
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_limit_of_openmp_lowers_it(name, asked_of_oracles, room):
+    X, y, _ = records(300)
+    model = MODELS[name][1]
+    for n_threads in (1, 2, N_THREADS, 10**30, np.int8(2)):
+        fitted(model, X, y, n_threads=n_threads)
+    with openmp_threads(1):
+        fitted(model, X, y, n_threads=2)
+    assert asked_of_oracles == [1, 2, N_THREADS, N_THREADS, 2, 1]
+
+
+def test_effective_n_threads_is_the_least_of_what_is_asked_and_admitted(room):
+    assert [effective_n_threads(t) for t in (1, 2, 3, 4, 10**30)] == [1, 2, 3, 3, 3]
+    with openmp_threads(2):
+        assert [effective_n_threads(t) for t in (1, 2, 3)] == [1, 2, 2]
+    with openmp_threads(1):
+        assert [effective_n_threads(t) for t in (1, 2, 3)] == [1, 1, 1]
+
+
+# ---- parallelism around it ----------------------------------------------------------------------
+
+NESTED = MODELS["DPRidgeSkGD"]
+
+
+def fit_and_count(n_threads):
+    """In a worker: the bits of a fit, how many threads it had, and what OpenMP admits."""
+    n_samples, model = NESTED
+    X, y, _ = records(n_samples)
+    bits = released(fitted(model, X, y, n_threads=n_threads))
+    return bits, effective_n_threads(n_threads), most_threads()
+
+
+@pytest.fixture
+def expected(room):
+    """The bits of one thread; and the pool of this process is up, as forks may find it."""
+    n_samples, model = NESTED
+    X, y, _ = records(n_samples)
+    bits = released(fitted(model, X, y))
+    assert released(fitted(model, X, y, n_threads=N_THREADS)) == bits
+    return bits
+
+
+@pytest.mark.parametrize("share", [1, 2])
+def test_worker_processes_have_their_share(expected, share):
+    with parallel_config("loky", n_jobs=2, inner_max_num_threads=share):
+        found = Parallel()(delayed(fit_and_count)(N_THREADS) for _ in range(3))
+    assert found == [(expected, share, share)] * 3
+
+
+def test_worker_threads_have_one_thread_each(expected):
+    found = Parallel(n_jobs=2, backend="threading")(
+        delayed(fit_and_count)(N_THREADS) for _ in range(4)
+    )
+    assert [(bits, n_threads) for bits, n_threads, _ in found] == [(expected, 1)] * 4
+
+
+@needs_fork
+def test_joblibs_forked_workers_have_one_thread_each(expected):
+    jobs = (delayed(fit_and_count)(N_THREADS) for _ in range(2))
+    found = Parallel(n_jobs=2, backend="multiprocessing", timeout=120)(jobs)
+    assert [(bits, n_threads) for bits, n_threads, _ in found] == [(expected, 1)] * 2
+
+
+def test_one_job_is_no_nest(expected):
+    for backend in ("threading", "loky"):
+        found = Parallel(n_jobs=1, backend=backend)([delayed(fit_and_count)(N_THREADS)])
+        assert found == [(expected, N_THREADS, N_THREADS)]
+
+
+def _send_fit(connection):
+    connection.send(fit_and_count(N_THREADS))
+
+
+@needs_fork
+def test_a_fork_after_threads_neither_hangs_nor_differs(expected):
+    """GNU's OpenMP waits for ever in a child whose parent had a pool."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=_send_fit, args=(there,))
+    child.start()
+    try:
+        assert here.poll(120), "the child hangs"
+        bits, n_threads, admitted = here.recv()
+    finally:
+        child.kill()
+        child.join()
+    assert (bits, n_threads, admitted) == (expected, 1, N_THREADS)
+    assert effective_n_threads(N_THREADS) == N_THREADS  # the parent goes on as before
+
+
+def test_threads_of_ones_own_fit_at_once(expected):
+    """Each has a pool of its own, and there is no state that fits share."""
+    found, start = [], threading.Barrier(3)
+
+    def work():
+        with openmp_threads(N_THREADS):
+            start.wait()
+            found.append(fit_and_count(N_THREADS)[:2])
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [(expected, N_THREADS)] * 3
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_a_grid_search_with_jobs_finds_the_same(backend, room):
+    X, y, _ = records(ALL_COLUMNS)
+    model = DPLogisticGCD(max_iter=2, random_state=0, classes=[0, 1], delta=1e-9)
+    searches = []
+    for n_threads, n_jobs in ((1, None), (2, 2)):
+        search = GridSearchCV(
+            clone(model).set_params(n_threads=n_threads),
+            {"C": [0.1, 1.0]},
+            cv=KFold(2),
+            n_jobs=n_jobs,
+            error_score="raise",
+        )
+        with parallel_config(backend):
+            searches.append(search.fit(X, y))
+    one, two = searches
+    assert released(one.best_estimator_) == released(two.best_estimator_)
+    for fold in ("split0_test_score", "split1_test_score"):
+        np.testing.assert_array_equal(one.cv_results_[fold], two.cv_results_[fold])
+
+
+# ---- what is no number of threads ---------------------------------------------------------------
+
+
+@every_estimator
+@pytest.mark.parametrize("bad", [0, -1, 1.0, "2", "auto", None, True, False, [2], float("inf")])
+def test_what_is_no_number_of_threads_is_refused_before_the_charge(estimator, bad):
+    X, y, _ = records(50)
+    with PrivacyAccountant(4.0, 1e-4) as accountant:
+        model = estimator(n_threads=bad, accountant=accountant, delta=1e-5)
+        with pytest.raises((ValueError, TypeError), match=r"n_threads.*must be"):
+            model.fit(X, y)
+        assert accountant.entries() == []
+    with pytest.raises((ValueError, TypeError), match="n_threads"):
+        estimator(n_threads=bad).planned_event(50, N_FEATURES)
+
+
+@every_estimator
+def test_it_is_a_parameter_like_any_other(estimator):
+    assert estimator().n_threads == 1
+    assert clone(estimator(n_threads=4)).get_params()["n_threads"] == 4
