@@ -87,15 +87,24 @@ DPCD_INLINE double dpcd_units(double v, double limit)
     return (v + DPCD_MAGIC) - DPCD_MAGIC;
 }
 
-/* Rows of a tile whose rows are `widest` columns wide: a few rows in the first cache (C order), a
- * block that the second cache holds twice (F order), or a long run of it where X is read once. */
+/* Rows of a tile whose rows are `widest` cells wide: a few rows in the first cache (C order), a
+ * block that the second cache holds twice or, as columns must not be cut too short, the third one
+ * (F order), or a long run of columns where X is read once. */
 static inline ptrdiff_t dpcd_tile_rows(const dpcd_matrix *m, ptrdiff_t widest, int reads)
 {
-    ptrdiff_t rows, least = m->c_order ? 4 : 32, most = widest == 1 ? 512 : 1024;
-    if (!m->c_order && reads == DPCD_READ_ONCE && widest > 1 && !m->lo) return DPCD_LONG_ROWS;
-    rows = (m->c_order ? 4096 : 32768) / (widest > 0 ? widest : 1);
-    rows -= rows % (m->c_order ? 4 : 16);
-    return rows < least ? least : rows > most ? most : rows;
+    ptrdiff_t rows, most = widest == 1 ? 512 : 1024, least = 4, step = 4;
+    widest = widest > 0 ? widest : 1;
+    if (m->c_order) {
+        rows = 4096 / widest;
+    } else {
+        if (reads == DPCD_READ_ONCE && widest > 1 && !m->lo) return DPCD_LONG_ROWS;
+        rows = 32768 / widest;
+        least = 262144 / widest;
+        least = least > 256 ? 256 : least < 64 ? 64 : least;
+        step = 16;
+    }
+    rows = rows < least ? least : rows > most ? most : rows;
+    return rows - rows % step;
 }
 
 /* Threads that a pass over so many cells pays for. */
