@@ -216,6 +216,16 @@ def test_rounding_costs_less_than_two_percent_of_noise(n, l2):
     assert n * descent.limit <= 2.0**52
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 50])
+def test_the_integers_of_few_records_stay_within_what_the_kernels_round(n):
+    event = FitEvent((HiddenStateEvent(1e-4, 3, 1.0),))
+    descent = Descent(
+        event, n_samples=n, n_coordinates=1, curvature=1.0, squared_norm=1.0, clip=0.5, step=0.5,
+        l2=1.0, n_normalizer=n,
+    )  # fmt: skip
+    assert descent.limit < 2.0**50
+
+
 # ---- the audit ----------------------------------------------------------------------------------
 
 

@@ -95,7 +95,8 @@ class Descent:
             raise ValueError("hidden_state accounting needs n_public to be at least the number of "
                              "records; state a larger one")
         drift, spread = 1.1 * n_normalizer / (step * l2), 20 * z * neighbors / math.sqrt(step * l2)
-        target = min(2.0**52 / n_normalizer, LARGEST_STATE / (drift + spread))
+        # and a record's integers stay below what the kernels round (2^50)
+        target = min(2.0**49, 2.0**52 / n_normalizer, LARGEST_STATE / (drift + spread))
         self.bits = min(MAX_NOISE_BITS, math.floor(math.log2(z * neighbors * target)))
         self.limit = math.floor(2.0**self.bits / (z * neighbors))
         # 2^bits must be z times the sensitivity and twice the rounding error, which is taken at
