@@ -2,8 +2,6 @@
 
 import numpy as np
 
-DERIVATIVES = dpcd_choose_derivatives()
-
 
 cdef class Loss:
     """A loss of the margins of a record and its target.

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._base cimport DERIVATIVES, Loss
+from ._base cimport Loss
+from ._derivatives cimport DERIVATIVES
 
 
 cdef class SquaredLoss(Loss):
