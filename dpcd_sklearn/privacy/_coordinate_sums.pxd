@@ -28,6 +28,7 @@ cdef class CoordinateSums:
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil
     cdef bint _has_norms(self) noexcept nogil
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil
     cdef bint _refresh(self, double limit) noexcept nogil
     cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil
     cdef bint _pass_rows(self, const Pass *read, Py_ssize_t i0, Py_ssize_t stop,

@@ -52,11 +52,13 @@ cdef class CoordinateSums:
         self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
         self.roots = np.sqrt(smoothness)
         self.sums = np.empty(self.n_coordinates)
-        self._margins, self._norms = np.zeros(self.n), None  # see _has_norms
-        self._scale, self._block_inverses, self._step = (
-            np.empty(self.n_coordinates) for _ in range(3))
-        self._columns, self._step_columns = (
-            np.empty(self.n_coordinates, dtype=np.intp) for _ in range(2))
+        self._margins = np.zeros(self.n)
+        if not records.is_sparse:  # whose passes need none, and they may be as long as X
+            self._scale, self._block_inverses = (np.empty(self.n_coordinates) for _ in range(2))
+            self._columns = np.empty(self.n_coordinates, dtype=np.intp)
+        # made when they are needed: see _has_norms and _has_steps
+        self._norms = None
+        self._step, self._step_columns = np.empty(0), np.empty(0, dtype=np.intp)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -107,6 +109,8 @@ cdef class CoordinateSums:
         if self.has_step and not self.sum(&self._step_columns[0], 0, 1.0, False):
             return False
         few = 8 * n_moved <= size  # then only their columns are read
+        if not self._has_steps(n_moved if few else size):
+            return False
         self._n_step_columns = 0
         self._intercept_step = 0.0
         for k in range(size):
@@ -126,6 +130,17 @@ cdef class CoordinateSums:
         with gil:
             try:
                 self._norms = np.empty(self.n)
+            except MemoryError:
+                return False
+        return True
+
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil:
+        """Room for a step of so many coordinates; False when out of memory."""
+        if self._step.shape[0] >= size:
+            return True
+        with gil:
+            try:
+                self._step, self._step_columns = np.empty(size), np.empty(size, dtype=np.intp)
             except MemoryError:
                 return False
         return True

@@ -51,7 +51,6 @@ cdef class SparseSums(CoordinateSums):
     def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
                  bint fit_intercept, bint exact):
         super().__init__(records, loss, smoothness, coordinate_clip, fit_intercept, exact)
-        self._scale = self._block_inverses = self._columns = None  # of dense passes
         self._derivatives = np.empty(self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
         self._gathered = np.empty(4 * DPCD_SLICE)
