@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
@@ -42,6 +43,10 @@ REGRESSORS = {
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", max_iter=2, **BALL),
 }
 MODELS = CLASSIFIERS | REGRESSORS
+# One coordinate at a time: no norms of records.
+BY_COORDINATE = [
+    name for name, model in MODELS.items() if model.solver in ("cd", "gcd", "frank-wolfe")
+]
 
 
 @pytest.fixture(scope="module", params=["C", "F"])
@@ -71,6 +76,45 @@ def test_a_fit_needs_three_doubles_a_record_and_so_does_a_prediction(records, mo
     # margins, their sign or largest, and the labels; tiles of one size, whatever X is
     outputs = len(np.atleast_2d(model.coef_))
     assert peak_of(lambda: model.predict(X)) < (outputs + 2.3) * PER_RECORD + 2**21
+
+
+@pytest.mark.parametrize("target", ["f8", "i8"])
+@pytest.mark.parametrize("name", BY_COORDINATE)
+def test_a_fit_by_coordinates_needs_a_twentieth_of_float32_records(records, name, target):
+    # margins and the target: two doubles beside a hundred floats are four per cent
+    X = records["f4"]
+    y = (np.arange(N_SAMPLES) % 2).astype(target)
+    model = clone(MODELS[name]).set_params(delta=1e-6)
+    model.fit(X[:2000], y[:2000])
+    assert peak_of(lambda: model.fit(X, y)) < 0.05 * X.nbytes
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    "model", [DPLogisticGCD(classes=[0, 1]), DPLinearRegressor(solver="gcd", penalty="l1")]
+)
+def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_four_vectors(
+    model, kind, intercept
+):
+    # M_j, its root, the sums and coef_ have an entry for each column, which has seven of X
+    n, p = 1000, 68_000
+    rng = np.random.default_rng(0)
+    columns = (p ** rng.random(740_000)).astype(np.int32)  # popular ones first
+    rows = rng.integers(0, n, len(columns), dtype=np.int32)
+    X = kind(sparse.coo_array((np.ones(len(columns)), (rows, columns)), shape=(n, p)))
+    assert X.indices.dtype == np.int32 and 6.5 * p < X.nnz < 7.5 * p
+    y = np.arange(n) % 2 * 1.0
+    model = clone(model).set_params(max_iter=20, delta=1e-6, fit_intercept=intercept)
+    model.fit(X[:, :100], y)
+    own, other = (
+        sum(array.nbytes for array in (A.data, A.indices, A.indptr))
+        for A in (X, X.tocsc() if X.format == "csr" else X.tocsr())
+    )
+    peak = peak_of(lambda: model.fit(X, y))
+    assert np.count_nonzero(model.coef_) > 1  # steps of one column at a time were made
+    assert peak < other + 4.5 * 8 * p  # half a vector is what has the length of records
+    assert own + peak < 2.5 * own
 
 
 def test_equal_targets_are_calibrated_once():

@@ -49,12 +49,19 @@ class Geometry:
     @property
     def bounds(self):
         """The triple that the oracle reads records with, or None."""
-        return None if self.lo is None else (self.lo, self.hi, self.center)
+        if self.lo is None:
+            return None
+        return self.lo, self.hi, np.ascontiguousarray(self.center)
 
 
-def _with_intercept(smoothness, curvature, fit_intercept):
-    smoothness = np.maximum(smoothness, _FLOOR * smoothness.max())
-    return np.append(smoothness, curvature) if fit_intercept else smoothness
+def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
+    """M_j of the features (an array or one number for all), with a floor, and of an intercept."""
+    out = np.empty(n_features + fit_intercept)
+    features = out[:n_features]
+    features[:] = smoothness
+    np.maximum(features, _FLOOR * features.max(), out=features)
+    out[n_features:] = of_intercept
+    return out
 
 
 def public_geometry(
@@ -84,12 +91,13 @@ def public_geometry(
     TypeError, ValueError
         If a statement is malformed or contradicts another one.
     """
-    center = np.zeros(n_features)
-    lo = hi = scales = None
+    center = np.broadcast_to(0.0, n_features)  # one number: a vector of wide records counts
+    lo = hi = None
+    scales = 1.0
     largest_square = np.inf
     if row_norm_bound is not None:
         row_norm_bound = check_real(row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
-        scales = np.full(n_features, row_norm_bound)
+        scales = row_norm_bound
     if feature_bounds is not None:
         lo, hi = check_bounds(feature_bounds, n_features)
         if sparse and ((lo > 0).any() or (hi < 0).any()):
@@ -110,9 +118,8 @@ def public_geometry(
             )
     if feature_scale is not None:
         scales = check_scales(feature_scale, n_features)
-    if scales is None:
-        scales = np.ones(n_features)
-    smoothness = _with_intercept(curvature * scales**2, curvature, fit_intercept)
+    smoothness = curvature * (scales * scales)
+    smoothness = _with_intercept(smoothness, n_features, curvature, fit_intercept)
     if row_norm_bound is not None and not center.any():
         narrowest = smoothness[:n_features].min() / curvature
         largest_square = row_norm_bound**2 / narrowest + fit_intercept
@@ -151,7 +158,7 @@ def record_geometry(X, sample_weight, curvature, fit_intercept, centered):
     if not smoothness.any():
         smoothness = np.ones(n_features)  # constant features: their coefficients stay near zero
     mean_weight = weights.sum() / n_samples
-    smoothness = _with_intercept(smoothness, curvature * mean_weight, fit_intercept)
+    smoothness = _with_intercept(smoothness, n_features, curvature * mean_weight, fit_intercept)
     infinite = np.full(n_features, np.inf)
     return Geometry(smoothness, center, -infinite, infinite, np.inf)
 

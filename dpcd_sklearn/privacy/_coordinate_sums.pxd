@@ -18,7 +18,8 @@ cdef class CoordinateSums:
     cdef Loss loss
     cdef bint _fit_intercept, _norms_known
     cdef double _coordinate_clip, _intercept_step
-    cdef double[::1] _inverses, _margins, _scale, _norms, _block_inverses, _step
+    cdef const double[::1] _smoothness
+    cdef double[::1] _margins, _scale, _norms, _block_inverses, _step
     cdef Py_ssize_t[::1] _columns, _step_columns
     cdef Py_ssize_t _n_columns, _n_step_columns, _intercept_at
 
@@ -26,6 +27,8 @@ cdef class CoordinateSums:
                   bint joint) noexcept nogil
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil
+    cdef bint _has_norms(self) noexcept nogil
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil
     cdef bint _refresh(self, double limit) noexcept nogil
     cdef bint _pass(self, bint all_columns, double limit, double joint_clip) noexcept nogil
     cdef bint _pass_rows(self, const Pass *read, Py_ssize_t i0, Py_ssize_t stop,

@@ -49,14 +49,16 @@ cdef class CoordinateSums:
         self._fit_intercept, self._coordinate_clip = fit_intercept, coordinate_clip
         self.n, self.p = records.n, records.p
         self.n_coordinates = self.p + fit_intercept
+        self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
         self.roots = np.sqrt(smoothness)
-        self._inverses = 1 / np.asarray(smoothness)
         self.sums = np.empty(self.n_coordinates)
-        self._margins, self._norms = np.zeros(self.n), np.empty(self.n)
-        self._scale, self._block_inverses, self._step = (
-            np.empty(self.n_coordinates) for _ in range(3))
-        self._columns, self._step_columns = (
-            np.empty(self.n_coordinates, dtype=np.intp) for _ in range(2))
+        self._margins = np.zeros(self.n)
+        if not records.is_sparse:  # whose passes need none, and they may be as long as X
+            self._scale, self._block_inverses = (np.empty(self.n_coordinates) for _ in range(2))
+            self._columns = np.empty(self.n_coordinates, dtype=np.intp)
+        # made when they are needed: see _has_norms and _has_steps
+        self._norms = None
+        self._step, self._step_columns = np.empty(0), np.empty(0, dtype=np.intp)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -73,11 +75,14 @@ cdef class CoordinateSums:
         cdef double clip = self._coordinate_clip * (sqrt(<double>size) if joint else 1.0)
         if block == NULL and not joint and self._refresh(limit):
             return True
+        if joint and not self.exact and not self._has_norms():
+            return False
         self._n_columns, self._intercept_at = 0, -1
         for k in range(size):
             j = k if block == NULL else block[k]
             self._scale[k] = limit / (clip * self.roots[j])
-            self._block_inverses[k] = self._inverses[j]
+            if joint and not self.exact:
+                self._block_inverses[k] = 1.0 / self._smoothness[j]
             self.sums[k] = 0.0
             if j == self.p:
                 self._intercept_at = k
@@ -101,9 +106,11 @@ cdef class CoordinateSums:
         if n_moved == 0:
             return True
         # two steps without a sum between them
-        if self.has_step and not self.sum(&self._columns[0], 0, 1.0, False):
+        if self.has_step and not self.sum(&self._step_columns[0], 0, 1.0, False):
             return False
         few = 8 * n_moved <= size  # then only their columns are read
+        if not self._has_steps(n_moved if few else size):
+            return False
         self._n_step_columns = 0
         self._intercept_step = 0.0
         for k in range(size):
@@ -114,6 +121,28 @@ cdef class CoordinateSums:
                 self._step[self._n_step_columns] = step[k]
                 self._n_step_columns += 1
         self.has_step = True
+        return True
+
+    cdef bint _has_norms(self) noexcept nogil:
+        """Room for norms of records, which joint sums alone need; False when out of memory."""
+        if self._norms is not None:
+            return True
+        with gil:
+            try:
+                self._norms = np.empty(self.n)
+            except MemoryError:
+                return False
+        return True
+
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil:
+        """Room for a step of so many coordinates; False when out of memory."""
+        if self._step.shape[0] >= size:
+            return True
+        with gil:
+            try:
+                self._step, self._step_columns = np.empty(size), np.empty(size, dtype=np.intp)
+            except MemoryError:
+                return False
         return True
 
     cdef bint _refresh(self, double limit) noexcept nogil:

@@ -122,9 +122,12 @@ cdef class RecordOracle(Oracle):
         self._noise = NoiseSource(key)
         records = Records(X, y, sample_weight, bounds, by_row=self._selections_left > 0,
                           n_threads=n_threads)
-        self._sums = coordinate_sums(records, loss, smoothness, self._coordinate_clip,
-                                     fit_intercept, self._exact)
-        self._keys = np.empty(self._n_coordinates)
+        self._sums = coordinate_sums(records, loss, np.asarray(self._smoothness),
+                                     self._coordinate_clip, fit_intercept, self._exact)
+        self._roots = self._sums.roots
+        # of one choice, which is never of more coordinates than are paid for
+        self._keys = np.empty(self._n_coordinates if self._exact else
+                              min(self._n_coordinates, self._selections_left))
         if lazy and self._selections_left:
             self._lazy = LazyChoice(self._n_coordinates)
 
@@ -158,7 +161,6 @@ cdef class RecordOracle(Oracle):
             raise ValueError("clip over the root of the summed smoothness must lie in "
                              "(1e-30, 1e30); rescale the target or the features")
         self._smoothness = smoothness
-        self._roots = np.sqrt(smoothness)
         self._coordinate_clip = clip / math.sqrt(smoothness.sum())
 
     def _read_event(self, event, n_chosen=1):

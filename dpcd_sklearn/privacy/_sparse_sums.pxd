@@ -4,7 +4,6 @@ from ._records cimport Records
 
 
 cdef class SparseSums(CoordinateSums):
-    cdef const double[::1] _smoothness
     cdef double[::1] _derivatives, _lanes, _gathered
     cdef Py_ssize_t[::1] _touched
     cdef char[::1] _marks

@@ -51,8 +51,6 @@ cdef class SparseSums(CoordinateSums):
     def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
                  bint fit_intercept, bint exact):
         super().__init__(records, loss, smoothness, coordinate_clip, fit_intercept, exact)
-        self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
-        self._inverses = None  # made where they are used: memory is short
         self._derivatives = np.empty(self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
         self._gathered = np.empty(4 * DPCD_SLICE)
@@ -67,6 +65,8 @@ cdef class SparseSums(CoordinateSums):
         cdef double *r = &self._derivatives[0]
         if all_columns and not joint and self._refresh(limit):
             return True
+        if clips and not self._has_norms():
+            return False
         # 1. the iterate
         self._move_all_margins()
         self._kept = False

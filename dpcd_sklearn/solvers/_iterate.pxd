@@ -10,7 +10,7 @@ cdef class Iterate:
     cdef Penalty _penalty
     cdef Py_ssize_t n_coordinates, _n_penalized, t, _tail_start
     cdef double _step_size, _step_decay, _weight
-    cdef bint _weighted
+    cdef bint _weighted, _averages
 
     cdef double step_size(self) noexcept nogil
     cdef double moved(self, Py_ssize_t k, double direction, double step_size) noexcept nogil

@@ -26,7 +26,9 @@ cdef class Iterate:
         size = problem.n_outputs * self.n_coordinates
         self.coef = np.zeros(size)
         self.w = self.coef
-        self._total, self._since = np.zeros(size), np.zeros(size)
+        self._averages = problem.averaging != "last"
+        if self._averages:
+            self._total, self._since = np.zeros(size), np.zeros(size)
         self._smoothness = np.ascontiguousarray(problem.smoothness)
         self._penalty = problem.penalty
         self._weighted = problem.averaging == "weighted"
@@ -54,15 +56,15 @@ cdef class Iterate:
         return self._penalty.prox(w, step) if j < self._n_penalized else w
 
     cdef void set(self, Py_ssize_t k, double value) noexcept nogil:
-        # the average gains w_k times the weight of the updates it stood still
-        self._total[k] += self.w[k] * (self._weight - self._since[k])
-        self._since[k] = self._weight
+        if self._averages:  # it gains w_k times the weight of the updates it stood still
+            self._total[k] += self.w[k] * (self._weight - self._since[k])
+            self._since[k] = self._weight
         self.w[k] = value
 
     cdef void tick(self) noexcept nogil:
         """End an update: its iterate enters the average."""
         self.t += 1
-        if self.t > self._tail_start:
+        if self._averages and self.t > self._tail_start:
             self._weight += (<double>self.t ** -self._step_decay if self._weighted else 1.0)
 
     # ---- between updates ----
@@ -71,8 +73,11 @@ cdef class Iterate:
         """Of the iterates since the average began; the iterate itself before that."""
         if self._weight == 0:
             return self.coef.copy()
-        standing = self.coef * (self._weight - np.asarray(self._since))
-        return (np.asarray(self._total) + standing) / self._weight
+        mean = self._weight - np.asarray(self._since)
+        mean *= self.coef
+        mean += self._total
+        mean /= self._weight
+        return mean
 
     def restart(self):
         """Go on from the mean, and begin another one."""
@@ -104,9 +109,9 @@ cdef class Iterate:
         """
         problem = self._problem
         periods = [problem.path_every, problem.n_inner if problem.averaging == "periodic" else 0]
-        kept = [self._shaped(self.coef)] if problem.path_every else None
+        kept = [self._shaped(self.coef.copy())] if problem.path_every else None
         done, last, converged = 0, problem.n_updates, False
-        tested, before = 0, self.coef.copy()
+        tested, before = 0, self.coef.copy() if problem.tol else None
         while done < last and not converged:
             size = min(tested + chunk, last) - done
             for every in periods:
@@ -115,18 +120,18 @@ cdef class Iterate:
             self.advance(size)
             done += size
             if done - tested == chunk:
-                converged = bool(problem.tol) and self.is_still(before)
-                tested, before = done, self.coef.copy()
+                tested = done
+                if problem.tol:
+                    converged = bool(self.is_still(before))
+                    before[:] = self.coef
             finished = done == last or converged
             if periods[1] and (done % periods[1] == 0 or finished):
                 self.restart()
             if kept is not None and (done % periods[0] == 0 or finished):
-                kept.append(self._shaped(self.coef))
+                kept.append(self._shaped(self.coef.copy()))
         coef = self.mean() if problem.averaging in ("tail", "weighted") else self.coef
         return Solution(self._shaped(coef), done, None if kept is None else np.array(kept),
                         converged)
 
     def _shaped(self, coef):
-        if len(coef) == self.n_coordinates:
-            return coef.copy()
-        return coef.reshape(-1, self.n_coordinates).copy()
+        return coef if len(coef) == self.n_coordinates else coef.reshape(-1, self.n_coordinates)

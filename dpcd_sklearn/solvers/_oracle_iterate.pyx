@@ -12,9 +12,10 @@ cdef class OracleIterate(Iterate):
     def __init__(self, Oracle oracle, problem):
         super().__init__(problem)
         self.oracle = oracle
-        start = self.coef.copy()
-        self.coef[:] = 0.0
-        self.move_to(start)
+        if self.coef.any():  # the oracle starts from zero
+            start = self.coef.copy()
+            self.coef[:] = 0.0
+            self.move_to(start)
 
     def move_to(self, coef):
         cdef Py_ssize_t[::1] everything = np.arange(self.n_coordinates, dtype=np.intp)
