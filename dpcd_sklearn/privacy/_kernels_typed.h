@@ -222,7 +222,7 @@ DPCD_INLINE void DPCD_TYPED(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t 
     for (i = 0; i + 8 <= n; i += 8) {
         DPCD_VECTOR r0 = DPCD_READ_DOUBLES(r + i), r1 = DPCD_READ_DOUBLES(r + i + 4);
         for (q = 0; q < count; q++) {
-            if (next) DPCD_PREFETCH(x[q] + i + next);
+            if (next) DPCD_PREFETCH(x[q] + i + next + 7); /* to the last line of the tile */
             a[q] = DPCD_ADD_INTEGERS(a[q], DPCD_UNITS(r0, DPCD_READ(x[q] + i), s[q]));
             b[q] = DPCD_ADD_INTEGERS(b[q], DPCD_UNITS(r1, DPCD_READ(x[q] + i + 4), s[q]));
         }
@@ -250,7 +250,7 @@ DPCD_INLINE double DPCD_TYPED(dpcd_clipped_column)(const dpcd_tile *t, const dou
     ptrdiff_t i, n = t->n_rows;
     int q;
     for (i = 0; i + 8 <= n; i += 8) {
-        if (next) DPCD_PREFETCH(x + i + next);
+        if (next) DPCD_PREFETCH(x + i + next + 7);
         for (q = 0; q < 2; q++) {
             part[q] = DPCD_READ_DOUBLES(r + i + 4 * q);
             if (weights) part[q] = DPCD_MUL(part[q], DPCD_READ_DOUBLES(weights + i + 4 * q));
