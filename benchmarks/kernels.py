@@ -153,7 +153,7 @@ def main():
         kernel_rows(n, 100, repeats),
         kernel_rows(4 * n, 100, max(2, repeats // 2)),  # beyond any cache
         thread_rows(n, 100, repeats),
-        coordinate_rows(n, 100, max(2, repeats // 3)),
+        coordinate_rows(n, 100, max(2, repeats - 2)),
         noise_rows(repeats),
         sparse_rows(n // 5, n * 68 // 5, n * 118, repeats),  # 9 million entries
         selection_rows(n // 50, 100_000, repeats),

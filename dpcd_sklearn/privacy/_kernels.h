@@ -87,24 +87,25 @@ DPCD_INLINE double dpcd_units(double v, double limit)
     return (v + DPCD_MAGIC) - DPCD_MAGIC;
 }
 
-/* Rows of a tile whose rows are `widest` cells wide: a few rows in the first cache (C order), a
- * block that the second cache holds twice or, as columns must not be cut too short, the third one
- * (F order), or a long run of columns where X is read once. */
+DPCD_INLINE ptrdiff_t dpcd_between(ptrdiff_t least, ptrdiff_t n, ptrdiff_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+/* Rows of a tile whose rows are `widest` cells wide, as measured: a block that the first cache
+ * holds (C order) or that the second one holds twice (F order), but not of so few rows that it is
+ * read in crumbs, as long as a cache holds it; or a long run of columns where X is read once. */
 static inline ptrdiff_t dpcd_tile_rows(const dpcd_matrix *m, ptrdiff_t widest, int reads)
 {
-    ptrdiff_t rows, most = widest == 1 ? 512 : 1024, least = 4, step = 4;
+    ptrdiff_t rows, most = widest == 1 ? 512 : 1024;
     widest = widest > 0 ? widest : 1;
     if (m->c_order) {
-        rows = 4096 / widest;
-    } else {
-        if (reads == DPCD_READ_ONCE && widest > 1 && !m->lo) return DPCD_LONG_ROWS;
-        rows = 32768 / widest;
-        least = 262144 / widest;
-        least = least > 256 ? 256 : least < 64 ? 64 : least;
-        step = 16;
+        rows = dpcd_between(dpcd_between(4, 131072 / widest, 32), 4096 / widest, most);
+        return rows - rows % 4;
     }
-    rows = rows < least ? least : rows > most ? most : rows;
-    return rows - rows % step;
+    if (reads == DPCD_READ_ONCE && widest > 1 && !m->lo) return DPCD_LONG_ROWS;
+    rows = dpcd_between(dpcd_between(64, 262144 / widest, 256), 32768 / widest, most);
+    return rows - rows % 16;
 }
 
 /* Threads that a pass over so many cells pays for. */
