@@ -107,13 +107,15 @@ def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_four_vectors
     y = np.arange(n) % 2 * 1.0
     model = clone(model).set_params(max_iter=20, delta=1e-6, fit_intercept=intercept)
     model.fit(X[:, :100], y)
+    convert = X.tocsc if X.format == "csr" else X.tocsr
     own, other = (
-        sum(array.nbytes for array in (A.data, A.indices, A.indptr))
-        for A in (X, X.tocsc() if X.format == "csr" else X.tocsr())
+        sum(array.nbytes for array in (A.data, A.indices, A.indptr)) for A in (X, convert())
     )
     peak = peak_of(lambda: model.fit(X, y))
     assert np.count_nonzero(model.coef_) > 1  # steps of one column at a time were made
-    assert peak < other + 4.5 * 8 * p  # half a vector is what has the length of records
+    # half a vector is what has the length of records; an old SciPy needs more while it converts,
+    # when there is one vector
+    assert peak < max(other + 4.5 * 8 * p, peak_of(convert) + 1.5 * 8 * p)
     assert own + peak < 2.5 * own
 
 

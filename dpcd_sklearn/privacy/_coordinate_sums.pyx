@@ -163,7 +163,7 @@ cdef class CoordinateSums:
             n_threads = dpcd_paying_threads(self.records.n_threads, self.n * width)
         if n_threads == 1:
             return self._pass_rows(&read, 0, self.n, &self.sums[0])
-        cdef double *parts = <double *>calloc(n_threads * size, sizeof(double))
+        cdef double *parts = <double *>calloc(max(1, n_threads * size), sizeof(double))
         if parts == NULL:
             return False
         share = (self.n // n_threads + 16) // 16 * 16
