@@ -79,7 +79,8 @@ def audited(model, n_runs):
 
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_an_honest_solver_passes_and_some_of_its_loss_is_seen(name):
-    result = audited(REGRESSORS[name], 1500)
+    # of a descent with anchors so few runs show .2, give or take as much
+    result = audited(REGRESSORS[name], 3000 if name == "svrg" else 1500)
     assert result.passed and result.epsilon_lower > 0.01, str(result)
 
 
