@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from papers import print_environment
+from papers_figures import pyplot
 from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
@@ -229,14 +230,9 @@ def print_table(axis, found, n_decades):
 
 def save(axes, measured, folder):
     """Kernels above whole fits; a panel for each thing that grows. The path, or None."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("matplotlib is not installed: no plots")
+    plt = pyplot()
+    if plt is None:
         return None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
     canvas = plt.figure(figsize=(12.5, 7), layout="constrained")
     for row, part in enumerate(canvas.subfigures(2, 1)):
         lines = {}

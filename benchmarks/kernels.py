@@ -8,20 +8,17 @@ several, because other work on a machine can only add to it.
 """
 
 import argparse
-import platform
 import warnings
 
 import numpy as np
-import scipy
-import sklearn
 from kernels_choices import selection_rows
 from kernels_sparse import sparse_rows
 from kernels_timing import best, gradient_times, problem
+from papers import print_environment
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression
 from threadpoolctl import threadpool_limits
 
-import dpcd_sklearn
 from dpcd_sklearn import (
     DPLassoCD,
     DPLinearClassifier,
@@ -146,8 +143,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a tenth of the records")
     quick = parser.parse_args().quick
     n, repeats = (10_000, 3) if quick else (100_000, 7)
-    versions = {m.__name__: m.__version__ for m in (dpcd_sklearn, np, scipy, sklearn)}
-    print(platform.platform(), platform.python_version(), versions)
+    print_environment()
     print(f"n = {n:,}, p = 100, one thread but where stated, kernels: {instruction_set()}")
     tables = (
         kernel_rows(n, 100, repeats),

@@ -70,8 +70,8 @@ def print_ends(figure, measured, runs):
             print(f"{name:18} {one.name:12} {one.passes[-1]:7g} {cells}")
 
 
-def save(figure, measured, folder):
-    """One panel a problem; a band from the least to the largest run. The path, or None."""
+def pyplot():
+    """matplotlib's pyplot, drawing into files; None, and a word about it, where there is none."""
     try:
         import matplotlib
     except ImportError:
@@ -80,6 +80,14 @@ def save(figure, measured, folder):
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    return plt
+
+
+def save(figure, measured, folder):
+    """One panel a problem; a band from the least to the largest run. The path, or None."""
+    plt = pyplot()
+    if plt is None:
+        return None
     columns = 2 if len(measured) == 4 else len(measured)
     rows = -(-len(measured) // columns)
     size = (4.2 * columns, 3.3 * rows + 0.5)
