@@ -35,10 +35,10 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.losses import LogisticLoss
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._batch_oracle import BatchOracle
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, PoissonSampledEvent
-from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 
 # Colours of Okabe and Ito; markers tell the lines apart in print. The first are large and hollow:
 # another line may lie upon theirs.

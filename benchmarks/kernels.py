@@ -28,8 +28,8 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.losses import LogisticLoss
-from dpcd_sklearn.privacy._kernels import instruction_set
-from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.sums._kernels import instruction_set
 
 # ---- dense kernels ------------------------------------------------------------------------------
 

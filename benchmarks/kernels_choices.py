@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from dpcd_sklearn import DPLogisticGCD
-from dpcd_sklearn.privacy._lazy_choice import LazyChoice
-from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy.mechanisms._lazy_choice import LazyChoice
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 
 
 def score_shapes(p):

@@ -4,9 +4,9 @@ import time
 
 import numpy as np
 
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 
 
 def best(call, repeats):

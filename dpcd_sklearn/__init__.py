@@ -10,7 +10,7 @@ from .linear_model import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from .privacy._accountant import PrivacyAccountant
+from .privacy.ledger._accountant import PrivacyAccountant
 
 try:
     __version__ = version("dpcd_sklearn")

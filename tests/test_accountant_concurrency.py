@@ -23,11 +23,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy import _ledger
-from dpcd_sklearn.privacy._accountant import PrivacyAccountant, charge
-from dpcd_sklearn.privacy._accounting import zcdp_epsilon
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting._accounting import zcdp_epsilon
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.ledger import _ledger
+from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant, charge
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 
@@ -315,8 +315,8 @@ def test_a_receipt_is_not_redeemed_by_a_forked_child():
 def test_a_temporary_ledger_lives_as_long_as_its_creating_process():
     program = """
 import os, pickle, sys
-from dpcd_sklearn.privacy._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 accountant = PrivacyAccountant(5.0, 1e-5)
 if os.fork() == 0:
     copied = pickle.loads(pickle.dumps(accountant))

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy import _filter
-from dpcd_sklearn.privacy._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy._accounting import (
+from dpcd_sklearn.privacy.accounting._accounting import (
     best_order,
     conversion_gap,
     epsilon_of,
@@ -22,8 +20,8 @@ from dpcd_sklearn.privacy._accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -33,7 +31,9 @@ from dpcd_sklearn.privacy._events import (
     SelectionEvent,
     TuningEvent,
 )
-from dpcd_sklearn.privacy._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy.ledger import _filter
+from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))

@@ -16,25 +16,25 @@ from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy._accountant import (
-    LedgerEntry,
-    PrivacyAccountant,
-    PrivacySpent,
-    Receipt,
-    charge,
-)
-from dpcd_sklearn.privacy._accounting import (
+from dpcd_sklearn.privacy.accounting._accounting import (
     best_order,
     epsilon_of,
     zcdp,
     zcdp_epsilon,
 )
-from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
+)
+from dpcd_sklearn.privacy.ledger._accountant import (
+    LedgerEntry,
+    PrivacyAccountant,
+    PrivacySpent,
+    Receipt,
+    charge,
 )
 
 ONE = "replace_one"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from dpcd_sklearn.privacy._accounting import (
+from dpcd_sklearn.privacy.accounting._accounting import (
     best_order,
     conversion_gap,
     epsilon_of,
@@ -23,15 +23,15 @@ from dpcd_sklearn.privacy._accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
-from dpcd_sklearn.privacy._selections import is_tractable
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy.accounting._selections import is_tractable
 
 # What a conversion there and back may lose, in the direction of more loss.
 ROUND_TRIP = 1e-9

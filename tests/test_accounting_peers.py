@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from dpcd_sklearn.privacy._accounting import epsilon_of
-from dpcd_sklearn.privacy._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -19,7 +19,7 @@ from dpcd_sklearn.privacy._events import (
     SelectionEvent,
     TuningEvent,
 )
-from dpcd_sklearn.privacy._gaussian_dp import gdp_delta
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 
 dp_accounting = pytest.importorskip(
     "dp_accounting", reason="dp_accounting, an extra, is not installed: no peer to compare with"

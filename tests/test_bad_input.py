@@ -15,7 +15,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.privacy import _oracle
+from dpcd_sklearn.privacy.mechanisms import _oracle
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
 REGRESSORS = [DPLassoCD, DPRidgeSkGD]
@@ -460,7 +460,7 @@ def test_a_budget_that_is_too_small_refuses_before_a_record_is_read(data, estima
     model = estimator(epsilon=1.0, accountant=accountant)
     read = []
     monkeypatch.setattr(
-        "dpcd_sklearn.linear_model._engine.RecordOracle",
+        "dpcd_sklearn.engines._engine.RecordOracle",
         type("Watched", (_oracle.RecordOracle,), {"__new__": lambda *a, **k: read.append(a)}),
     )
     with pytest.raises(BudgetExceededError, match="nothing was drawn or recorded"):

@@ -14,9 +14,7 @@ from scipy import stats
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._batch_oracle import BatchOracle
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -24,7 +22,9 @@ from dpcd_sklearn.privacy._events import (
     PoissonSampledEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.solvers import _compgd, _sgd, _svrg
 from dpcd_sklearn.solvers._problem import Problem
 

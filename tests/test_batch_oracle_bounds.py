@@ -11,9 +11,9 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from dpcd_sklearn.losses import HuberLoss, MultinomialLoss, SquaredLoss
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._batch_oracle import BatchOracle
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, PoissonSampledEvent
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 
 RELATIONS = {"replace_one": 2, "add_remove": 1}
 properties = settings(max_examples=300, deadline=None, derandomize=True)

@@ -22,8 +22,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.privacy._accounting import epsilon_of, zcdp_epsilon
-from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, zcdp_epsilon
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
 
 INF = math.inf
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]

@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcd_sklearn import DPLinearRegressor
-from dpcd_sklearn.linear_model import _engines_coordinates as engines
+from dpcd_sklearn.engines import _engines_coordinates as engines
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._base import Rule
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._calibration import greedy_fit_event
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
-from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
 

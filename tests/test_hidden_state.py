@@ -11,17 +11,17 @@ from sklearn.linear_model import Ridge
 
 from dpcd_sklearn import BudgetExceededError, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.losses import SquaredLoss
-from dpcd_sklearn.privacy._accounting import epsilon_of, gdp_squared, zcdp
-from dpcd_sklearn.privacy._calibration import hidden_state_fit_event
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, HiddenStateEvent
-from dpcd_sklearn.privacy._gaussian_dp import gdp_mu, hidden_state_factor
-from dpcd_sklearn.privacy._hidden_state import (
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared, zcdp
+from dpcd_sklearn.privacy.accounting._calibration import hidden_state_fit_event
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, HiddenStateEvent
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu, hidden_state_factor
+from dpcd_sklearn.privacy.accounting._receipt import Receipt
+from dpcd_sklearn.privacy.mechanisms._hidden_state import (
     Descent,
     _unreleased_map,
     contraction,
     release_last_iterate,
 )
-from dpcd_sklearn.privacy._receipt import Receipt
 
 HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "feature_bounds": (-1, 1)}
 

@@ -14,7 +14,7 @@ from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountan
 from dpcd_sklearn.inspection import AuditDisplay, AuditResult, BudgetDisplay, audit
 from dpcd_sklearn.inspection._audit import _epsilon_lower, _interval
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy._gaussian_dp import gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-3}
 ONE_WAY = BUDGET | {"alpha": 0.0, "max_iter": 3, "step_size": 1.0, "averaging": "last"}

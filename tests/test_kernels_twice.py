@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
-from dpcd_sklearn.privacy import _kernels
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.sums import _kernels
 
 SHAPES = [(1, 1), (3, 5), (7, 4), (16, 8), (33, 12), (515, 9), (1030, 33), (20_011, 3), (70, 1037)]
 

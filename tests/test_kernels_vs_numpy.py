@@ -12,15 +12,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy._noise import NoiseSource
-from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
 from dpcd_sklearn.solvers import _cd, _gcd, _skgd
 from dpcd_sklearn.solvers._problem import Problem

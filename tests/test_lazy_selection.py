@@ -17,11 +17,16 @@ from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, P
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._base import Rule
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
-from dpcd_sklearn.privacy._lazy_choice import LazyChoice
-from dpcd_sklearn.privacy._noise import NoiseSource
-from dpcd_sklearn.privacy._oracle import RecordOracle
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._lazy_choice import LazyChoice
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
 

@@ -31,7 +31,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.linear_model._engines import ENGINES
+from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
@@ -372,7 +372,7 @@ def test_a_fit_killed_after_its_charge_leaves_one_entry(estimator, tmp_path):
         import os, signal
         import numpy as np
         from dpcd_sklearn import {estimator.__name__} as Estimator, PrivacyAccountant
-        from dpcd_sklearn.linear_model._engines import ENGINES
+        from dpcd_sklearn.engines._engines import ENGINES
 
         def killed(*args):
             os.kill(os.getpid(), signal.SIGKILL)

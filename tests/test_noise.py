@@ -21,15 +21,15 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from dpcd_sklearn.privacy import _exact_gaussian
-from dpcd_sklearn.privacy._exact_gaussian import (
+from dpcd_sklearn.privacy.noise import _exact_gaussian
+from dpcd_sklearn.privacy.noise._exact_gaussian import (
     accept,
     cell,
     cell_table,
     exp_bracket,
     sure_table,
 )
-from dpcd_sklearn.privacy._noise import USES_AVX2, NoiseSource
+from dpcd_sklearn.privacy.noise._noise import USES_AVX2, NoiseSource
 
 P_VALUE = 1e-8  # of one comparison; there are fewer than a hundred
 N_CELLS = 600  # as in _noise.pyx
@@ -96,7 +96,7 @@ def test_every_block_of_the_stream_follows_the_one_before(global_random_seed):
 
 DIGEST = """
 import hashlib
-from dpcd_sklearn.privacy._noise import USES_AVX2, NoiseSource
+from dpcd_sklearn.privacy.noise._noise import USES_AVX2, NoiseSource
 source, digest = NoiseSource(bytes.fromhex("{key}")), hashlib.sha256()
 for word in source.words(1000):
     digest.update(word.to_bytes(8, "little"))

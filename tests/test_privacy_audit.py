@@ -23,10 +23,10 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.linear_model import _engine
-from dpcd_sklearn.privacy._accounting import epsilon_of
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
+from dpcd_sklearn.engines import _engine
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
 
 ALPHA = 1e-7
 N_PILOT, N_RUNS = 100, 1000

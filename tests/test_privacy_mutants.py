@@ -20,7 +20,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.inspection._audit import _epsilon_lower, _interval
-from dpcd_sklearn.privacy._noise import NoiseSource
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 
 CONFIDENCE = 1 - 1e-7
 

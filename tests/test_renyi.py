@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcd_sklearn.privacy import _renyi
-from dpcd_sklearn.privacy._accounting import delta_of, epsilon_of, gdp_squared, rdp, zcdp
-from dpcd_sklearn.privacy._calibration import gaussian_fit_event
-from dpcd_sklearn.privacy._events import (
+from dpcd_sklearn.privacy.accounting import _renyi
+from dpcd_sklearn.privacy.accounting._accounting import delta_of, epsilon_of, gdp_squared, rdp, zcdp
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -21,7 +21,7 @@ from dpcd_sklearn.privacy._events import (
     SelectionEvent,
     TuningEvent,
 )
-from dpcd_sklearn.privacy._gaussian_dp import gdp_delta
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 
 RELATIONS = ["replace_one", "add_remove"]
 orders = st.floats(0.05, 200.0).map(lambda excess: 1 + excess)

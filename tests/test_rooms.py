@@ -18,6 +18,7 @@ FLOORS = (
     {"inspection"},
     {"model_selection"},
     {"linear_model", "preprocessing", "metrics"},
+    {"engines"},
     {"solvers"},
     {"privacy"},
     {"losses", "penalties", "samplings"},
@@ -29,8 +30,8 @@ FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
 SEEN_BY_SOLVERS = (
-    "dpcd_sklearn.privacy._oracle.Oracle",
-    "dpcd_sklearn.privacy._batch_oracle.IterateOracle",
+    "dpcd_sklearn.privacy.mechanisms._oracle.Oracle",
+    "dpcd_sklearn.privacy.mechanisms._batch_oracle.IterateOracle",
 )
 
 SOURCES = sorted(
@@ -191,17 +192,17 @@ def test_solver_never_sees_records(name):
 def test_abstract_oracle_holds_no_records():
     """In the declarations that solvers compile against, and in the implementations."""
     for imported in SEEN_BY_SOLVERS:
-        _, room, module, oracle = imported.split(".")
+        module, oracle = imported.removeprefix("dpcd_sklearn.").replace(".", "/").rsplit("/", 1)
         for suffix in ("pxd", "pyx"):
-            source = read(f"{room}/{module}.{suffix}")
+            source = read(f"{module}.{suffix}")
             assert not list(fields_that_reach_records(source, oracle))
 
 
 def test_solvers_compile_against_abstract_oracles_alone():
     """No record holder is declared where a solver could name its fields."""
     for imported in SEEN_BY_SOLVERS:
-        _, room, module, oracle = imported.split(".")
-        declared = re.findall(r"^cdef class (\w+)", read(f"{room}/{module}.pxd"), re.MULTILINE)
+        module, oracle = imported.removeprefix("dpcd_sklearn.").replace(".", "/").rsplit("/", 1)
+        declared = re.findall(r"^cdef class (\w+)", read(f"{module}.pxd"), re.MULTILINE)
         assert declared == [oracle]
 
 
@@ -278,19 +279,19 @@ def test_private_scikit_learn_can_fail(name, source, bad):
 @pytest.mark.parametrize(
     ("source", "bad"),
     [
-        ("from ..privacy._oracle cimport RecordOracle", True),
-        ("from ..privacy._oracle cimport Oracle, RecordOracle", True),
+        ("from ..privacy.mechanisms._oracle cimport RecordOracle", True),
+        ("from ..privacy.mechanisms._oracle cimport Oracle, RecordOracle", True),
         ("from ..privacy cimport _oracle", True),
         ("from ..privacy cimport _batch_oracle", True),
-        ("from ..privacy._batch_oracle cimport BatchOracle", True),
-        ("from ..privacy._batch_oracle cimport IterateOracle, BatchOracle", True),
-        ("from ..privacy._gradient_sums cimport GradientSums", True),
-        ("from ..privacy._records import Records", True),
+        ("from ..privacy.mechanisms._batch_oracle cimport BatchOracle", True),
+        ("from ..privacy.mechanisms._batch_oracle cimport IterateOracle, BatchOracle", True),
+        ("from ..privacy.sums._gradient_sums cimport GradientSums", True),
+        ("from ..privacy.sums._records import Records", True),
         ("def solve(X, Oracle oracle):\n    pass", True),
         ("cdef const double *y", True),
         ("def solve(oracle, *, sample_weight=None):\n    pass", True),
-        ("from ..privacy._oracle cimport Oracle", False),
-        ("from ..privacy._batch_oracle cimport IterateOracle", False),
+        ("from ..privacy.mechanisms._oracle cimport Oracle", False),
+        ("from ..privacy.mechanisms._batch_oracle cimport IterateOracle", False),
         ('"""No X and no y here."""\ncdef double Xw  # y', False),
     ],
 )

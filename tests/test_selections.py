@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from dpcd_sklearn.privacy import _selections
-from dpcd_sklearn.privacy._accounting import epsilon_of, zcdp, zcdp_epsilon
-from dpcd_sklearn.privacy._calibration import greedy_fit_event
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy._gaussian_dp import gdp_delta
-from dpcd_sklearn.privacy._selection_curve import loss_distribution
+from dpcd_sklearn.privacy.accounting import _selections
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, zcdp, zcdp_epsilon
+from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
+from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
 # (T, scale c = 2 / eta = z of the choice) at (1, 1e-6), half of the loss each (PRIVACY.md §3);
 # those values were rounded upwards by up to 0.13 %: see `test_noise_is_bracketed`.

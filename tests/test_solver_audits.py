@@ -10,7 +10,7 @@ import pytest
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.inspection import audit
-from dpcd_sklearn.privacy._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
 
 CONFIDENCE = 1 - 1e-6
 FAR = 1e9  # a target whose record reaches every clip

@@ -18,10 +18,15 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy._accountant import charge
-from dpcd_sklearn.privacy._events import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
-from dpcd_sklearn.privacy._oracle import RecordOracle
-from dpcd_sklearn.privacy._records import canonical
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.sums._records import canonical
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 

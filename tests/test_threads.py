@@ -25,7 +25,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.linear_model import _engine, _engine_hidden_state
+from dpcd_sklearn.engines import _engine, _engine_hidden_state
 from dpcd_sklearn.utils._threads import effective_n_threads, most_threads
 
 pytestmark = [

@@ -17,7 +17,7 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
-from ..privacy._accounting import gdp_squared
+from ..privacy.accounting._accounting import gdp_squared
 from ..utils._public import check_bounds, check_real
 
 _FAR = 1e9  # a target whose record reaches every clip

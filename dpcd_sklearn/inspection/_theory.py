@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..privacy._gaussian_dp import gdp_mu
+from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._theorems import ITERATIONS, SAMPLINGS, promises

@@ -21,19 +21,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..engines._engines import engine_of
+from ..engines._geometry import products, public_geometry, record_geometry
+from ..engines._plan import Facts, Plan
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
-from ..privacy._accountant import PrivacySpent, charge
-from ..privacy._events import NEIGHBORING, FitEvent
-from ..privacy._records import canonical
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.sums._records import canonical
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
-from ._engines import engine_of
-from ._geometry import products, public_geometry, record_geometry
-from ._plan import Facts, Plan
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
 AUTO_OR_POSITIVE = [StrOptions({"auto"}), POSITIVE]

@@ -3,14 +3,14 @@
 import math
 from numbers import Integral, Real
 
+from ..engines._engines import ENGINES
+from ..engines._engines_coordinates import RULES
 from ..penalties import CONSTRAINTS, PENALTIES
-from ..privacy._gaussian_dp import gdp_mu
+from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..samplings import SAMPLING_WORDS
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._public import check_real
 from ._base import POSITIVE
-from ._engines import ENGINES
-from ._engines_coordinates import RULES
 
 __all__ = ["GENERIC_CONSTRAINTS", "POSITIVE", "GenericLinearModel"]
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ..privacy._accountant import PrivacyAccountant
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._base import Integral, Real

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from ..losses import losses_for
-from ..privacy._accountant import PrivacyAccountant
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed

@@ -6,7 +6,7 @@ The oracle adds the noise; everything here is post-processing of what it release
 averaging="periodic" every K updates are an inner loop, and the next one starts from their mean.
 """
 
-from ..privacy._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused

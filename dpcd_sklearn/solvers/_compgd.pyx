@@ -17,7 +17,7 @@
 
 import numpy as np
 
-from ..privacy._batch_oracle cimport IterateOracle
+from ..privacy.mechanisms._batch_oracle cimport IterateOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused

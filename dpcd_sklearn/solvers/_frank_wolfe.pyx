@@ -9,7 +9,7 @@ A vertex is all that a step needs: nothing but the choices is released.
 import numpy as np
 
 from ..penalties._base cimport Rule
-from ..privacy._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused

@@ -9,7 +9,7 @@ The choice is over both directions of every coordinate, so the direction comes w
 import numpy as np
 
 from ..penalties._base cimport Rule
-from ..privacy._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused

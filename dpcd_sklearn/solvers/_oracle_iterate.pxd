@@ -1,4 +1,4 @@
-from ..privacy._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._iterate cimport Iterate
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..privacy._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._iterate cimport Iterate
 
 

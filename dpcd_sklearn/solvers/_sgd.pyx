@@ -7,7 +7,7 @@ With a sampling rate of one it is full-batch gradient descent, for every number 
 
 import numpy as np
 
-from ..privacy._batch_oracle cimport IterateOracle
+from ..privacy.mechanisms._batch_oracle cimport IterateOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused

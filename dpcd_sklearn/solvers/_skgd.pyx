@@ -9,7 +9,7 @@ momentum is a normalised heavy ball.
 
 import numpy as np
 
-from ..privacy._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused

@@ -1,7 +1,7 @@
 """Engine of full-batch DP-SkGD of which nothing but the last iterate is released."""
 
-from ..privacy._calibration import hidden_state_fit_event
-from ..privacy._hidden_state import Descent, contraction, release_last_iterate
+from ..privacy.accounting._calibration import hidden_state_fit_event
+from ..privacy.mechanisms._hidden_state import Descent, contraction, release_last_iterate
 from ..solvers._problem import Solution
 from ..utils._threads import effective_n_threads
 from ._engines_coordinates import SkGDEngine

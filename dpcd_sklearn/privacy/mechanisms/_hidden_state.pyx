@@ -17,11 +17,11 @@ import numpy as np
 from libc.math cimport rint
 from libc.stdint cimport int64_t
 
-from ._gradient_sums cimport GradientSums, Query
-from ._noise cimport NoiseSource
+from ..sums._gradient_sums cimport GradientSums, Query
+from ..noise._noise cimport NoiseSource
 
-from ._events import HiddenStateEvent
-from ._records import Records
+from ..accounting._events import HiddenStateEvent
+from ..sums._records import Records
 
 cdef enum:
     MAX_NOISE_BITS = 48

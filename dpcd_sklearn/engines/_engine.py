@@ -8,9 +8,9 @@ from abc import ABCMeta, abstractmethod
 
 from ..losses import LOSSES
 from ..penalties import PENALTIES
-from ..privacy._batch_oracle import BatchOracle
-from ..privacy._calibration import gaussian_fit_event, sampled_fit_event
-from ..privacy._oracle import RecordOracle
+from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
+from ..privacy.mechanisms._batch_oracle import BatchOracle
+from ..privacy.mechanisms._oracle import RecordOracle
 from ..utils._threads import effective_n_threads
 from ._plan import number_of_updates
 

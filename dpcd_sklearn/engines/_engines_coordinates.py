@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..penalties._base import Rule
-from ..privacy._calibration import gaussian_fit_event, greedy_fit_event
+from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ._checked_sampling import CheckedSampling

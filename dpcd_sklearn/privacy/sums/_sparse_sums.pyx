@@ -12,7 +12,7 @@
 import numpy as np
 from libc.math cimport sqrt
 
-from ..losses._base cimport Loss
+from ...losses._base cimport Loss
 from ._coordinate_sums cimport CoordinateSums
 from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
 from ._records cimport (

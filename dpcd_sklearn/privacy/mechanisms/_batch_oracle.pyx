@@ -9,12 +9,12 @@
 import numpy as np
 from libc.stdint cimport int64_t, uint64_t
 
-from ._gradient_sums cimport GradientSums, Query
+from ..sums._gradient_sums cimport GradientSums, Query
 from ._grid cimport noise_bits, record_limit
-from ._noise cimport NoiseSource
-from ._records cimport Records
+from ..noise._noise cimport NoiseSource
+from ..sums._records cimport Records
 
-from ._events import GaussianEvent, NonPrivateEvent, PoissonSampledEvent
+from ..accounting._events import GaussianEvent, NonPrivateEvent, PoissonSampledEvent
 
 cdef enum:
     RELEASED = 0

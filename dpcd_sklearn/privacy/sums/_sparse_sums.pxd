@@ -1,4 +1,4 @@
-from ..losses._base cimport Loss
+from ...losses._base cimport Loss
 from ._coordinate_sums cimport CoordinateSums
 from ._records cimport Records
 

@@ -17,16 +17,16 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
-from ..losses._base cimport Loss
-from ..penalties._base cimport Penalty, Rule
-from ._coordinate_sums cimport CoordinateSums
+from ...losses._base cimport Loss
+from ...penalties._base cimport Penalty, Rule
+from ..sums._coordinate_sums cimport CoordinateSums
 from ._grid cimport noise_bits, record_limit
 from ._lazy_choice cimport LazyChoice, is_worth_it
-from ._noise cimport NoiseSource
-from ._records cimport Records
-from ._sparse_sums cimport coordinate_sums
+from ..noise._noise cimport NoiseSource
+from ..sums._records cimport Records
+from ..sums._sparse_sums cimport coordinate_sums
 
-from ._events import GaussianEvent, NonPrivateEvent, SelectionEvent
+from ..accounting._events import GaussianEvent, NonPrivateEvent, SelectionEvent
 
 cdef enum:
     RELEASED = 0

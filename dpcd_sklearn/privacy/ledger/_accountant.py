@@ -8,11 +8,12 @@ import dataclasses
 import os
 from typing import Literal, Self
 
-from ..exceptions import BudgetExceededError
-from ..utils._public import check_count
-from ..utils._typing import Neighboring
+from ...exceptions import BudgetExceededError
+from ...utils._public import check_count
+from ...utils._typing import Neighboring
+from ..accounting._events import FitEvent
+from ..accounting._receipt import Receipt
 from . import _filter
-from ._events import FitEvent
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_records import (
     LedgerEntry,
@@ -24,7 +25,6 @@ from ._ledger_records import (
     to_json,
 )
 from ._ledger_report import LedgerReport
-from ._receipt import Receipt
 
 __all__ = [
     "LedgerEntry",

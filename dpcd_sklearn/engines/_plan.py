@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from ..losses._base import Loss
-from ..privacy._events import FitEvent
-from ..privacy._gaussian_dp import gdp_mu
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..solvers._problem import Problem
 from ._geometry import Geometry
 

@@ -18,8 +18,8 @@ import uuid
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 
-from ..utils._public import check_count, check_real
-from ._accounting import (
+from ...utils._public import check_count, check_real
+from ..accounting._accounting import (
     best_order,
     conversion_gap,
     epsilon_of,
@@ -29,8 +29,8 @@ from ._accounting import (
     zcdp,
     zcdp_epsilon,
 )
-from ._calibration import gaussian_fit_event
-from ._events import (
+from ..accounting._calibration import gaussian_fit_event
+from ..accounting._events import (
     NEIGHBORING,
     TUNING_DISTRIBUTIONS,
     FitEvent,
@@ -43,7 +43,7 @@ from ._events import (
     SelectionEvent,
     TuningEvent,
 )
-from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from ..accounting._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._ledger_records import LedgerParameters, PrivacySpent, now, package_version
 
 _UP = 1 + 1e-12

@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t, uint16_t
 
-from ..penalties._base cimport Penalty, Rule
-from ._noise cimport NoiseSource
+from ...penalties._base cimport Penalty, Rule
+from ..noise._noise cimport NoiseSource
 
 
 cdef class LazyChoice:

@@ -15,7 +15,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdlib cimport calloc, free, malloc
 
-from ..losses._base cimport Loss
+from ...losses._base cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     KERNELS,
@@ -23,7 +23,7 @@ from ._kernels cimport (
     dpcd_rows_ahead,
     dpcd_tile_rows,
 )
-from ._noise cimport NoiseSource
+from ..noise._noise cimport NoiseSource
 from ._records cimport (
     Records,
     dpcd_dot_rows,

@@ -28,7 +28,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from ..exceptions import LedgerError
+from ...exceptions import LedgerError
 from ._ledger_records import LedgerParameters, canonical, now
 
 APPLICATION_ID = 0x64706364  # "dpcd"

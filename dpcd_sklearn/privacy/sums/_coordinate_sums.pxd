@@ -1,4 +1,4 @@
-from ..losses._base cimport Loss
+from ...losses._base cimport Loss
 from ._records cimport Records
 
 

@@ -14,7 +14,7 @@ from cython.parallel cimport prange
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free, malloc
 
-from ..losses._base cimport Loss
+from ...losses._base cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     DPCD_READ_ONCE,

@@ -2,7 +2,7 @@
 
 import math
 
-from ..privacy._calibration import gaussian_fit_event, sampled_fit_event
+from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..solvers import _compgd, _sgd, _svrg
 from ._engine import SINGLE_OUTPUT, GradientEngine
 from ._recipes import (

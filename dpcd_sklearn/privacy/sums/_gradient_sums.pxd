@@ -1,8 +1,8 @@
 from libc.stdint cimport uint64_t
 
-from ..losses._base cimport Loss
+from ...losses._base cimport Loss
 from ._kernels cimport dpcd_tile
-from ._noise cimport NoiseSource
+from ..noise._noise cimport NoiseSource
 from ._records cimport Records
 
 
