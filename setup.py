@@ -38,6 +38,7 @@ UNIX_FLAGS += ["-g"] if SAFE else ["-g0"]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
 OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
+MACROS += [("DPCD_CHECKED", "1")] if SAFE else []
 
 
 def extensions():

@@ -39,6 +39,7 @@ from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, Poi
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 # Colours of Okabe and Ito; markers tell the lines apart in print. The first are large and hollow:
 # another line may lie upon theirs.
@@ -93,7 +94,7 @@ def full_pass(problem, enough, joint):
     n, p = problem.X.shape
     oracle = RecordOracle(
         charge(None, FitEvent((GaussianEvent(10.0, 1),), "replace_one")),
-        *problem,
+        LocalPlace(*problem),
         loss=LogisticLoss(),
         smoothness=np.ones(p),
         clip=3.0,
@@ -109,7 +110,7 @@ def mini_batch(problem, enough):
     n, p = problem.X.shape
     oracle = BatchOracle(
         charge(None, FitEvent((PoissonSampledEvent(0.1, 10.0, 1),), "replace_one")),
-        *problem,
+        LocalPlace(*problem),
         loss=LogisticLoss(),
         smoothness=np.ones(p),
         clip=3.0,

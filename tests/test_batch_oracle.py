@@ -25,6 +25,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _compgd, _sgd, _svrg
 from dpcd_sklearn.solvers._problem import Problem
 
@@ -69,8 +70,9 @@ class Case:
         weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
         return BatchOracle(
             charge(None, self.event),
-            layout(self.X[order]),
-            np.ascontiguousarray(self.y[order]),
+            LocalPlace(
+                layout(self.X[order]), np.ascontiguousarray(self.y[order]), weights, self.bounds
+            ),
             loss=self.loss,
             smoothness=self.M,
             clip=self.clip,
@@ -78,8 +80,6 @@ class Case:
             n_normalizer=self.n_normalizer,
             fit_intercept=self.intercept,
             n_outputs=self.K,
-            sample_weight=weights,
-            bounds=self.bounds,
             key=key,
         )
 
@@ -263,8 +263,8 @@ def membership(rate, n, draws):
     """Booleans of shape (draws, n): each record has a coordinate of its own."""
     event = FitEvent((PoissonSampledEvent(rate, 1e3, 1),))
     oracle = BatchOracle(
-        charge(None, event), np.eye(n), np.full(n, -1e9), loss=SquaredLoss(), smoothness=np.ones(n),
-        clip=1.0, anchor_clip=1.0, n_normalizer=n, fit_intercept=False,
+        charge(None, event), LocalPlace(np.eye(n), np.full(n, -1e9)), loss=SquaredLoss(),
+        smoothness=np.ones(n), clip=1.0, anchor_clip=1.0, n_normalizer=n, fit_intercept=False,
     )  # fmt: skip
     seen = [oracle._unreleased_sums(np.zeros(n), sampled=True) for _ in range(draws)]
     inside = np.array([sums[0] / limit for sums, limit in seen])
@@ -407,8 +407,8 @@ def test_an_oracle_is_made_once_and_never_copied():
     case = Case()
     with pytest.raises(RuntimeError, match="made once"):
         oracle.__init__(
-            charge(None, case.event), case.X, case.y, loss=case.loss, smoothness=case.M,
-            clip=1.0, anchor_clip=1.0, n_normalizer=case.n,
+            charge(None, case.event), LocalPlace(case.X, case.y), loss=case.loss,
+            smoothness=case.M, clip=1.0, anchor_clip=1.0, n_normalizer=case.n,
         )  # fmt: skip
     for unmade in (BatchOracle.__new__(BatchOracle),):
         with pytest.raises(RuntimeError, match="refused a release"):

@@ -14,6 +14,7 @@ from dpcd_sklearn.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 RELATIONS = {"replace_one": 2, "add_remove": 1}
 properties = settings(max_examples=300, deadline=None, derandomize=True)
@@ -79,16 +80,13 @@ def sums_of(records, public, query, event=None, n=None):
     """The unreleased sums of an oracle with these records."""
     oracle = BatchOracle(
         charge(None, event or FitEvent((GaussianEvent(10.0, 1),))),
-        records["X"],
-        records["y"],
+        LocalPlace(records["X"], records["y"], records["weights"], public.get("bounds")),
         loss=public["loss"],
         smoothness=public["M"],
         clip=public["clip"],
         anchor_clip=public["anchor_clip"],
         n_normalizer=n or len(records["y"]),
         n_outputs=public["K"],
-        sample_weight=records["weights"],
-        bounds=public.get("bounds"),
     )
     return oracle._unreleased_sums(*query)
 
@@ -183,9 +181,9 @@ def test_the_noise_is_the_multiplier_times_the_sensitivity_as_if_all_were_sample
     public["n_normalizer"] = n
     if bits < 1 or limit_of(z, neighbors, n, 9) < 1:
         with pytest.raises(ValueError, match="out of the range"):
-            BatchOracle(charge(None, event), np.ones((1, 8)), np.zeros(1), **public)
+            BatchOracle(charge(None, event), LocalPlace(np.ones((1, 8)), np.zeros(1)), **public)
         return
-    oracle = BatchOracle(charge(None, event), np.ones((1, 8)), np.zeros(1), **public)
+    oracle = BatchOracle(charge(None, event), LocalPlace(np.ones((1, 8)), np.zeros(1)), **public)
     _, limit = oracle._unreleased_sums(np.zeros(9), None, np.ones((m, 9)), sampled=sampled)
     assert limit == limit_of(z, neighbors, n, m)
     assert 2.0**bits >= z * neighbors * norm_of(limit, m) * (1 - 2.0**-52)

@@ -26,6 +26,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
 
@@ -157,8 +158,7 @@ def test_a_strength_that_is_no_strength_is_refused(bad):
 def oracle_of(X, y, event, M, clip=1.0, loss=None, n=None):
     return RecordOracle(
         charge(None, event),
-        X,
-        y,
+        LocalPlace(X, y),
         loss=loss or SquaredLoss(),
         smoothness=M,
         clip=clip,

@@ -22,6 +22,7 @@ from dpcd_sklearn.privacy.mechanisms._hidden_state import (
     contraction,
     release_last_iterate,
 )
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "feature_bounds": (-1, 1)}
 
@@ -91,8 +92,8 @@ def test_the_formula_is_below_every_choice_of_shifts_and_near_the_best(count, c)
 
 def step_of(X, y, weights, state, *, event, clip=0.7, step=0.4, l2=0.05, row_norm=1.5, n=None):
     return _unreleased_map(
-        X, y, event, state, loss=SquaredLoss(), row_norm=row_norm, clip=clip, step=step, l2=l2,
-        n_normalizer=n or len(X), fit_intercept=True, sample_weight=weights,
+        LocalPlace(X, y, weights), event, state, loss=SquaredLoss(), row_norm=row_norm, clip=clip,
+        step=step, l2=l2, n_normalizer=n or len(X), fit_intercept=True,
     )  # fmt: skip
 
 
@@ -149,7 +150,7 @@ def test_rows_that_are_scaled_down_by_far_are_clipped_all_the_same(x, row_norm):
     )
     for y in (1e13, 1e40, -1e90):
         total, descent = _unreleased_map(
-            np.full((1, p), x), np.array([y]), event, np.zeros(p, dtype=np.int64),
+            LocalPlace(np.full((1, p), x), np.array([y])), event, np.zeros(p, dtype=np.int64),
             loss=SquaredLoss(), row_norm=row_norm, clip=0.7, step=0.4, l2=0.05, n_normalizer=1,
             fit_intercept=False,
         )  # fmt: skip
@@ -242,8 +243,8 @@ def last_iterates(present, runs, *, noise_share=1.0, count=40, n=50, claim_c=Non
     found = []
     for _ in range(runs):
         coef = release_last_iterate(
-            Receipt(FitEvent((drawn,)), None), X, y, loss=SquaredLoss(), row_norm=1.0, clip=clip,
-            step=step, l2=l2, n_normalizer=n, fit_intercept=False,
+            Receipt(FitEvent((drawn,)), None), LocalPlace(X, y), loss=SquaredLoss(), row_norm=1.0,
+            clip=clip, step=step, l2=l2, n_normalizer=n, fit_intercept=False,
         )  # fmt: skip
         found.append(coef[0])
     return np.array(found), math.sqrt(gdp_squared(event))

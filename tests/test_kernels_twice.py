@@ -17,6 +17,7 @@ from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.sums import _kernels
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 SHAPES = [(1, 1), (3, 5), (7, 4), (16, 8), (33, 12), (515, 9), (1030, 33), (20_011, 3), (70, 1037)]
 
@@ -28,10 +29,10 @@ def sums(n, p, dtype, order, bounded, joint):
     X[:: max(1, n // 3), 0] = np.finfo(dtype).max
     bounds = (np.full(p, -2.0), np.full(p, 1.5), np.full(p, -0.25)) if bounded else None
     oracle = RecordOracle(
-        charge(None, FitEvent((GaussianEvent(20.0, 9),), "replace_one")), X,
-        rng.integers(0, 2, n).astype(float), loss=LogisticLoss(), clip=1.5, n_normalizer=n,
-        smoothness=rng.uniform(0.2, 3.0, p + 1), sample_weight=rng.exponential(size=n),
-        fit_intercept=True, bounds=bounds,
+        charge(None, FitEvent((GaussianEvent(20.0, 9),), "replace_one")),
+        LocalPlace(X, rng.integers(0, 2, n).astype(float), rng.exponential(size=n), bounds),
+        loss=LogisticLoss(), clip=1.5, n_normalizer=n, smoothness=rng.uniform(0.2, 3.0, p + 1),
+        fit_intercept=True,
     )  # fmt: skip
     everything, released = np.arange(p + 1), []
     for moved in (everything[:1], everything[::7], everything):

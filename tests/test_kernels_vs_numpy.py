@@ -21,6 +21,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
 from dpcd_sklearn.solvers import _cd, _gcd, _skgd
 from dpcd_sklearn.solvers._problem import Problem
@@ -58,15 +59,14 @@ class Case:
         weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
         return RecordOracle(
             charge(None, event or self.event),
-            layout(self.X[order]),
-            np.ascontiguousarray(self.y[order]),
+            LocalPlace(
+                layout(self.X[order]), np.ascontiguousarray(self.y[order]), weights, self.bounds
+            ),
             loss=self.loss,
             smoothness=self.M,
             clip=self.clip,
             n_normalizer=self.n,
-            sample_weight=weights,
             fit_intercept=self.intercept,
-            bounds=self.bounds,
             key=key,
         )
 

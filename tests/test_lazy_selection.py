@@ -27,6 +27,7 @@ from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
 
@@ -251,8 +252,7 @@ def test_depths_are_as_exact_as_the_proof_says(top, below):
 def oracle_of(X, y, event, M, *, lazy, clip=1.0, loss=None, key=None):
     return RecordOracle(
         charge(None, event),
-        X,
-        y,
+        LocalPlace(X, y),
         loss=loss or SquaredLoss(),
         smoothness=M,
         clip=clip,

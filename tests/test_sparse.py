@@ -26,6 +26,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.privacy.sums._records import canonical
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
@@ -55,15 +56,12 @@ def oracle(X, y, weights, *, loss=None, greedy=True, bounds=None, private=True, 
     p = X.shape[1]
     return RecordOracle(
         charge(None, event),
-        X,
-        y,
+        LocalPlace(X, y, weights, bounds),
         loss=loss or LogisticLoss(),
         smoothness=np.random.default_rng(5).uniform(0.5, 2, p + intercept),
         clip=1.0,
         n_normalizer=len(y),
-        sample_weight=weights,
         fit_intercept=intercept,
-        bounds=bounds,
     )
 
 

@@ -25,7 +25,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.engines import _engine, _engine_hidden_state
+from dpcd_sklearn.engines import _engine
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.utils._threads import effective_n_threads, most_threads
 
 pytestmark = [
@@ -33,7 +34,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore", category=ConvergenceWarning),
 ]
 
-HEADER = Path(dpcd_sklearn.__file__).parent / "privacy" / "_kernels.h"
+HEADER = Path(dpcd_sklearn.__file__).parent / "privacy" / "sums" / "_kernels.h"
 CELLS_A_THREAD = int(re.search(r"DPCD_CELLS_A_THREAD (\d+)", HEADER.read_text())[1])
 N_THREADS = 3  # more than the processors of the smallest machine: shares of odd sizes
 N_FEATURES = 5
@@ -243,36 +244,27 @@ def test_one_thread_is_the_default_and_sparse_records_have_one(room):
 
 
 @pytest.fixture
-def asked_of_oracles(monkeypatch):
-    """The numbers of threads that oracles are made with, in their order."""
+def asked_of_places(monkeypatch):
+    """The numbers of threads that places of records are made with, in their order."""
     asked = []
 
-    def watched(make):
-        def made(*args, n_threads, **kwargs):
-            asked.append(n_threads)
-            return make(*args, n_threads=n_threads, **kwargs)
+    def watched(*records, n_threads):
+        asked.append(n_threads)
+        return LocalPlace(*records, n_threads=n_threads)
 
-        made.check = getattr(make, "check", None)
-        return made
-
-    for module, name in (
-        (_engine, "RecordOracle"),
-        (_engine, "BatchOracle"),
-        (_engine_hidden_state, "release_last_iterate"),
-    ):
-        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    monkeypatch.setattr(_engine, "LocalPlace", watched)
     return asked
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_limit_of_openmp_lowers_it(name, asked_of_oracles, room):
+def test_the_limit_of_openmp_lowers_it(name, asked_of_places, room):
     X, y, _ = records(300)
     model = MODELS[name][1]
     for n_threads in (1, 2, N_THREADS, 10**30, np.int8(2)):
         fitted(model, X, y, n_threads=n_threads)
     with openmp_threads(1):
         fitted(model, X, y, n_threads=2)
-    assert asked_of_oracles == [1, 2, N_THREADS, N_THREADS, 2, 1]
+    assert asked_of_places == [1, 2, N_THREADS, N_THREADS, 2, 1]
 
 
 def test_effective_n_threads_is_the_least_of_what_is_asked_and_admitted(room):

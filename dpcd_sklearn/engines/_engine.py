@@ -11,6 +11,7 @@ from ..penalties import PENALTIES
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.sums._place import LocalPlace
 from ..utils._threads import effective_n_threads
 from ._plan import number_of_updates
 
@@ -99,6 +100,12 @@ class Engine(metaclass=ABCMeta):
 
     # ---- the records ----
 
+    @staticmethod
+    def place(records, plan):
+        """Where the records lie; nothing is read before a mechanism opens it."""
+        n_threads = effective_n_threads(plan.n_threads)
+        return LocalPlace(*records, plan.geometry.bounds, n_threads=n_threads)
+
     @abstractmethod
     def check(self, plan, n_samples, fit_intercept):
         """Raise the ValueError that the oracle would raise, before anything is charged."""
@@ -130,20 +137,15 @@ class CoordinateEngine(Engine):
         )
 
     def run(self, receipt, records, plan, fit_intercept, key, generator):
-        X, target, sample_weight = records
         oracle = RecordOracle(
             receipt,
-            X,
-            target,
+            self.place(records, plan),
             loss=plan.loss,
             smoothness=plan.geometry.smoothness,
             clip=plan.finite_clip,
             n_normalizer=plan.n_normalizer,
-            sample_weight=sample_weight,
             fit_intercept=fit_intercept,
-            bounds=plan.geometry.bounds,
             key=key,
-            n_threads=effective_n_threads(plan.n_threads),
             lazy=plan.lazy,
         )
         return self.solve(oracle, plan.problem, plan.sampling, generator)
@@ -200,20 +202,15 @@ class GradientEngine(Engine):
         )
 
     def run(self, receipt, records, plan, fit_intercept, key, generator):
-        X, target, sample_weight = records
         oracle = BatchOracle(
             receipt,
-            X,
-            target,
+            self.place(records, plan),
             loss=plan.loss,
             smoothness=plan.geometry.smoothness,
             n_normalizer=plan.n_normalizer,
             fit_intercept=fit_intercept,
             n_outputs=plan.problem.n_outputs,
-            sample_weight=sample_weight,
-            bounds=plan.geometry.bounds,
             key=key,
-            n_threads=effective_n_threads(plan.n_threads),
             **self._clips(plan),
         )
         return self.solve(oracle, plan.problem, plan.sampling, generator)

@@ -3,7 +3,6 @@
 from ..privacy.accounting._calibration import hidden_state_fit_event
 from ..privacy.mechanisms._hidden_state import Descent, contraction, release_last_iterate
 from ..solvers._problem import Solution
-from ..utils._threads import effective_n_threads
 from ._engines_coordinates import SkGDEngine
 from ._geometry import isotropic
 from ._recipes import hidden_state_recipe
@@ -71,12 +70,10 @@ class HiddenStateEngine(SkGDEngine):
         )
 
     def run(self, receipt, records, plan, fit_intercept, key, generator):
-        X, target, sample_weight = records
         step, l2, _ = _descent(plan.problem)
         coef = release_last_iterate(
             receipt,
-            X,
-            target,
+            self.place(records, plan),
             loss=plan.loss,
             row_norm=plan.geometry.row_norm,
             clip=plan.clip,
@@ -84,10 +81,7 @@ class HiddenStateEngine(SkGDEngine):
             l2=l2,
             n_normalizer=plan.n_normalizer,
             fit_intercept=fit_intercept,
-            sample_weight=sample_weight,
-            bounds=plan.geometry.bounds,
             key=key,
-            n_threads=effective_n_threads(plan.n_threads),
         )
         return Solution(coef, plan.problem.n_updates)
 

@@ -2,17 +2,18 @@
 
 (a) Solvers see the abstract ``IterateOracle``, which has no field: released numbers come out.
 (b) ``BatchOracle`` is made from a redeemed receipt and releases no more often than it says.
-(c) What is summed, clipped and sampled stands in ``_gradient_sums``; the sensitivity in ``_grid``.
+(c) Who is in a sample is drawn here, by words of the noise source, and never leaves. Records are
+    read, clipped and summed in the room ``sums``; the sensitivity stands in ``_grid``.
     Proof: ``proofs/release_mean.md``.
 """
 
 import numpy as np
 from libc.stdint cimport int64_t, uint64_t
 
-from ..sums._gradient_sums cimport GradientSums, Query
-from ._grid cimport noise_bits, record_limit
+from ...losses._base cimport Loss
 from ..noise._noise cimport NoiseSource
-from ..sums._records cimport Records
+from ..sums._sums cimport Place, Question, Sums, question_of
+from ._grid cimport noise_bits, record_limit
 
 from ..accounting._events import GaussianEvent, NonPrivateEvent, PoissonSampledEvent
 
@@ -48,14 +49,15 @@ cdef struct Paid:
 
 
 cdef class BatchOracle(IterateOracle):
-    """Oracle over dense records at stated iterates.
+    """Oracle over records at stated iterates.
 
     Parameters
     ----------
     receipt : Receipt
         Proof that the event was charged: GaussianEvent pays for means over all records,
         PoissonSampledEvent for means over samples. It is redeemed here, once.
-    X, y, sample_weight, bounds : see RecordOracle
+    place : Place
+        Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
         M_j, public: norms are in the geometry of M^(-1/2), those of products are euclidean.
@@ -68,30 +70,32 @@ cdef class BatchOracle(IterateOracle):
     fit_intercept : bool
     n_outputs : int
     key : bytes of length 32, or None
-    n_threads : int
     """
 
-    cdef GradientSums _sums
+    cdef Sums _sums
     cdef NoiseSource _noise
     cdef Paid _full, _sampled
     cdef bint _exact
     cdef uint64_t _threshold
     cdef double _n_normalizer, _rate, _neighbors, _clip, _anchor_clip
-    cdef Py_ssize_t _n_coordinates, _n_outputs
-    cdef double[::1] _totals
+    cdef Py_ssize_t _n, _n_coordinates, _n_outputs
+    cdef double[::1] _noisy, _roots
+    cdef Py_ssize_t[::1] _rows
 
-    def __init__(self, receipt, X, y, *, loss, smoothness, double clip, double anchor_clip,
-                 n_normalizer, bint fit_intercept=True, Py_ssize_t n_outputs=1,
-                 sample_weight=None, bounds=None, key=None, n_threads=1):
+    def __init__(self, receipt, Place place, *, Loss loss, smoothness, double clip,
+                 double anchor_clip, n_normalizer, bint fit_intercept=True,
+                 Py_ssize_t n_outputs=1, key=None):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
+        self._n = place.n_samples
         self._set_geometry(smoothness, clip, anchor_clip, n_outputs, n_normalizer)
-        self._sums = GradientSums(
-            Records(X, y, sample_weight, bounds, by_row=True, by_column=False,
-                    n_threads=n_threads), loss, smoothness, fit_intercept, n_outputs)
-        self._totals = np.empty(self._n_outputs * self._n_coordinates)
+        self._read_event(receipt.redeem(), self._n)
         self._noise = NoiseSource(key)
-        self._read_event(receipt.redeem(), X.shape[0])
+        self._noisy = np.empty(self._n_outputs * self._n_coordinates)
+        self._roots = np.sqrt(smoothness, dtype=np.float64)
+        self._rows = np.empty(self._n if self._sampled.left else 0, dtype=np.intp)
+        self._sums = place.stated(loss, smoothness, fit_intercept=fit_intercept,
+                                  n_outputs=n_outputs)
 
     @staticmethod
     def check(event, *, n_samples, smoothness, double clip, double anchor_clip, n_normalizer,
@@ -155,49 +159,64 @@ cdef class BatchOracle(IterateOracle):
                           double *mean) noexcept nogil:
         cdef Py_ssize_t size = n_directions if directions != NULL else self._n_coordinates, k
         cdef Paid *paid = &self._sampled if sampled else &self._full
-        cdef Query query
         cdef double normalizer = self._n_normalizer * (self._rate if sampled else 1.0), unit
-        cdef int64_t noisy
+        cdef const int64_t *sums
+        cdef const double *plain
         if self._sums is None or not 1 <= size <= self._n_coordinates:
             return REFUSED
         if not self._exact:
             if paid.left <= 0 or self._noise.failed:
                 return REFUSED
             paid.left -= 1
-        query = self._query(sampled, coef, anchor, directions, n_directions)
-        for k in range(self._n_outputs * size):
-            self._totals[k] = 0.0
+        cdef Question question = self._question(sampled, coef, anchor, directions, n_directions)
+        if self._exact:
+            plain = self._sums.plain(&question)
+            if plain == NULL:
+                self._noise.failed = True  # out of memory: refuse this and all that follow
+                return REFUSED
+            for k in range(self._n_outputs * size):
+                mean[k] = plain[k] / normalizer
+            return RELEASED
         # 1. what no solver sees: sums, and noise added to them
-        if not self._sums.add(&query, self._noise, &self._totals[0]):
-            self._noise.failed = True  # out of memory: refuse this release and all that follow
+        sums = self._sums.integers(&question)
+        if sums == NULL:
+            self._noise.failed = True
+            return REFUSED
         for k in range(self._n_outputs * size):
-            if not self._exact:
-                noisy = <int64_t>self._totals[k] + self._noise.gaussian(paid.bits)
-                unit = query.clip / query.limit
-                if directions == NULL:
-                    unit *= self._sums.roots[k % size]
-                self._totals[k] = (<double>noisy + 0.5) * unit
+            unit = question.clip / question.limit
+            if directions == NULL:
+                unit *= self._roots[k % size]
+            self._noisy[k] = (<double>(sums[k] + self._noise.gaussian(paid.bits)) + 0.5) * unit
         if self._noise.failed:
             return REFUSED
         # 2. what it sees, once all noise was drawn
         for k in range(self._n_outputs * size):
-            mean[k] = self._totals[k] / normalizer
+            mean[k] = self._noisy[k] / normalizer
         return RELEASED
 
-    cdef Query _query(self, bint sampled, const double *coef, const double *anchor,
-                      const double *directions, Py_ssize_t n_directions) noexcept nogil:
+    cdef Question _question(self, bint sampled, const double *coef, const double *anchor,
+                            const double *directions, Py_ssize_t n_directions) noexcept nogil:
         cdef Py_ssize_t size = n_directions if directions != NULL else self._n_coordinates
         cdef Paid *paid = &self._sampled if sampled else &self._full
-        cdef Query query = Query(coef, anchor, directions, 0, 0, self._clip, 0.0)
-        if directions != NULL:
-            query.n_directions = n_directions
-        if anchor != NULL:
-            query.clip = self._anchor_clip
+        cdef Question question = question_of(
+            NULL, self._n_coordinates, True, self._clip if anchor == NULL else self._anchor_clip,
+            0.0)
+        question.coef, question.anchor, question.directions = coef, anchor, directions
+        question.n_directions = n_directions if directions != NULL else 0
         if not self._exact:
-            query.limit = record_limit(paid.bits, paid.noise_multiplier, self._neighbors,
-                                       self._n_outputs * size)
-            query.threshold = self._threshold if sampled else 0
-        return query
+            question.limit = record_limit(paid.bits, paid.noise_multiplier, self._neighbors,
+                                          self._n_outputs * size)
+            if sampled and self._threshold:
+                self._draw(&question)
+        return question
+
+    cdef void _draw(self, Question *question) noexcept nogil:
+        """Each record is in the sample with the rate that was paid for, or a little less."""
+        cdef Py_ssize_t i, n_rows = 0
+        for i in range(self._n):
+            self._rows[n_rows] = i
+            n_rows += self._noise.word() < self._threshold
+        question.rows, question.n_rows = &self._rows[0], n_rows
 
     # ---- for the tests of this room only ----
 
@@ -208,9 +227,10 @@ cdef class BatchOracle(IterateOracle):
         cdef const double[:, ::1] d = np.array(
             0.0 if directions is None else directions, float, ndmin=2)
         cdef Py_ssize_t m = 0 if directions is None else d.shape[0]
-        cdef Query query = self._query(sampled, &w[0, 0], NULL if anchor is None else &a[0, 0],
-                                       NULL if directions is None else &d[0, 0], m)
-        sums = np.zeros((self._n_outputs, m or self._n_coordinates))
-        cdef double[:, ::1] out = sums
-        self._sums.add(&query, self._noise, &out[0, 0])
-        return sums, query.limit
+        cdef Question question = self._question(
+            sampled, &w[0, 0], NULL if anchor is None else &a[0, 0],
+            NULL if directions is None else &d[0, 0], m)
+        cdef const int64_t *sums = self._sums.integers(&question)
+        cdef Py_ssize_t k, width = m or self._n_coordinates
+        return np.array([float(sums[k]) for k in range(self._n_outputs * width)]).reshape(
+            self._n_outputs, width), question.limit

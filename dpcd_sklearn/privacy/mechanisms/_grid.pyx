@@ -9,21 +9,17 @@ import math
 
 from libc.math cimport floor, sqrt
 
-cdef enum:
-    MAX_NOISE_BITS = 48
-
-
-cdef double record_limit(int bits, double noise_multiplier, double neighbors,
-                         Py_ssize_t size) noexcept nogil:
-    """K, the norm bound of one record's integers, such that 2^bits >= z * sensitivity.
+cdef double record_limit(int bits, double noise_multiplier, double neighbors, Py_ssize_t size,
+                         double slack=0.0) noexcept nogil:
+    """K, the norm bound of one record's integers, such that 2^bits >= z * (sensitivity + slack).
 
     The sensitivity of the integer sums is `neighbors` (2 under replace-one, 1 under add-remove)
     times the largest norm of one record's integers: K for one entry, which is clamped, and
     K (1 + (size + 16) 2^-52) + sqrt(size) / 2 for a vector, whose entries are rounded after the
-    clip.
+    clip. `slack` is what else may move the state between neighbours, in units.
     """
-    cdef double norm = 2.0**bits / (noise_multiplier * neighbors)
-    if size > 1:
+    cdef double norm = (2.0**bits / noise_multiplier - slack) / neighbors
+    if size > 1 or slack > 0:
         norm = (norm - 0.5 * sqrt(<double>size)) / (1 + (size + 16) * 2.0**-52)
     return floor(norm)
 

@@ -17,14 +17,13 @@ import numpy as np
 from libc.math cimport rint
 from libc.stdint cimport int64_t
 
-from ..sums._gradient_sums cimport GradientSums, Query
+
+from ...losses._base cimport Loss
 from ..noise._noise cimport NoiseSource
+from ..sums._sums cimport Place, Question, Sums, question_of
+from ._grid cimport MAX_NOISE_BITS, record_limit
 
 from ..accounting._events import HiddenStateEvent
-from ..sums._records import Records
-
-cdef enum:
-    MAX_NOISE_BITS = 48
 
 # Integers of the state stay below this, and their products with γ λ < 2 in int64.
 cdef double LARGEST_STATE = 2.0**61
@@ -103,10 +102,7 @@ class Descent:
         # this K: it is less at the smaller one that is left
         self.box = min(LARGEST_STATE, (drift + spread) * self.limit)
         error = self._rounding(n_normalizer, n_coordinates, curvature, squared_norm)
-        self.limit = math.floor(
-            ((2.0**self.bits / z - 2 * error) / neighbors - 0.5 * math.sqrt(n_coordinates))
-            / (1 + (n_coordinates + 16) * 2.0**-52)
-        )
+        self.limit = record_limit(self.bits, z, neighbors, n_coordinates, 2 * error)
         if self.limit < 2.0**10:
             raise ValueError(
                 "hidden_state accounting leaves no exact integers for so many records, so long a "
@@ -132,16 +128,15 @@ def contraction(step, l2, smoothness):
     return max(abs(1 - step * l2), abs(1 - step * (l2 + smoothness))) + 2.0**-50
 
 
-def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double step, double l2,
-                         n_normalizer, bint fit_intercept, sample_weight=None, bounds=None,
-                         key=None, n_threads=1):
+def release_last_iterate(receipt, Place place, *, Loss loss, row_norm, double clip, double step,
+                         double l2, n_normalizer, bint fit_intercept, key=None):
     """Run the descent that the receipt pays for, from zero, and release its last iterate.
 
     Parameters
     ----------
     receipt : Receipt
-    X, y, sample_weight, bounds : as in Records
-        Weights above one count as one.
+    place : Place
+        Where the records lie. Weights above one count as one.
     loss : Loss
     row_norm : float
         Features longer than this are scaled down to it.
@@ -149,17 +144,16 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
     fit_intercept : bool
         A last coordinate, with the ridge on it too.
     key : bytes of length 32, or None
-    n_threads : int
 
     Returns
     -------
     coef : ndarray of shape (n_features + fit_intercept,)
     """
-    n_samples, n_features = X.shape
+    n_coordinates = place.n_features + fit_intercept
     descent = Descent(
         receipt.redeem(),
-        n_samples=n_samples,
-        n_coordinates=n_features + fit_intercept,
+        n_samples=place.n_samples,
+        n_coordinates=n_coordinates,
         curvature=loss.curvature,
         squared_norm=row_norm**2 + fit_intercept,
         clip=clip,
@@ -167,37 +161,34 @@ def release_last_iterate(receipt, X, y, *, loss, row_norm, double clip, double s
         l2=l2,
         n_normalizer=n_normalizer,
     )
-    if sample_weight is not None:
-        sample_weight = np.clip(sample_weight, 0.0, 1.0)
-    smoothness = np.ones(n_features + fit_intercept)
-    records = Records(X, y, sample_weight, bounds, by_row=True, by_column=False,
-                      n_threads=n_threads)
-    sums = GradientSums(records, loss, smoothness, fit_intercept, 1, row_norm)
-    return _last_state(sums, descent, NoiseSource(key)) * descent.unit
+    sums = place.stated(loss, np.ones(n_coordinates), fit_intercept=fit_intercept,
+                        row_norm=row_norm, max_weight=1.0)
+    return _last_state(sums, n_coordinates, descent, NoiseSource(key)) * descent.unit
 
 
-def _last_state(GradientSums gradients, descent, NoiseSource noise):
+def _last_state(Sums gradients, Py_ssize_t p, descent, NoiseSource noise):
     """The last state; no other one leaves this function."""
-    cdef Py_ssize_t p = gradients.n_coordinates, _t, j, count = descent.count
+    cdef Py_ssize_t _t, j, count = descent.count
     cdef double unit = descent.unit, box = descent.box, decay = descent.step * descent.l2
     cdef int bits = descent.bits
     state = np.zeros(p, dtype=np.int64)
     cdef int64_t[::1] W = state
-    cdef double[::1] w = np.zeros(p), total = np.empty(p)
-    cdef Query query = Query(&w[0], NULL, NULL, 0, 0, descent.clip, descent.limit)
+    cdef double[::1] w = np.zeros(p)
+    cdef const int64_t *total
+    cdef Question question = _question(&w[0], p, descent)
     cdef bint done = True
     with nogil:
         for _t in range(count):
             for j in range(p):
                 w[j] = <double>W[j] * unit
-                total[j] = 0.0
             # 1. the exact sum of clipped gradients at this state
-            if not gradients.add(&query, noise, &total[0]):
+            total = gradients.integers(&question)
+            if total == NULL:
                 done = False
                 break
             for j in range(p):
                 # 2. the step, in integers, and the noise
-                W[j] -= <int64_t>rint(decay * <double>W[j]) + <int64_t>total[j]
+                W[j] -= <int64_t>rint(decay * <double>W[j]) + total[j]
                 W[j] += noise.gaussian(bits)
                 # 3. a public box
                 W[j] = min(max(W[j], -<int64_t>box), <int64_t>box)
@@ -209,22 +200,25 @@ def _last_state(GradientSums gradients, descent, NoiseSource noise):
     return state
 
 
-def _unreleased_map(X, y, event, state, *, loss, row_norm, double clip, double step, double l2,
-                    n_normalizer, bint fit_intercept, sample_weight=None):
+cdef Question _question(const double *w, Py_ssize_t p, descent):
+    """The whole gradient at w, in the units of the state."""
+    cdef Question question = question_of(NULL, p, True, descent.clip, descent.limit)
+    question.coef = w
+    return question
+
+
+def _unreleased_map(Place place, event, state, *, Loss loss, row_norm, double clip, double step,
+                    double l2, n_normalizer, bint fit_intercept):
     """One step without noise, and the numbers of the descent: for the tests of this room only."""
-    n, p = X.shape
-    descent = Descent(event, n_samples=n, n_coordinates=p + fit_intercept,
+    cdef Py_ssize_t p = place.n_features + fit_intercept
+    descent = Descent(event, n_samples=place.n_samples, n_coordinates=p,
                       curvature=loss.curvature, squared_norm=row_norm**2 + fit_intercept,
                       clip=clip, step=step, l2=l2, n_normalizer=n_normalizer)
-    if sample_weight is not None:
-        sample_weight = np.clip(sample_weight, 0.0, 1.0)
-    cdef GradientSums gradients = GradientSums(
-        Records(X, y, sample_weight), loss, np.ones(p + fit_intercept), fit_intercept, 1,
-        row_norm)
+    cdef Sums gradients = place.stated(loss, np.ones(p), fit_intercept=fit_intercept,
+                                       row_norm=row_norm, max_weight=1.0)
     cdef double[::1] w = np.asarray(state) * descent.unit
-    total = np.zeros(p + fit_intercept)
-    cdef double[::1] view = total
-    cdef Query query = Query(&w[0], NULL, NULL, 0, 0, clip, descent.limit)
-    gradients.add(&query, None, &view[0])
+    cdef Question question = _question(&w[0], p, descent)
+    cdef const int64_t *sums = gradients.integers(&question)
+    total = np.array([float(sums[j]) for j in range(p)])
     moved = np.asarray(state) - np.rint(step * l2 * np.asarray(state, dtype=float)) - total
     return moved, descent

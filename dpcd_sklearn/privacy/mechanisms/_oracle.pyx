@@ -4,7 +4,7 @@
     declaration (``_oracle.pxd``) has no field, so a solver can't reach X or y.
 (b) ``RecordOracle`` is made from a redeemed receipt, that is, after the charge is durable, and
     releases no more often than the receipt's event says.
-(c) Records are read, clipped and summed in ``_coordinate_sums`` alone, in the geometry of M^(-1/2);
+(c) Records are read, clipped and summed in the room ``sums`` alone, in the geometry of M^(-1/2);
     integer contributions of one release share one unit, so the noise is isotropic there.
 (d) Sensitivity is written once, in ``_grid.record_limit`` and ``_score_sensitivity``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
@@ -19,12 +19,10 @@ from libc.stdint cimport int64_t
 
 from ...losses._base cimport Loss
 from ...penalties._base cimport Penalty, Rule
-from ..sums._coordinate_sums cimport CoordinateSums
+from ..noise._noise cimport NoiseSource
+from ..sums._sums cimport Place, Question, Sums, question_of
 from ._grid cimport noise_bits, record_limit
 from ._lazy_choice cimport LazyChoice, is_worth_it
-from ..noise._noise cimport NoiseSource
-from ..sums._records cimport Records
-from ..sums._sparse_sums cimport coordinate_sums
 
 from ..accounting._events import GaussianEvent, NonPrivateEvent, SelectionEvent
 
@@ -36,6 +34,15 @@ cdef enum:
 # Floating-point Gumbel selection is the exact one at a range wider by this factor, at most, while
 # the public part of the scores stays below `_most_public_score` (proofs/release_argmax.md).
 cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
+
+# What the sums answered: integers, or plain sums in a fit without noise.
+cdef struct Answer:
+    const int64_t *integers
+    const double *plain
+
+
+cdef inline double _total(const Answer *answer, Py_ssize_t k) noexcept nogil:
+    return answer.plain[k] if answer.integers == NULL else <double>answer.integers[k]
 
 
 cdef class Oracle:
@@ -76,9 +83,8 @@ cdef class RecordOracle(Oracle):
     ----------
     receipt : Receipt
         Proof that the event was charged; it is redeemed here, once.
-    X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
-        Read in place; rows or columns of an array must be contiguous. See Records.
-    y : ndarray of shape (n_samples,), float64
+    place : Place
+        Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
         M_j, public. The intercept is the last coordinate when `fit_intercept`.
@@ -86,45 +92,37 @@ cdef class RecordOracle(Oracle):
         C, public.
     n_normalizer : int
         Public number of records: n, or n_public under add_remove.
-    sample_weight : ndarray of shape (n_samples,), float64, or None
     fit_intercept : bool
-    bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
-        Records are clipped to [lo, hi] and centred while they are read.
     key : bytes of length 32, or None
         Reproducible noise, which protects nobody.
-    n_threads : int
-        Of passes over dense records; no release depends on it.
     lazy : bool
         Whether choices are drawn in a time that depends on scores: see ``_lazy_choice``.
     """
 
-    cdef CoordinateSums _sums
+    cdef Sums _sums
     cdef LazyChoice _lazy
     cdef Py_ssize_t _n, _n_coordinates
-    cdef bint _exact, _fresh
+    cdef bint _exact
     cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale, _eta
     cdef double _coordinate_clip
     cdef int _bits
     cdef Py_ssize_t _gaussians_left, _selections_left
     cdef NoiseSource _noise
-    cdef double[::1] _smoothness, _roots, _keys
+    cdef double[::1] _smoothness, _keys, _noisy
 
-    def __init__(self, receipt, X, y, *, Loss loss, smoothness, double clip, n_normalizer,
-                 sample_weight=None, bint fit_intercept=True, bounds=None, key=None,
-                 n_threads=1, bint lazy=False):
+    def __init__(self, receipt, Place place, *, Loss loss, smoothness, double clip, n_normalizer,
+                 bint fit_intercept=True, key=None, bint lazy=False):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
-        self._n, p = X.shape
-        self._n_coordinates = p + fit_intercept
+        self._n = place.n_samples
+        self._n_coordinates = place.n_features + fit_intercept
         self._n_normalizer = n_normalizer
         self._set_geometry(smoothness, clip)
         self._read_event(receipt.redeem())
         self._noise = NoiseSource(key)
-        records = Records(X, y, sample_weight, bounds, by_row=self._selections_left > 0,
-                          n_threads=n_threads)
-        self._sums = coordinate_sums(records, loss, np.asarray(self._smoothness),
-                                     self._coordinate_clip, fit_intercept, self._exact)
-        self._roots = self._sums.roots
+        self._sums = place.moving(loss, np.asarray(self._smoothness), fit_intercept=fit_intercept,
+                                  by_row=self._selections_left > 0)
+        self._noisy = np.empty(1)
         # of one choice, which is never of more coordinates than are paid for
         self._keys = np.empty(self._n_coordinates if self._exact else
                               min(self._n_coordinates, self._selections_left))
@@ -227,49 +225,78 @@ cdef class RecordOracle(Oracle):
         self._gaussians_left -= 1
         return True
 
-    cdef double _noisy_mean(self, double total, Py_ssize_t j, double clip,
-                            double limit) noexcept nogil:
+    cdef Question _question(self, const Py_ssize_t *block, Py_ssize_t size,
+                            bint joint) noexcept nogil:
+        """Of a block, or all coordinates (NULL): clipped by its norm, or one by one."""
+        return question_of(block, size, joint,
+                           self._coordinate_clip * (sqrt(<double>size) if joint else 1.0),
+                           0.0 if self._exact else self._limit(size if joint else 1))
+
+    cdef bint _ask(self, const Question *question, Answer *answer) noexcept nogil:
+        """False when out of memory: this release is refused, and all that follow."""
+        answer.integers, answer.plain = NULL, NULL
+        if self._exact:
+            answer.plain = self._sums.plain(question)
+        else:
+            answer.integers = self._sums.integers(question)
+        if answer.integers == NULL and answer.plain == NULL:
+            self._noise.failed = True
+            return False
+        return True
+
+    cdef bint _has_room(self, Py_ssize_t size) noexcept nogil:
+        """Room for a noisy vector; False when out of memory."""
+        if self._noisy.shape[0] >= size:
+            return True
+        with gil:
+            try:
+                self._noisy = np.empty(size)
+            except MemoryError:
+                return False
+        return True
+
+    cdef double _noisy_mean(self, double total, Py_ssize_t j,
+                            const Question *question) noexcept nogil:
         """The released value of a sum: (sum + floor(N) + 1/2) units, over n."""
         if self._exact:
             return total / self._n_normalizer
         cdef int64_t noisy = <int64_t>total + self._noise.gaussian(self._bits)
-        return (<double>noisy + 0.5) * (clip * self._roots[j] / limit) / self._n_normalizer
+        cdef double unit = question.clip * sqrt(self._smoothness[j]) / question.limit
+        return (<double>noisy + 0.5) * unit / self._n_normalizer
 
     cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
-        cdef double limit = self._limit(1) if not self._exact else 1.0
-        cdef double total
+        cdef Answer answer
+        cdef double mean
         if not 0 <= j < self._n_coordinates or not self._spend_gaussian():
             return REFUSED
-        if self._fresh and not self._sums.has_step:
-            total = self._sums.sums[j]  # the argmax has just summed all of them here
-        else:
-            self._fresh = False
-            self._sum(&j, 1, limit, False)
-            total = self._sums.sums[0]
-        total = self._noisy_mean(total, j, self._coordinate_clip, limit)
+        cdef Question question = self._question(&j, 1, False)
+        if not self._ask(&question, &answer):
+            return REFUSED
+        mean = self._noisy_mean(_total(&answer, 0), j, &question)
         if self._noise.failed:
             return REFUSED
-        partial[0] = total
+        partial[0] = mean
         return RELEASED
 
     cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
                               double *gradient) noexcept nogil:
         cdef Py_ssize_t k
-        cdef double limit = self._limit(size) if not self._exact else 1.0
-        cdef double clip = self._coordinate_clip * sqrt(<double>size)
+        cdef Answer answer
         for k in range(size):  # the kernels count on ascending coordinates, the intercept last
             if not (block[k - 1] if k else -1) < block[k] < self._n_coordinates:
                 return REFUSED
-        if size < 1 or not self._spend_gaussian():
+        if size < 1 or not self._has_room(size) or not self._spend_gaussian():
             return REFUSED
-        self._fresh = False
-        self._sum(NULL if size == self._n_coordinates else block, size, limit, True)
+        cdef Question question = self._question(NULL if size == self._n_coordinates else block,
+                                                size, True)
+        if not self._ask(&question, &answer):
+            return REFUSED
         for k in range(size):
-            self._sums.sums[k] = self._noisy_mean(self._sums.sums[k], block[k], clip, limit)
+            self._noisy[k] = self._noisy_mean(_total(&answer, k), block[k], &question)
         if self._noise.failed:
             return REFUSED
-        for k in range(size):
-            gradient[k] = self._sums.sums[k]
+        for k in range(size):  # no solver sees a part of a release
+            gradient[k] = self._noisy[k]
         return RELEASED
 
     cdef int release_argmax(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
@@ -279,24 +306,24 @@ cdef class RecordOracle(Oracle):
         cdef int sign, direction
         cdef double gradient, score, key, least, most = self._most_public_score(size)
         cdef double[2 * DRAWN] noise
-        cdef double limit = self._limit(1) if not self._exact else 1.0
+        cdef Question question = self._question(NULL, self._n_coordinates, False)
+        cdef Answer answer
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
         if not self._exact:
             if self._selections_left < size or self._noise.failed:
                 return REFUSED
             self._selections_left -= size
-        if not self._fresh or self._sums.has_step:
-            self._fresh = True
-            self._sum(NULL, self._n_coordinates, limit, False)
+        if not self._ask(&question, &answer):
+            return REFUSED
         if self._lazy is not None and is_worth_it(size):
-            return self._choose_lazily(penalty, n_penalized, rule, coef, limit, size, chosen,
-                                       directions)
+            return self._choose_lazily(penalty, n_penalized, rule, coef, &question, &answer, size,
+                                       chosen, directions)
         for j in range(self._n_coordinates):
             if j % DRAWN == 0 and not self._exact:
                 self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
                                                           self._n_coordinates - j), noise)
-            gradient = self._mean_gradient(j, limit)
+            gradient = self._mean_gradient(_total(&answer, j), j, question.limit)
             least = INFINITY
             for sign in range(-1, 2, 2):
                 score = self._score(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
@@ -315,17 +342,18 @@ cdef class RecordOracle(Oracle):
         return REFUSED if self._noise.failed or n_chosen < size else RELEASED
 
     cdef int _choose_lazily(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                            const double *coef, double limit, Py_ssize_t size,
-                            Py_ssize_t *chosen, int *directions) noexcept nogil:
+                            const double *coef, const Question *question,
+                            const Answer *answer, Py_ssize_t size, Py_ssize_t *chosen,
+                            int *directions) noexcept nogil:
         """The same choices by fewer random words (proofs/lazy_argmax.md)."""
         cdef Py_ssize_t j
         cdef int sign
         cdef double gradient, score, most = self._most_public_score(size)
         self._lazy.be_for(penalty, n_penalized, rule, size)
         for j in range(self._n_coordinates):
-            if self._lazy.knows(j, self._sums.sums[j], coef[j]):
+            if self._lazy.knows(j, _total(answer, j), coef[j]):
                 continue
-            gradient = self._mean_gradient(j, limit)
+            gradient = self._mean_gradient(_total(answer, j), j, question.limit)
             for sign in range(-1, 2, 2):
                 score = self._score(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
                                     sign)
@@ -333,14 +361,16 @@ cdef class RecordOracle(Oracle):
                     self._lazy.forget()
                     return REFUSED
                 self._lazy.scores[2 * j + (sign > 0)] = score / self._gumbel_scale
-            self._lazy.learn(j, self._sums.sums[j], coef[j])
+            self._lazy.learn(j, _total(answer, j), coef[j])
         if self._noise.failed or not self._lazy.choose(self._noise, size, chosen, directions):
             return REFUSED
         return RELEASED
 
-    cdef double _mean_gradient(self, Py_ssize_t j, double limit) noexcept nogil:
-        cdef double unit = 1.0 if self._exact else self._coordinate_clip * self._roots[j] / limit
-        return self._sums.sums[j] * unit / self._n_normalizer
+    cdef double _mean_gradient(self, double total, Py_ssize_t j, double limit) noexcept nogil:
+        cdef double unit = 1.0
+        if not self._exact:
+            unit = self._coordinate_clip * sqrt(self._smoothness[j]) / limit
+        return total * unit / self._n_normalizer
 
     cdef double _score(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
                        double most, Py_ssize_t j, int sign) noexcept nogil:
@@ -350,23 +380,18 @@ cdef class RecordOracle(Oracle):
         """
         cdef double score, known
         if not penalised:
-            return -sign * gradient / self._roots[j]
+            return -sign * gradient / sqrt(self._smoothness[j])
         score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
         if score == -INFINITY or self._exact:
             return score
         known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
-                 + fabs(w) * self._roots[j])
+                 + fabs(w) * sqrt(self._smoothness[j]))
         return score if known < most else INFINITY
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:
         if not self._sums.move(block, size, step):
             self._noise.failed = True
-
-    cdef void _sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
-                   bint joint) noexcept nogil:
-        if not self._sums.sum(block, size, limit, joint):
-            self._noise.failed = True  # out of memory: refuse this release and all that follow
 
     # ---- for the tests of this room only ----
 
@@ -379,10 +404,13 @@ cdef class RecordOracle(Oracle):
         if step is not None:
             move = np.ascontiguousarray(step, dtype=np.float64)
             self.apply_step(&everything[0], self._n_coordinates, &move[0])
-        cdef double limit = self._limit(size if joint else 1)
-        self._fresh = False
-        self._sum(NULL if size == self._n_coordinates else &columns[0], size, limit, joint)
-        return np.array(self._sums.sums[:size]), limit
+        cdef Question question = self._question(
+            NULL if size == self._n_coordinates else &columns[0], size, joint)
+        cdef Answer answer
+        if not self._ask(&question, &answer):
+            raise MemoryError
+        cdef Py_ssize_t k
+        return np.array([_total(&answer, k) for k in range(size)]), question.limit
 
 
 cdef Py_ssize_t _insert(double key, Py_ssize_t j, int direction, Py_ssize_t n, Py_ssize_t size,

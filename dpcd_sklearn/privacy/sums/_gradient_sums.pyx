@@ -1,19 +1,17 @@
 """Sums over records of clipped gradients at a stated iterate, in integer units; no noise here.
 
-(a) A contribution is a function of the record and of the query only: margins are made anew each
+(a) A contribution is a function of the record and of the question only: margins are made anew each
     time, which costs nothing when every coordinate moves.
 (b) One record's vector is v_i = r_i f_i: r_i the derivatives of its loss in its margins (or how
     they differ from those at an anchor) times its weight, f_i its features, or their products with
     public directions. It is clipped by its norm, rounded to integers and summed.
 (c) With a row norm, longer feature vectors are first scaled down to it.
-(d) Who is in a sample is drawn here, by words of the noise source, and never leaves.
-Made and held by an oracle only: what it sums is not released.
 """
 
 import numpy as np
-from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, sqrt
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
 
 from ...losses._base cimport Loss
 from ._kernels cimport (
@@ -23,12 +21,13 @@ from ._kernels cimport (
     dpcd_rows_ahead,
     dpcd_tile_rows,
 )
-from ..noise._noise cimport NoiseSource
+from ._local_sums cimport LocalSums
 from ._records cimport (
     Records,
     dpcd_dot_rows,
     dpcd_sum_rows,
 )
+from ._sums cimport Question
 
 cdef inline double _bounded(double v) noexcept nogil:
     v = v if v < 1e140 else 1e140
@@ -39,7 +38,7 @@ cdef inline double _bounded(double v) noexcept nogil:
 cdef double SHORTER = 1 - 2.0**-30
 
 
-cdef class GradientSums:
+cdef class GradientSums(LocalSums):
     """Integer sums of clipped gradients over records.
 
     Parameters
@@ -60,57 +59,50 @@ cdef class GradientSums:
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1, double row_norm=INFINITY):
-        self.records, self.loss = records, loss
-        self.n_coordinates, self.n_outputs = records.p + fit_intercept, n_outputs
-        smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
-        if smoothness.shape != (self.n_coordinates,):
-            raise ValueError(f"smoothness has shape {smoothness.shape}, "
-                             f"expected ({self.n_coordinates},)")
+        super().__init__(records, loss, smoothness, fit_intercept)
+        self.n_outputs = n_outputs
         if row_norm < INFINITY and not (smoothness == 1).all():
             raise ValueError("a row norm is euclidean: it needs a smoothness of one")
         if n_outputs < 1 or (n_outputs > 1 and not loss.multi_output):
             raise ValueError(f"the {loss.name} loss has one output, got n_outputs={n_outputs}")
-        self.fit_intercept, self.row_norm = fit_intercept, row_norm
-        self.roots = np.sqrt(smoothness)
-        self._inverses = 1 / smoothness
+        self.row_norm = row_norm
+        self._inverses = np.divide(1, smoothness, dtype=np.float64)
         self._ones = np.ones(self.n_coordinates)
 
-    def __reduce__(self):
-        raise TypeError("what reads records is never copied or pickled")
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t size = self._size(question)
+        if question.limit <= 0 or not self._add(question, size):
+            return NULL
+        self._round(size)
+        return &self._integers[0]
 
-    cdef bint add(self, const Query *query, NoiseSource sampler, double *sums) noexcept nogil:
-        """sums[k, j] += integer units of every record; False when out of memory.
+    cdef const double *plain(self, const Question *question) noexcept nogil:
+        if question.limit != 0 or not self._add(question, self._size(question)):
+            return NULL
+        return &self._totals[0]
 
-        `sums` has n_outputs rows of n_directions or n_coordinates; worthless after False.
-        """
-        cdef Py_ssize_t m = query.n_directions, width = m if m else self.n_coordinates
-        cdef Py_ssize_t n = self.records.n, n_threads = 1, size = self.n_outputs * width
-        cdef Py_ssize_t share, t, k
-        cdef int n_failed = 0
-        # a sample is drawn in order, plain sums are added in order
-        if query.threshold == 0 and query.limit > 0 and not self.records.is_sparse:
-            n_threads = dpcd_paying_threads(self.records.n_threads, n * self.n_coordinates)
-        if n_threads == 1:
-            return self._add_rows(query, sampler, 0, n, sums)
-        cdef double *parts = <double *>calloc(n_threads * size, sizeof(double))
-        if parts == NULL:
+    cdef Py_ssize_t _size(self, const Question *question) noexcept nogil:
+        """Of the answer: n_outputs rows of n_directions or n_coordinates."""
+        return self.n_outputs * (question.n_directions if question.directions != NULL
+                                 else self.n_coordinates)
+
+    cdef bint _add(self, const Question *question, Py_ssize_t size) noexcept nogil:
+        cdef Py_ssize_t k, n_threads = 1
+        if question.coef == NULL or question.block != NULL or not self._has_room(
+                size, True, question.limit > 0):
             return False
-        share = (n // n_threads + 16) // 16 * 16
-        for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
-            n_failed += not self._add_rows(query, sampler, min(t * share, n),
-                                           min((t + 1) * share, n), parts + t * size)
-        for t in range(n_threads):
-            for k in range(size):
-                sums[k] += parts[t * size + k]
-        free(parts)
-        return n_failed == 0
+        for k in range(size):
+            self._totals[k] = 0.0
+        # plain sums are added in order
+        if question.rows == NULL and question.limit > 0 and not self.records.is_sparse:
+            n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self.n_coordinates)
+        return self._add_in_threads(question, n_threads, size)
 
-    cdef bint _add_rows(self, const Query *query, NoiseSource sampler, Py_ssize_t i,
-                        Py_ssize_t stop, double *sums) noexcept nogil:
-        """The share of the records i, ..., stop - 1."""
-        cdef Py_ssize_t K = self.n_outputs, m = query.n_directions
+    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                        double *sums) noexcept nogil:
+        cdef Py_ssize_t K = self.n_outputs, m = question.n_directions
         cdef Py_ssize_t n_cells = 0 if self.records.is_sparse else self.n_coordinates
-        cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, j
+        cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, j, k
         cdef Py_ssize_t tile_rows = dpcd_tile_rows(&self.records.X, widest, DPCD_READ_AGAIN)
         # the tile; margins and derivatives of two iterates; norms, factors, targets, weights,
         # products with the directions
@@ -119,27 +111,27 @@ cdef class GradientSums:
         cdef Py_ssize_t *rows = <Py_ssize_t *>malloc(tile_rows * sizeof(Py_ssize_t))
         cdef double *scale = <double *>malloc(max(self.n_coordinates, m) * sizeof(double))
         cdef bint enough = room != NULL and rows != NULL and scale != NULL
+        if question.rows != NULL:
+            stop = question.n_rows
         if enough:
             for j in range(m if m else self.n_coordinates):
-                scale[j] = query.limit / (query.clip * (1.0 if m else self.roots[j]))
+                scale[j] = question.limit / (question.clip * (1.0 if m else self.roots[j]))
             while i < stop:
-                n_rows = 0
-                while n_rows < tile_rows and i < stop:
-                    rows[n_rows] = i
-                    n_rows += query.threshold == 0 or sampler.word() < query.threshold
-                    i += 1
-                if n_rows:
-                    self._add_tile(query, rows, n_rows, tile_rows, scale, room, sums)
+                n_rows = min(tile_rows, stop - i)
+                for k in range(n_rows):
+                    rows[k] = i + k if question.rows == NULL else question.rows[i + k]
+                self._add_tile(question, rows, n_rows, tile_rows, scale, room, sums)
+                i += n_rows
         free(room)
         free(rows)
         free(scale)
         return enough
 
-    cdef void _add_tile(self, const Query *query, const Py_ssize_t *rows, Py_ssize_t n_rows,
+    cdef void _add_tile(self, const Question *question, const Py_ssize_t *rows, Py_ssize_t n_rows,
                         Py_ssize_t tile_rows, const double *scale, double *room,
                         double *sums) noexcept nogil:
         cdef Tile tile
-        cdef Py_ssize_t i, j, k, p = self.records.p, K = self.n_outputs, m = query.n_directions
+        cdef Py_ssize_t i, j, k, p = self.records.p, K = self.n_outputs, m = question.n_directions
         cdef Py_ssize_t size = m if m else self.n_coordinates
         cdef double *r = room + (0 if self.records.is_sparse else tile_rows * self.n_coordinates)
         cdef double *other = r + tile_rows * K
@@ -152,7 +144,7 @@ cdef class GradientSums:
         # 1. the records, and how much each row is scaled down
         tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
         tile.next_rows = dpcd_rows_ahead(tile_rows, self.records.n - rows[n_rows - 1] - 1)
-        if not tile.is_sparse and query.threshold:
+        if not tile.is_sparse and question.rows != NULL:
             KERNELS.gather(&self.records.X, rows, n_rows, room, &tile.dense)
         elif not tile.is_sparse:
             KERNELS.load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile.dense)
@@ -161,9 +153,9 @@ cdef class GradientSums:
             weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[rows[i]]
         self._shrink(&tile, norms, factors)
         # 2. derivatives in the margins, times the weight
-        self._derivatives(&tile, query.coef, target, factors, r, margins)
-        if query.anchor != NULL:
-            self._derivatives(&tile, query.anchor, target, factors, other, margins)
+        self._derivatives(&tile, question.coef, target, factors, r, margins)
+        if question.anchor != NULL:
+            self._derivatives(&tile, question.anchor, target, factors, other, margins)
             for i in range(n_rows * K):
                 r[i] -= other[i]
         for k in range(K):
@@ -171,7 +163,7 @@ cdef class GradientSums:
         # 3. features, or their products with the directions
         if m:
             for j in range(m):
-                self._products(&tile, query.directions + j * self.n_coordinates, factors,
+                self._products(&tile, question.directions + j * self.n_coordinates, factors,
                                weights + tile_rows + j * n_rows)
             for i in range(n_rows * m):  # finite, so that the norm is a number
                 weights[tile_rows + i] = _bounded(weights[tile_rows + i])
@@ -188,17 +180,17 @@ cdef class GradientSums:
             for i in range(n_rows):
                 norms[i] += self._inverses[p]
         # 4. clip the whole vector, and add up
-        if query.limit > 0:
-            self._clip(n_rows, norms, query.clip, r)
+        if question.limit > 0:
+            self._clip(n_rows, norms, question.clip, r)
         for k in range(K):
-            if ones and query.limit > 0:
+            if ones and question.limit > 0:
                 sums[k * size + p] += KERNELS.clipped_sum_of_ones(
-                    n_rows, r + k * n_rows, scale[p], query.limit)
+                    n_rows, r + k * n_rows, scale[p], question.limit)
             elif ones:
                 sums[k * size + p] += KERNELS.plain_sum_of_ones(n_rows, r + k * n_rows)
             for i in range(n_rows):
                 r[k * n_rows + i] *= factors[i]
-            self._column_sums(&tile, r + k * n_rows, scale, query.limit, sums + k * size)
+            self._column_sums(&tile, r + k * n_rows, scale, question.limit, sums + k * size)
 
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
                         double *out) noexcept nogil:

@@ -238,7 +238,8 @@ static void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *ro
 DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
                                      const ptrdiff_t *columns, const double *restrict r,
                                      const double *restrict roots, double clip, double limit,
-                                     int exact, double *restrict sums, int is_float, int is_long)
+                                     int exact, double *restrict plain,
+                                     int64_t *restrict integers, int is_float, int is_long)
 {
     ptrdiff_t k;
     for (k = 0; k < n_columns; k++) {
@@ -252,21 +253,26 @@ DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
                 t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
             }
         for (; at < end; at++) s += DPCD_SPARSE_TERM(at);
-        sums[k] = s + t;
+        if (exact)
+            plain[k] = s + t;
+        else
+            integers[k] = (int64_t)(s + t);
     }
 }
 #undef DPCD_SPARSE_TERM
 
-/* sums[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in integer units of clip * roots over
- * limit, of at most limit each; or plain when exact. */
+/* integers[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in units of clip * roots over limit, of
+ * at most limit each; or the plain sums, when limit is zero. */
 static void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
                              const double *r, const double *roots, double clip, double limit,
-                             int exact, double *sums)
+                             double *plain, int64_t *integers)
 {
-    if (exact)
-        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 1, sums);
+    if (limit == 0)
+        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 1, plain,
+                     integers);
     else
-        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 0, sums);
+        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 0, plain,
+                     integers);
 }
 
 DPCD_INLINE void dpcd_sum_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
@@ -297,7 +303,7 @@ static void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *ro
 DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
                                      const double *restrict now, const double *restrict roots,
                                      double clip, double limit, double *restrict r,
-                                     double *restrict sums, int is_float, int is_long)
+                                     int64_t *restrict sums, int is_float, int is_long)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) {
@@ -312,7 +318,8 @@ DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const pt
             DPCD_PREFETCH(roots + dpcd_integer(m->indices, ahead, is_long));
             double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
             double scale = limit / (clip * roots[j]);
-            sums[j] += dpcd_units(after * x * scale, limit) - dpcd_units(before * x * scale, limit);
+            sums[j] += (int64_t)(dpcd_units(after * x * scale, limit) -
+                                 dpcd_units(before * x * scale, limit));
         }
     }
 }
@@ -320,7 +327,7 @@ DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const pt
 /* The derivatives of these records become `now`, and the sums of all columns follow; X by row. */
 static void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
                              const double *now, const double *roots, double clip, double limit,
-                             double *r, double *sums)
+                             double *r, int64_t *sums)
 {
     DPCD_BY_TYPE(m, dpcd_change_rows_of, n, rows, now, roots, clip, limit, r, sums);
 }

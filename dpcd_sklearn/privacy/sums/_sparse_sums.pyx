@@ -1,4 +1,4 @@
-"""The sums of ``_coordinate_sums`` over sparse records, in time that follows the entries touched.
+"""The sums of ``_moving_sums`` over sparse records, in time that follows the entries touched.
 
 (a) Few coordinates read their columns, and what belongs to the records in them; all coordinates
     read every entry once.
@@ -10,11 +10,11 @@
 """
 
 import numpy as np
-from libc.math cimport sqrt
+from libc.stdint cimport int64_t
 
 from ...losses._base cimport Loss
-from ._coordinate_sums cimport CoordinateSums
 from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
+from ._moving_sums cimport MovingSums
 from ._records cimport (
     DPCD_SLICE,
     Records,
@@ -28,6 +28,7 @@ from ._records cimport (
     dpcd_sum_columns,
     dpcd_touch,
 )
+from ._sums cimport Question
 
 # Entries of the rows in the columns of a step, over all entries, up to which an update is cheaper
 # than a pass.
@@ -38,61 +39,50 @@ cdef double FEW = 0.25
 cdef Py_ssize_t ALL = -1
 
 
-cdef CoordinateSums coordinate_sums(Records records, Loss loss, smoothness,
-                                    double coordinate_clip, bint fit_intercept, bint exact):
-    """The sums that suit the records."""
-    kind = SparseSums if records.is_sparse else CoordinateSums
-    return kind(records, loss, smoothness, coordinate_clip, fit_intercept, exact)
+cdef class SparseSums(MovingSums):
+    """Sums over sparse records; the parameters are those of MovingSums."""
 
-
-cdef class SparseSums(CoordinateSums):
-    """Sums over sparse records; the parameters are those of CoordinateSums."""
-
-    def __init__(self, Records records, Loss loss, smoothness, double coordinate_clip,
-                 bint fit_intercept, bint exact):
-        super().__init__(records, loss, smoothness, coordinate_clip, fit_intercept, exact)
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
+        super().__init__(records, loss, smoothness, fit_intercept)
         self._derivatives = np.empty(self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
         self._gathered = np.empty(4 * DPCD_SLICE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
-        self._marks = np.zeros(self.n, dtype=np.int8)
+        self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
 
-    cdef bint sum(self, const Py_ssize_t *block, Py_ssize_t size, double limit,
-                  bint joint) noexcept nogil:
-        cdef Py_ssize_t n_columns = size, n_touched = ALL
-        cdef bint all_columns = block == NULL, clips = joint and not self.exact
-        cdef double clip = self._coordinate_clip * (sqrt(<double>size) if joint else 1.0)
+    cdef bint _sum(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t size = question.size, n_columns = size, n_touched = ALL
+        cdef const Py_ssize_t *block = question.block
+        cdef bint all_columns = block == NULL, clips = question.limit > 0
         cdef double *r = &self._derivatives[0]
-        if all_columns and not joint and self._refresh(limit):
-            return True
-        if clips and not self._has_norms():
+        if question.joint and clips and not self._has_norms():
+            return False
+        if not self._has_room(size, not clips, clips):
             return False
         # 1. the iterate
-        self._move_all_margins()
-        self._kept = False
-        if size == 0:
-            return True
+        self._settle()
         if (size - 1 if all_columns else block[size - 1]) == self.p:
             n_columns -= 1
         # 2. derivatives: of all records, or of the few that have an entry in the block
         if n_columns == size and not all_columns:
             n_touched = self._touch(block, size)
         self._make_derivatives(n_touched)
-        if clips:
+        if question.joint and clips:
             if not (all_columns and self._norms_known):
                 self._make_norms(block, size, n_columns, n_touched)
                 self._norms_known = all_columns
-            self._clip(clip, n_touched)
+            self._clip(question.clip, n_touched)
         # 3. the sums
-        dpcd_sum_columns(&self.records.columns, n_columns, block, r, &self.roots[0], clip, limit,
-                         self.exact, &self.sums[0])
-        if n_columns < size and self.exact:
-            self.sums[n_columns] = KERNELS.plain_sum_of_ones(self.n, r)
-        elif n_columns < size:
-            self.sums[n_columns] = KERNELS.clipped_sum_of_ones(
-                self.n, r, limit / (clip * self.roots[self.p]), limit)
-        self._kept = all_columns and not joint and not self.exact
-        self._kept_limit = limit
+        dpcd_sum_columns(&self.records.columns, n_columns, block, r, &self.roots[0], question.clip,
+                         question.limit, NULL if clips else &self._totals[0],
+                         &self._integers[0] if clips else NULL)
+        if n_columns == size:
+            return True
+        if clips:
+            self._integers[n_columns] = <int64_t>KERNELS.clipped_sum_of_ones(
+                self.n, r, question.limit / (question.clip * self.roots[self.p]), question.limit)
+        else:
+            self._totals[n_columns] = KERNELS.plain_sum_of_ones(self.n, r)
         return True
 
     # ---- margins and derivatives ----
@@ -106,17 +96,17 @@ cdef class SparseSums(CoordinateSums):
         return dpcd_touch(&self.records.columns, n_columns, columns, &self._marks[0],
                           &self._touched[0])
 
-    cdef void _move_all_margins(self) noexcept nogil:
+    cdef bint _settle(self) noexcept nogil:
         """margins += X @ step"""
         cdef Py_ssize_t i
-        if not self.has_step:
-            return
+        if not self._has_step():
+            return True
         self._move_margins_at(ALL if self._n_step_columns == 1 else self._touch(
             &self._step_columns[0], self._n_step_columns))
         if self._intercept_step != 0.0:
             for i in range(self.n):
                 self._margins[i] += self._intercept_step
-        self.has_step = False
+        return True
 
     cdef void _move_margins_at(self, Py_ssize_t n_touched) noexcept nogil:
         """The same at the touched records, which are all that the step's columns have."""
@@ -183,16 +173,12 @@ cdef class SparseSums(CoordinateSums):
 
     # ---- greedy updates ----
 
-    cdef bint _refresh(self, double limit) noexcept nogil:
+    cdef bint _refresh(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t at = 0, n_touched, k, m
         cdef Py_ssize_t most = <Py_ssize_t>(CHEAP * <double>self.records.n_entries)
-        cdef double clip = self._coordinate_clip, unit, before, after
+        cdef double clip = question.clip, limit = question.limit, unit, before, after
         cdef double *now = &self._gathered[3 * DPCD_SLICE]
-        if not self._kept or self._kept_limit != limit or self.records.rows.indptr == NULL:
-            return False
-        if not self.has_step:
-            return True
-        if self._intercept_step != 0.0:
+        if limit == 0 or self.records.rows.indptr == NULL or self._intercept_step != 0.0:
             return False
         if dpcd_count(&self.records.columns, self._n_step_columns, &self._step_columns[0],
                       most) > most:
@@ -205,14 +191,13 @@ cdef class SparseSums(CoordinateSums):
         while at < n_touched:
             m = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
             self._derive(m, &self._touched[at], now)
-            if self._fit_intercept:
+            if self.fit_intercept:
                 unit = limit / (clip * self.roots[self.p])
                 for k in range(m):
                     before, after = self._derivatives[self._touched[at + k]], now[k]
-                    self.sums[self.p] += (dpcd_units(after * unit, limit)
-                                          - dpcd_units(before * unit, limit))
+                    self._integers[self.p] += <int64_t>(dpcd_units(after * unit, limit)
+                                                        - dpcd_units(before * unit, limit))
             dpcd_change_rows(&self.records.rows, m, &self._touched[at], now, &self.roots[0], clip,
-                             limit, &self._derivatives[0], &self.sums[0])
+                             limit, &self._derivatives[0], &self._integers[0])
             at += m
-        self.has_step = False
         return True

@@ -1,0 +1,82 @@
+"""What sums over records in this process share: buffers, and shares of rows for threads."""
+
+import numpy as np
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+
+from ...losses._base cimport Loss
+from ._records cimport Records
+from ._sums cimport Question, Sums
+
+
+cdef class LocalSums(Sums):
+    """Sums over records in memory, or in a map of a file.
+
+    Parameters
+    ----------
+    records : Records
+    loss : Loss
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j, public; the intercept comes last.
+    fit_intercept : bool
+    """
+
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
+        self.records, self.loss, self.fit_intercept = records, loss, fit_intercept
+        self.n, self.p = records.n, records.p
+        self.n_coordinates = self.p + fit_intercept
+        if smoothness.shape != (self.n_coordinates,):
+            raise ValueError(f"smoothness has shape {smoothness.shape}, "
+                             f"expected ({self.n_coordinates},)")
+        self.roots = np.sqrt(smoothness, dtype=np.float64)
+        self._totals, self._integers = np.empty(0), np.empty(0, dtype=np.int64)
+
+    cdef bint _has_room(self, Py_ssize_t size, bint totals, bint integers) noexcept nogil:
+        """Room for so many sums, made when it is needed; False when out of memory."""
+        if not (totals and self._totals.shape[0] < size
+                or integers and self._integers.shape[0] < size):
+            return True
+        with gil:
+            try:
+                if totals and self._totals.shape[0] < size:
+                    self._totals = np.empty(size)
+                if integers and self._integers.shape[0] < size:
+                    self._integers = np.empty(size, dtype=np.int64)
+            except MemoryError:
+                return False
+        return True
+
+    cdef void _round(self, Py_ssize_t size) noexcept nogil:
+        """Totals, which are integers below 2^53, as integers."""
+        cdef Py_ssize_t k
+        for k in range(size):
+            self._integers[k] = <int64_t>self._totals[k]
+
+    cdef bint _add_in_threads(self, const Question *question, Py_ssize_t n_threads,
+                              Py_ssize_t size) noexcept nogil:
+        """_totals += contributions of all rows; False when out of memory.
+
+        Integers are added exactly: neither the shares nor their order show in the totals.
+        """
+        cdef Py_ssize_t share, t, k
+        cdef int n_failed = 0
+        if n_threads == 1:
+            return self._add_rows(question, 0, self.n, &self._totals[0])
+        cdef double *parts = <double *>calloc(max(1, n_threads * size), sizeof(double))
+        if parts == NULL:
+            return False
+        share = (self.n // n_threads + 16) // 16 * 16
+        for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
+            n_failed += not self._add_rows(question, min(t * share, self.n),
+                                           min((t + 1) * share, self.n), parts + t * size)
+        for t in range(n_threads):
+            for k in range(size):
+                self._totals[k] += parts[t * size + k]
+        free(parts)
+        return n_failed == 0
+
+    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                        double *sums) noexcept nogil:
+        """sums += contributions of the rows i, ..., stop - 1; False when out of memory."""
+        return False

@@ -1,0 +1,164 @@
+"""Sums at an iterate that moves by steps: what is known of the records between two questions.
+
+A step is kept until the records are read anyway. The states, and what is true in them:
+
+=========== ================== =====================================================
+state       margins X w are of the sums of all coordinates, one by one, are
+=========== ================== =====================================================
+SETTLED     the iterate        not kept
+KEPT        the iterate        kept, of the iterate
+MOVED       before the step    not kept
+KEPT_MOVED  before the step    kept, of the iterate before the step
+=========== ================== =====================================================
+
+A move leads from SETTLED to MOVED and from KEPT to KEPT_MOVED (a second one settles the first); a
+question for all coordinates one by one leads to KEPT, from KEPT_MOVED perhaps by what the step
+changed alone (``_refresh``); every other question leads to SETTLED, but for one coordinate of KEPT,
+whose sum is there already. ``_norms_known`` says whether ``_norms`` are of whole records. A build
+with checks (``DPCD_SAFE``) sums anew after each refresh and compares.
+"""
+
+import numpy as np
+from libc.stdint cimport int64_t
+
+from ...losses._base cimport Loss
+from ._local_sums cimport LocalSums
+from ._records cimport Records
+from ._sums cimport Question
+
+cdef extern from "Python.h":
+    void Py_FatalError(const char *message)
+
+cdef extern from *:
+    """
+    #ifdef DPCD_CHECKED
+    enum { DPCD_IS_CHECKED = 1 };
+    #else
+    enum { DPCD_IS_CHECKED = 0 };
+    #endif
+    """
+    const bint DPCD_IS_CHECKED
+
+
+cdef class MovingSums(LocalSums):
+    """Sums at an iterate that starts at zero; the parameters are those of LocalSums.
+
+    A subclass sums (``_sum``), brings the margins up to date (``_settle``), and perhaps sums of
+    all coordinates (``_refresh``).
+    """
+
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
+        super().__init__(records, loss, smoothness, fit_intercept)
+        self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        self._margins = np.zeros(self.n)
+        # made when they are needed: see _has_norms and _has_steps
+        self._norms = None
+        self._step, self._step_columns = np.empty(0), np.empty(0, dtype=np.intp)
+        self._state = SETTLED
+
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t at = self._answer_at(question) if question.limit > 0 else -1
+        return &self._integers[at] if at >= 0 else NULL
+
+    cdef const double *plain(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t at = self._answer_at(question) if question.limit == 0 else -1
+        return &self._totals[at] if at >= 0 else NULL
+
+    cdef Py_ssize_t _answer_at(self, const Question *question) noexcept nogil:
+        """Where the answer begins among the sums; -1 when out of memory."""
+        cdef bint separate = question.block == NULL and not question.joint
+        if self._keeps(question):
+            return 0 if question.block == NULL else question.block[0]
+        if not self._sum(question):
+            return -1
+        self._state = KEPT if separate else SETTLED
+        self._kept_limit, self._kept_clip = question.limit, question.clip
+        return 0
+
+    cdef bint _keeps(self, const Question *question) noexcept nogil:
+        """Whether the answer is there already, or after a refresh."""
+        if (question.joint or self._state in (SETTLED, MOVED)
+                or self._kept_limit != question.limit or self._kept_clip != question.clip):
+            return False
+        if self._state == KEPT:
+            return question.block == NULL or question.size == 1
+        if question.block != NULL or not self._refresh(question):
+            return False
+        self._state = KEPT
+        if DPCD_IS_CHECKED:
+            self._check_refresh(question)
+        return True
+
+    cdef void _check_refresh(self, const Question *question) noexcept with gil:
+        kept = np.array(self._integers[:question.size])
+        if not self._sum(question) or not np.array_equal(kept, self._integers[:question.size]):
+            Py_FatalError("sums that were brought up to date differ from those of a pass")
+
+    cdef bint _has_step(self) noexcept nogil:
+        return self._state in (MOVED, KEPT_MOVED)
+
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil:
+        cdef Py_ssize_t k, n_moved = 0
+        cdef bint few
+        for k in range(size):
+            n_moved += step[k] != 0.0
+        if n_moved == 0:
+            return True
+        if self._has_step():  # two steps without a question between them
+            if not self._settle():
+                return False
+            self._state = SETTLED
+        few = 8 * n_moved <= size  # then only their columns are read
+        if not self._has_steps(n_moved if few else size):
+            return False
+        self._n_step_columns = 0
+        self._intercept_step = 0.0
+        for k in range(size):
+            if block[k] == self.p:
+                self._intercept_step = step[k]
+            elif not few or step[k] != 0.0:
+                self._step_columns[self._n_step_columns] = block[k]
+                self._step[self._n_step_columns] = step[k]
+                self._n_step_columns += 1
+        self._state = KEPT_MOVED if self._state == KEPT else MOVED
+        return True
+
+    cdef bint _has_norms(self) noexcept nogil:
+        """Room for norms of records, which joint sums alone need; False when out of memory."""
+        if self._norms is not None:
+            return True
+        with gil:
+            try:
+                self._norms = np.empty(self.n)
+            except MemoryError:
+                return False
+        return True
+
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil:
+        """Room for a step of so many coordinates; False when out of memory."""
+        if self._step.shape[0] >= size:
+            return True
+        with gil:
+            try:
+                self._step, self._step_columns = np.empty(size), np.empty(size, dtype=np.intp)
+            except MemoryError:
+                return False
+        return True
+
+    # ---- what a subclass does ----
+
+    cdef bint _sum(self, const Question *question) noexcept nogil:
+        """Fill _integers, or _totals with plain sums, at the iterate; False when out of memory.
+
+        A step that waits is made on the way.
+        """
+        return False
+
+    cdef bint _settle(self) noexcept nogil:
+        """Make the step that waits; False when out of memory."""
+        return False
+
+    cdef bint _refresh(self, const Question *question) noexcept nogil:
+        """Make the step and bring the kept sums up to date in less than a pass, or return False."""
+        return False

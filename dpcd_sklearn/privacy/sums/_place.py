@@ -1,0 +1,54 @@
+"""Records in this process: arrays, sparse matrices and maps of files."""
+
+import math
+
+import numpy as np
+
+from ._dense_sums import DenseSums
+from ._gradient_sums import GradientSums
+from ._records import Records
+from ._sparse_sums import SparseSums
+from ._sums import Place
+
+
+class LocalPlace(Place):
+    """Where the arrays of one fit lie. Nothing is read before it is opened.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
+        Read in place; rows or columns of an array must be contiguous. See Records.
+    y : ndarray of shape (n_samples,), float64
+    sample_weight : ndarray of shape (n_samples,), float64, or None
+    bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
+        Records are clipped to [lo, hi] and centred while they are read.
+    n_threads : int
+        Of passes over dense records; no sum depends on it.
+    """
+
+    def __init__(self, X, y, sample_weight=None, bounds=None, n_threads=1):
+        self.n_samples, self.n_features = X.shape
+        self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
+
+    def moving(self, loss, smoothness, *, fit_intercept, by_row):
+        records = Records(*self._arrays, by_row=by_row, n_threads=self._n_threads)
+        kind = SparseSums if records.is_sparse else DenseSums
+        return kind(records, loss, smoothness, fit_intercept)
+
+    def stated(
+        self,
+        loss,
+        smoothness,
+        *,
+        fit_intercept,
+        n_outputs=1,
+        row_norm=math.inf,
+        max_weight=math.inf,
+    ):
+        X, y, weights, bounds = self._arrays
+        if weights is not None and max_weight < math.inf:
+            weights = np.clip(weights, 0.0, max_weight)
+        records = Records(
+            X, y, weights, bounds, by_row=True, by_column=False, n_threads=self._n_threads
+        )
+        return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)

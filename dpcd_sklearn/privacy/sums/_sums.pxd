@@ -1,0 +1,38 @@
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+
+# One question to the records: clipped sums of these coordinates at this iterate.
+cdef struct Question:
+    const Py_ssize_t *block  # ascending coordinates; NULL: all of them
+    Py_ssize_t size  # of the block, or all coordinates; not read where there are directions
+    bint joint  # the block's vector is clipped by its norm, else each coordinate by itself
+    double clip  # of a coordinate in the geometry of M^(-1/2), or of the vector's norm
+    double limit  # the integer units that are `clip`; 0: plain sums (epsilon = inf)
+    const double *coef  # a stated iterate, n_outputs x n_coordinates; NULL: the one moved to
+    const double *anchor  # another iterate, whose gradients are subtracted; or NULL
+    const double *directions  # n_directions x n_coordinates: products with these; or NULL
+    Py_ssize_t n_directions
+    const Py_ssize_t *rows  # of these records alone, ascending; NULL: all
+    Py_ssize_t n_rows
+
+
+cdef inline Question question_of(const Py_ssize_t *block, Py_ssize_t size, bint joint, double clip,
+                                 double limit) noexcept nogil:
+    """Of a block, or of all coordinates (NULL), of all records, at the iterate moved to."""
+    cdef Question question
+    memset(&question, 0, sizeof(Question))
+    question.block, question.size, question.joint = block, size, joint
+    question.clip, question.limit = clip, limit
+    return question
+
+
+cdef class Sums:
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil
+    cdef const double *plain(self, const Question *question) noexcept nogil
+
+
+cdef class Place:
+    pass

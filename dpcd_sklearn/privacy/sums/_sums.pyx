@@ -1,0 +1,78 @@
+"""The face of this room: one question to records, wherever they lie, and integers for an answer.
+
+(a) A ``Place`` knows where records lie. A mechanism opens it once it has redeemed its receipt, and
+    gets ``Sums``; nothing was read before.
+(b) ``Sums`` answer a ``Question`` with the integer sums over records of clipped contributions.
+    They are exact, so partial sums over parts of the records, added up in any order, are the same
+    integers. No noise and no budget is known here: what is answered is secret.
+(c) A contribution is a deterministic function of the record and the question (with the moves so
+    far): each entry is at most ``limit`` in size, and where ``joint`` so is the norm of the
+    vector before its entries are rounded.
+"""
+
+from libc.stdint cimport int64_t
+
+
+cdef class Sums:
+    """Clipped integer sums of these coordinates at this iterate."""
+
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil:
+        """The iterate moved by step[k] in coordinate block[k]; False when out of memory."""
+        return False
+
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+        """The sums, to be read until the next call; NULL when out of memory."""
+        return NULL
+
+    cdef const double *plain(self, const Question *question) noexcept nogil:
+        """Sums without clip and rounding, for fits without noise; NULL when out of memory."""
+        return NULL
+
+    def __reduce__(self):
+        raise TypeError("what reads records is never copied or pickled")
+
+
+cdef class Place:
+    """Where records lie. Opening it reads them: only the holder of a redeemed receipt may."""
+
+    def moving(self, loss, smoothness, *, fit_intercept, by_row):
+        """Sums at an iterate that starts at zero and moves by steps.
+
+        Parameters
+        ----------
+        loss : Loss
+        smoothness : ndarray of shape (n_coordinates,)
+            M_j, public; the intercept, if any, comes last.
+        fit_intercept : bool
+        by_row : bool
+            Whether sums of all coordinates will be asked for after small steps.
+
+        Returns
+        -------
+        Sums
+        """
+        raise NotImplementedError
+
+    def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1, row_norm=float("inf"),
+               max_weight=float("inf")):
+        """Sums of whole gradients, or of their products with directions, at stated iterates.
+
+        Parameters
+        ----------
+        loss, smoothness, fit_intercept : as of `moving`
+        n_outputs : int, default=1
+            Margins of a record.
+        row_norm : float, default=inf
+            Features of a record are scaled down to this norm.
+        max_weight : float, default=inf
+            Weights above it count as it.
+
+        Returns
+        -------
+        Sums
+        """
+        raise NotImplementedError
+
+    def __reduce__(self):
+        raise TypeError("what reads records is never copied or pickled")
