@@ -231,6 +231,6 @@ cdef class BatchOracle(IterateOracle):
             sampled, &w[0, 0], NULL if anchor is None else &a[0, 0],
             NULL if directions is None else &d[0, 0], m)
         cdef const int64_t *sums = self._sums.integers(&question)
-        cdef Py_ssize_t k, width = m or self._n_coordinates
-        return np.array([float(sums[k]) for k in range(self._n_outputs * width)]).reshape(
-            self._n_outputs, width), question.limit
+        cdef Py_ssize_t width = m or self._n_coordinates
+        cdef const int64_t[:, ::1] view = <const int64_t[:self._n_outputs, :width]>sums
+        return np.array(view, dtype=np.float64), question.limit

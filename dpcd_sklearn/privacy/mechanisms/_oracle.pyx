@@ -409,8 +409,13 @@ cdef class RecordOracle(Oracle):
         cdef Answer answer
         if not self._ask(&question, &answer):
             raise MemoryError
-        cdef Py_ssize_t k
-        return np.array([_total(&answer, k) for k in range(size)]), question.limit
+        cdef const int64_t[::1] integers
+        cdef const double[::1] plain
+        if self._exact:
+            plain = <const double[:size]>answer.plain
+            return np.array(plain), question.limit
+        integers = <const int64_t[:size]>answer.integers
+        return np.array(integers, dtype=np.float64), question.limit
 
 
 cdef Py_ssize_t _insert(double key, Py_ssize_t j, int direction, Py_ssize_t n, Py_ssize_t size,
