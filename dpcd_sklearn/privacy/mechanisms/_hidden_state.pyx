@@ -17,6 +17,7 @@ import numpy as np
 from libc.math cimport rint
 from libc.stdint cimport int64_t
 
+from ...utils._interrupts cimport Interrupts
 from ..sums._gradient_sums cimport GradientSums, Query
 from ..noise._noise cimport NoiseSource
 
@@ -185,6 +186,7 @@ def _last_state(GradientSums gradients, descent, NoiseSource noise):
     cdef int64_t[::1] W = state
     cdef double[::1] w = np.zeros(p), total = np.empty(p)
     cdef Query query = Query(&w[0], NULL, NULL, 0, 0, descent.clip, descent.limit)
+    cdef Interrupts interrupts = Interrupts()
     cdef bint done = True
     with nogil:
         for _t in range(count):
@@ -204,6 +206,7 @@ def _last_state(GradientSums gradients, descent, NoiseSource noise):
             if noise.failed:
                 done = False
                 break
+            interrupts.look()
     if not done:
         raise RuntimeError("memory or noise ran out; what was charged stays charged")
     return state
