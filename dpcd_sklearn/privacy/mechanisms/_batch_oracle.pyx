@@ -208,8 +208,13 @@ cdef class BatchOracle(IterateOracle):
         cdef const double[:, ::1] d = np.array(
             0.0 if directions is None else directions, float, ndmin=2)
         cdef Py_ssize_t m = 0 if directions is None else d.shape[0]
-        cdef Query query = self._query(sampled, &w[0, 0], NULL if anchor is None else &a[0, 0],
-                                       NULL if directions is None else &d[0, 0], m)
+        cdef const double *at = NULL
+        cdef const double *along = NULL
+        if anchor is not None:
+            at = &a[0, 0]
+        if directions is not None:
+            along = &d[0, 0]
+        cdef Query query = self._query(sampled, &w[0, 0], at, along, m)
         sums = np.zeros((self._n_outputs, m or self._n_coordinates))
         cdef double[:, ::1] out = sums
         self._sums.add(&query, self._noise, &out[0, 0])

@@ -263,7 +263,7 @@ cdef class RecordOracle(Oracle):
         if size < 1 or not self._spend_gaussian():
             return REFUSED
         self._fresh = False
-        self._sum(NULL if size == self._n_coordinates else block, size, limit, True)
+        self._sum(block if size < self._n_coordinates else NULL, size, limit, True)
         for k in range(size):
             self._sums.sums[k] = self._noisy_mean(self._sums.sums[k], block[k], clip, limit)
         if self._noise.failed:
