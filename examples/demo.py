@@ -10,6 +10,8 @@ round numbers. None is a minimum or a maximum of the data, and values outside ar
 import argparse
 import os
 import socket
+import warnings
+from http.client import HTTPException
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -185,9 +187,14 @@ def california_housing():
         patience = socket.getdefaulttimeout()
         socket.setdefaulttimeout(5)
         try:
-            X, y = fetch_california_housing(return_X_y=True, n_retries=0)
-        except Exception as error:  # no network, no proxy, a page instead of the file, ...
-            print(f"California housing is left out, it can't be had: {type(error).__name__}\n")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it tries again
+                X, y = fetch_california_housing(return_X_y=True, n_retries=1, delay=0.1)
+        except (OSError, HTTPException) as error:  # no network, a page instead of the file, ...
+            print(
+                f"California housing is left out: there is no {path},\n"
+                f"and scikit-learn's copy could not be downloaded: {error}\n"
+            )
             return None
         finally:
             socket.setdefaulttimeout(patience)

@@ -1,12 +1,22 @@
 """What users run first: the README's code, the demo and the gallery."""
 
+import hashlib
+import importlib.util
+import io
 import os
 import re
 import subprocess
 import sys
+import tarfile
+import urllib.request
+from email.message import Message
 from pathlib import Path
+from urllib.error import URLError
+from urllib.response import addinfourl
 
+import numpy as np
 import pytest
+import sklearn.datasets._california_housing as fetcher
 
 import dpcd_sklearn
 
@@ -98,6 +108,68 @@ def test_demo_prints_its_table_and_saves_plots(tmp_path):
     plots = sorted(path.name for path in tmp_path.glob("*.png"))
     assert plots == ["demo_breast_cancer.png", "demo_diabetes.png", "demo_digits.png"]
     assert all(path.stat().st_size > 10_000 for path in tmp_path.glob("*.png"))
+
+
+@pytest.fixture
+def california_housing(tmp_path, monkeypatch):
+    """The demo's loader where nothing has been downloaded yet."""
+    spec = importlib.util.spec_from_file_location("demo", DEMO)
+    demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo)
+    monkeypatch.setenv("DPCD_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "downloads"))
+    return demo.california_housing
+
+
+class Opener:
+    """In the place of the network: every address has these bytes, or raises this error."""
+
+    def __init__(self, found):
+        self.found, self.asked = found, []
+
+    def open(self, url, data=None, timeout=None):
+        self.asked.append(url)
+        if isinstance(self.found, Exception):
+            raise self.found
+        return addinfourl(io.BytesIO(self.found), Message(), url)
+
+
+@needs_examples
+def test_demo_downloads_california_housing(california_housing, monkeypatch):
+    rows = np.random.default_rng(0).uniform(1, 2, (40, 9))
+    table = io.BytesIO()
+    np.savetxt(table, rows, delimiter=",")
+    member = tarfile.TarInfo("CaliforniaHousing/cal_housing.data")
+    member.size = table.tell()
+    table.seek(0)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        tar.addfile(member, table)
+    opener = Opener(archive.getvalue())
+    monkeypatch.setattr(urllib.request, "_opener", opener)
+    stated = fetcher.ARCHIVE._replace(checksum=hashlib.sha256(opener.found).hexdigest())
+    monkeypatch.setattr(fetcher, "ARCHIVE", stated)
+
+    data = california_housing()
+    assert opener.asked == [stated.url]
+    assert data.name == "california_housing"
+    assert data.X_train.shape[1] == len(data.bounds[0]) == 8
+    assert len(data.X_train) + len(data.X_test) == 40
+
+
+@needs_examples
+@pytest.mark.parametrize("found", [URLError("no route to host"), b"<html>please log in</html>"])
+def test_demo_says_why_california_housing_is_left_out(
+    found, california_housing, monkeypatch, capsys
+):
+    opener = Opener(found)
+    monkeypatch.setattr(urllib.request, "_opener", opener)
+    assert california_housing() is None
+    assert set(opener.asked) == {fetcher.ARCHIVE.url}
+    printed = capsys.readouterr().out
+    assert "California housing is left out" in printed
+    assert "could not be downloaded" in printed
+    assert ("no route to host" if isinstance(found, URLError) else "checksum") in printed
 
 
 @needs_examples

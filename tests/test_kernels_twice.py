@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
+from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
@@ -54,6 +54,9 @@ def digest():
     margins = np.concatenate([rng.standard_normal(1001) * scale for scale in (1e-9, 1, 40, 1e4)])
     for loss in (SquaredLoss(), LogisticLoss(), HuberLoss()):
         told.update(loss.gradient(margins, (margins > 0.3).astype(float)).tobytes())
+    for n_classes in (2, 3, 7):  # and numbers of records that are no multiple of a vector
+        rows = margins[: len(margins) // n_classes * n_classes].reshape(-1, n_classes)
+        told.update(MultinomialLoss().gradient(rows, np.arange(len(rows)) % n_classes).tobytes())
     return f"{_kernels.instruction_set()} {told.hexdigest()}"
 
 
@@ -74,6 +77,61 @@ def test_the_logistic_derivative_is_exact_to_a_few_roundings():
     exact = 1 / (1 + np.exp(-margins.astype(np.longdouble)))
     sigmoid = LogisticLoss().gradient(margins, np.zeros_like(margins))
     assert np.abs(sigmoid / exact - 1).max() < 6e-16
+
+
+def exponential(x):
+    """The same operations as dpcd_exp, each of them exact or correctly rounded by IEEE 754."""
+    magic = 1.5 * 2.0**52
+    x = np.where(x < 708, x, 708.0)
+    x = np.where(x > -708, x, -708.0)
+    k = x * 1.4426950408889634074 + magic
+    power = ((k.view(np.int64) + 1023) << 52).view(float)
+    k -= magic
+    r = (x - k * float.fromhex("0x1.62e42fefa0000p-1")) - k * float.fromhex("0x1.cf79abc9e3b3ap-40")
+    r2 = r * r
+    r4 = r2 * r2
+    low = (1 + r) + (0.5 + r * (1 / 6)) * r2
+    middle = ((1 / 24) + r * (1 / 120)) + ((1 / 720) + r * (1 / 5040)) * r2
+    high = ((1 / 40320) + r * (1 / 362880)) + ((1 / 3628800) + r * (1 / 39916800)) * r2
+    return ((low + middle * r4) + (high + r4 * (1 / 479001600)) * (r4 * r4)) * power
+
+
+def test_derivatives_have_the_bits_of_their_formula_on_every_machine():
+    margins = np.random.default_rng(0).integers(-(2**26), 2**26, size=(1003, 5)) / 2.0**20
+    margins[::7] *= 20.0  # beyond the range of exp
+    target = np.arange(len(margins)) % 5
+    powers = exponential(margins - margins.max(axis=1, keepdims=True))
+    total = np.zeros(len(margins))
+    for column in powers.T:
+        total += column
+    expected = powers / total[:, None] - (target[:, None] == np.arange(5))
+    np.testing.assert_array_equal(MultinomialLoss().gradient(margins, target), expected)
+    margin = margins[:, 0].copy()
+    expected = 1 / (1 + exponential(-margin)) - (target > 2)
+    np.testing.assert_array_equal(LogisticLoss().gradient(margin, target > 2), expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_the_multinomial_derivative_is_exact_to_a_few_roundings(n_classes):
+    margins = np.random.default_rng(n_classes).uniform(-300, 300, (20_001, n_classes))
+    margins[::2] /= 100.0
+    long = margins.astype(np.longdouble)
+    powers = np.exp(long - long.max(axis=1, keepdims=True))
+    exact = powers / powers.sum(axis=1, keepdims=True)
+    # nothing is the target, so that probabilities are seen with all their bits
+    probabilities = MultinomialLoss().gradient(margins, np.full(len(margins), -1.0))
+    # margins less their maximum are rounded before the exponential: 2^-53 of up to 600 each
+    assert np.abs(probabilities / exact - 1).max() < 600 * 2.0**-53 + 2e-15
+    near = np.abs(margins).max(axis=1) < 3.5
+    assert np.abs(probabilities[near] / exact[near] - 1).max() < 3e-15
+
+
+@pytest.mark.parametrize("margin", [np.inf, -np.inf, np.nan, 1e308, -1e308])
+def test_the_multinomial_derivative_of_any_margin_is_finite(margin):
+    margins = np.zeros((7, 9))
+    margins[:, 0], margins[3] = margin, margin
+    derivative = MultinomialLoss().gradient(margins, np.zeros(7))
+    assert ((derivative >= -1) & (derivative <= 1)).all()
 
 
 @pytest.mark.parametrize("margin", [np.inf, -np.inf, np.nan, 1e308, -1e308])

@@ -1,8 +1,9 @@
-/* Derivatives of losses in the margin, vectorised; the same bits everywhere.
+/* Derivatives of losses in the margins, vectorised; the same bits everywhere.
  *
- * The logistic one is sigmoid(margin) - target. exp(x) = 2^k exp(r), k = rint(x / log 2), |r| <= log(2) / 2: Taylor's polynomial of degree 12
- * leaves a relative error below 4e-16 in all. The C library's exp is exact to the last bit or so,
- * four times slower, and not the same on every machine.
+ * The logistic one is sigmoid(margin) - target, the multinomial one softmax(margins), less one for
+ * the target's margin. exp(x) = 2^k exp(r), k = rint(x / log 2), |r| <= log(2) / 2: Taylor's
+ * polynomial of degree 12 leaves a relative error below 4e-16 in all. The C library's exp is exact
+ * to the last bit or so, four times slower, and not the same on every machine.
  */
 #ifndef DPCD_DERIVATIVES_H
 #define DPCD_DERIVATIVES_H
@@ -40,7 +41,11 @@ typedef void (*dpcd_derivative)(ptrdiff_t n, const double *margin, const double 
                                 double *out);
 typedef struct {
     dpcd_derivative squared, logistic;
+    void (*multinomial)(ptrdiff_t n, ptrdiff_t n_outputs, const double *margins,
+                        const double *target, double *out);
 } dpcd_derivatives;
+
+#define DPCD_TOGETHER 64 /* records of a softmax at a time */
 
 #define DPCD_NAME(f) f##_portable
 #include "_derivatives_body.h"
@@ -54,7 +59,7 @@ DPCD_AVX2_BEGIN
 DPCD_AVX2_END
 #endif
 
-static const dpcd_derivatives *dpcd_choose_derivatives(void)
+static inline const dpcd_derivatives *dpcd_choose_derivatives(void)
 {
 #if DPCD_COMPILES_AVX2
     if (dpcd_uses_avx2()) return &dpcd_derivatives_avx2;

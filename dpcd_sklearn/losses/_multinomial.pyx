@@ -1,10 +1,10 @@
 """Multinomial logistic loss, log sum_k exp(margin_k) - margin_target, targets 0, ..., K - 1."""
 
 import numpy as np
-from libc.math cimport exp
 from scipy.special import logsumexp
 
 from ._base cimport Loss
+from ._derivatives cimport DERIVATIVES
 
 
 cdef class MultinomialLoss(Loss):
@@ -17,18 +17,7 @@ cdef class MultinomialLoss(Loss):
 
     cdef void derivatives(self, Py_ssize_t n, Py_ssize_t n_outputs, const double *margins,
                           const double *target, double *out) noexcept nogil:
-        cdef Py_ssize_t i, k
-        cdef double largest, total
-        for i in range(n):
-            largest = margins[i]
-            for k in range(1, n_outputs):
-                largest = max(largest, margins[k * n + i])
-            total = 0.0
-            for k in range(n_outputs):
-                out[k * n + i] = exp(margins[k * n + i] - largest)
-                total += out[k * n + i]
-            for k in range(n_outputs):
-                out[k * n + i] = out[k * n + i] / total - (target[i] == k)
+        DERIVATIVES.multinomial(n, n_outputs, margins, target, out)
 
     def value(self, margin, target):
         margin = np.asarray(margin)

@@ -60,7 +60,7 @@ cdef class _Path(OracleIterate):
         if not paid:
             raise refused()
 
-    cdef bint _update(self) noexcept nogil:
+    cdef bint _update(self) except -1 nogil:
         cdef Py_ssize_t i, j
         cdef double partial
         # 1. the coordinates that promise most
@@ -74,6 +74,7 @@ cdef class _Path(OracleIterate):
             # 2. their noisy partial derivatives, at one iterate
             if self.oracle.release_partial(j, &partial) < 0:
                 return False
+            self.interrupts.look()  # a block is as many releases
             # 3. a proximal step along each
             self._targets[i] = self.moved(j, partial, self._step_size)
             if (self._targets[i] - self.w[j]) * self._directions[i] < 0.0:

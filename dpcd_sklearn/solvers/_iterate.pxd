@@ -1,4 +1,5 @@
 from ..penalties._base cimport Penalty
+from ..utils._interrupts cimport Interrupts
 
 
 cdef class Iterate:
@@ -8,6 +9,7 @@ cdef class Iterate:
     cdef double[::1] _total, _since
     cdef const double[::1] _smoothness
     cdef Penalty _penalty
+    cdef Interrupts interrupts
     cdef Py_ssize_t n_coordinates, _n_penalized, t, _tail_start
     cdef double _step_size, _step_decay, _weight
     cdef bint _weighted, _averages
@@ -15,4 +17,4 @@ cdef class Iterate:
     cdef double step_size(self) noexcept nogil
     cdef double moved(self, Py_ssize_t k, double direction, double step_size) noexcept nogil
     cdef void set(self, Py_ssize_t k, double value) noexcept nogil
-    cdef void tick(self) noexcept nogil
+    cdef int tick(self) except -1 nogil

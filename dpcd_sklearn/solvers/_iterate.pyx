@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..utils._interrupts cimport Interrupts
+
 from ._problem import Solution
 
 
@@ -31,6 +33,7 @@ cdef class Iterate:
             self._total, self._since = np.zeros(size), np.zeros(size)
         self._smoothness = np.ascontiguousarray(problem.smoothness)
         self._penalty = problem.penalty
+        self.interrupts = Interrupts()
         self._weighted = problem.averaging == "weighted"
         self._tail_start = problem.tail_start
         self._step_size = problem.step_size / problem.curvature
@@ -61,11 +64,12 @@ cdef class Iterate:
             self._since[k] = self._weight
         self.w[k] = value
 
-    cdef void tick(self) noexcept nogil:
-        """End an update: its iterate enters the average."""
+    cdef int tick(self) except -1 nogil:
+        """End an update: its iterate enters the average. Signals may end the fit here."""
         self.t += 1
         if self._averages and self.t > self._tail_start:
             self._weight += (<double>self.t ** -self._step_decay if self._weighted else 1.0)
+        return self.interrupts.look()
 
     # ---- between updates ----
 

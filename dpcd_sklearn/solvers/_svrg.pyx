@@ -57,6 +57,7 @@ cdef class _Path(Iterate):
                                                  &self._full[0]) < 0:
                         paid = False
                         break
+                    self.interrupts.look()
                 # 2. how a sample's gradients differ from those at the anchor
                 if self._oracle.release_mean(True, &self.w[0], &self._anchor[0], NULL, 0,
                                              &self._change[0]) < 0:

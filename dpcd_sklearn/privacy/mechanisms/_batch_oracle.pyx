@@ -227,9 +227,13 @@ cdef class BatchOracle(IterateOracle):
         cdef const double[:, ::1] d = np.array(
             0.0 if directions is None else directions, float, ndmin=2)
         cdef Py_ssize_t m = 0 if directions is None else d.shape[0]
-        cdef Question question = self._question(
-            sampled, &w[0, 0], NULL if anchor is None else &a[0, 0],
-            NULL if directions is None else &d[0, 0], m)
+        cdef const double *at = NULL
+        cdef const double *along = NULL
+        if anchor is not None:
+            at = &a[0, 0]
+        if directions is not None:
+            along = &d[0, 0]
+        cdef Question question = self._question(sampled, &w[0, 0], at, along, m)
         cdef const int64_t *sums = self._sums.integers(&question)
         cdef Py_ssize_t width = m or self._n_coordinates
         cdef const int64_t[:, ::1] view = <const int64_t[:self._n_outputs, :width]>sums

@@ -17,8 +17,8 @@ import numpy as np
 from libc.math cimport rint
 from libc.stdint cimport int64_t
 
-
 from ...losses._base cimport Loss
+from ...utils._interrupts cimport Interrupts
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums, question_of
 from ._grid cimport MAX_NOISE_BITS, record_limit
@@ -176,6 +176,7 @@ def _last_state(Sums gradients, Py_ssize_t p, descent, NoiseSource noise):
     cdef double[::1] w = np.zeros(p)
     cdef const int64_t *total
     cdef Question question = _question(&w[0], p, descent)
+    cdef Interrupts interrupts = Interrupts()
     cdef bint done = True
     with nogil:
         for _t in range(count):
@@ -195,6 +196,7 @@ def _last_state(Sums gradients, Py_ssize_t p, descent, NoiseSource noise):
             if noise.failed:
                 done = False
                 break
+            interrupts.look()
     if not done:
         raise RuntimeError("memory or noise ran out; what was charged stays charged")
     return state

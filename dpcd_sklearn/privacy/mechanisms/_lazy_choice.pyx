@@ -164,7 +164,7 @@ cdef class LazyChoice:
     cdef Py_ssize_t _find(self, int64_t rank, int low, int high) noexcept nogil:
         """The candidate of this rank, from zero, among those of levels low to high."""
         cdef const uint16_t *levels = &self._levels[0]
-        cdef Py_ssize_t c, start = 0, end
+        cdef Py_ssize_t c = 0, start = 0, end
         cdef uint16_t first = low, width = high - low, inside
         while True:
             end = min(start + BLOCK, self._n)

@@ -287,8 +287,8 @@ cdef class RecordOracle(Oracle):
                 return REFUSED
         if size < 1 or not self._has_room(size) or not self._spend_gaussian():
             return REFUSED
-        cdef Question question = self._question(NULL if size == self._n_coordinates else block,
-                                                size, True)
+        cdef Question question = self._question(block if size < self._n_coordinates else NULL, size,
+                                                True)
         if not self._ask(&question, &answer):
             return REFUSED
         for k in range(size):
@@ -405,7 +405,7 @@ cdef class RecordOracle(Oracle):
             move = np.ascontiguousarray(step, dtype=np.float64)
             self.apply_step(&everything[0], self._n_coordinates, &move[0])
         cdef Question question = self._question(
-            NULL if size == self._n_coordinates else &columns[0], size, joint)
+            &columns[0] if size < self._n_coordinates else NULL, size, joint)
         cdef Answer answer
         if not self._ask(&question, &answer):
             raise MemoryError

@@ -52,7 +52,7 @@ DPCD_INLINE ptrdiff_t dpcd_integer(const void *array, ptrdiff_t at, int is_long)
                    : (ptrdiff_t)((const int32_t *)array)[at];
 }
 
-static ptrdiff_t dpcd_line_start(const dpcd_sparse *m, ptrdiff_t line)
+static inline ptrdiff_t dpcd_line_start(const dpcd_sparse *m, ptrdiff_t line)
 {
     return dpcd_integer(m->indptr, line, m->is_long);
 }
@@ -126,8 +126,8 @@ DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t
 #undef DPCD_SCAN
 
 /* Whether positions ascend strictly within [0, size) on every line, or what is wrong. */
-static int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size, ptrdiff_t n_stored,
-                      int is_long_pointer)
+static inline int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
+                             ptrdiff_t n_stored, int is_long_pointer)
 {
     if (is_long_pointer && m->is_long) return dpcd_check_of(m, n_lines, size, n_stored, 1, 1);
     if (is_long_pointer) return dpcd_check_of(m, n_lines, size, n_stored, 1, 0);
@@ -149,7 +149,7 @@ DPCD_INLINE void dpcd_add_column_of(const dpcd_sparse *m, ptrdiff_t j, double a,
 }
 
 /* margins[i] += a X[i, j]: of a single column there is nothing to join. */
-static void dpcd_add_column(const dpcd_sparse *m, ptrdiff_t j, double a, double *margins)
+static inline void dpcd_add_column(const dpcd_sparse *m, ptrdiff_t j, double a, double *margins)
 {
     DPCD_BY_TYPE(m, dpcd_add_column_of, j, a, margins);
 }
@@ -173,22 +173,23 @@ DPCD_INLINE void dpcd_add_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
 }
 
 /* lanes[i][k mod 8] += step[k] X[i, columns[k]]; NULL: all columns */
-static void dpcd_add_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
-                             const double *step, double *lanes)
+static inline void dpcd_add_columns(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                    const ptrdiff_t *columns, const double *step, double *lanes)
 {
     DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, step, 0, lanes);
 }
 
 /* lanes[i][k mod 8] += X[i, j]^2 / smoothness[j], j = columns[k]; NULL: all columns */
-static void dpcd_add_squares(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
-                             const double *smoothness, double *lanes)
+static inline void dpcd_add_squares(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                    const ptrdiff_t *columns, const double *smoothness,
+                                    double *lanes)
 {
     DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, smoothness, 1, lanes);
 }
 
 /* out[i] += the joined lanes of record i, which become zero; i = where[k] for k < n (NULL: k). */
-static void dpcd_join_lanes(ptrdiff_t n, const ptrdiff_t *where, double *restrict lanes,
-                            double *restrict out)
+static inline void dpcd_join_lanes(ptrdiff_t n, const ptrdiff_t *where, double *restrict lanes,
+                                   double *restrict out)
 {
     ptrdiff_t k, l;
     for (k = 0; k < n; k++) {
@@ -217,8 +218,8 @@ DPCD_INLINE void dpcd_dot_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdi
 }
 
 /* out[k] += sum_j v[j] f(X[rows[k], j]), f the identity or the square; X by row. */
-static void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows, const double *v,
-                          int square, double *out)
+static inline void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                                 const double *v, int square, double *out)
 {
     if (square)
         DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 1, out);
@@ -263,7 +264,7 @@ DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
 
 /* integers[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in units of clip * roots over limit, of
  * at most limit each; or the plain sums, when limit is zero. */
-static void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
+static inline void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
                              const double *r, const double *roots, double clip, double limit,
                              double *plain, int64_t *integers)
 {
@@ -292,8 +293,8 @@ DPCD_INLINE void dpcd_sum_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdi
 }
 
 /* sums[j] += sum_k r[k] X[rows[k], j]: in clipped integer units, or plain when limit is zero. */
-static void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows, const double *r,
-                          const double *scale, double limit, double *sums)
+static inline void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                                 const double *r, const double *scale, double limit, double *sums)
 {
     DPCD_BY_TYPE(m, dpcd_sum_rows_of, n, rows, r, scale, limit, sums);
 }
@@ -325,7 +326,7 @@ DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const pt
 }
 
 /* The derivatives of these records become `now`, and the sums of all columns follow; X by row. */
-static void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+static inline void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
                              const double *now, const double *roots, double clip, double limit,
                              double *r, int64_t *sums)
 {
@@ -335,8 +336,8 @@ static void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t 
 /* ---- records in some columns --------------------------------------------------------------- */
 
 /* Entries of these lines; some number above `most` when there are more. */
-static ptrdiff_t dpcd_count(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *lines,
-                            ptrdiff_t most)
+static inline ptrdiff_t dpcd_count(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *lines,
+                                   ptrdiff_t most)
 {
     ptrdiff_t k, count = 0;
     for (k = 0; k < n && count <= most; k++)
@@ -361,8 +362,8 @@ DPCD_INLINE void dpcd_touch_of(const dpcd_sparse *m, ptrdiff_t j, char *restrict
 
 /* The records with an entry in these columns, each once; returns how many. marks: a zero for every
  * record, and zeros again afterwards; touched: room for one more than all records. */
-static ptrdiff_t dpcd_touch(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
-                            char *marks, ptrdiff_t *touched)
+static inline ptrdiff_t dpcd_touch(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                   const ptrdiff_t *columns, char *marks, ptrdiff_t *touched)
 {
     ptrdiff_t k, n = 0;
     if (n_columns == 1) { /* once anyway */
@@ -375,8 +376,8 @@ static ptrdiff_t dpcd_touch(const dpcd_sparse *m, ptrdiff_t n_columns, const ptr
 }
 
 /* out[k] = v[where[k]] */
-static void dpcd_gather_at(ptrdiff_t n, const ptrdiff_t *restrict where, const double *restrict v,
-                           double *restrict out)
+static inline void dpcd_gather_at(ptrdiff_t n, const ptrdiff_t *restrict where,
+                                  const double *restrict v, double *restrict out)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) out[k] = v[where[k]];

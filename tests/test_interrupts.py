@@ -1,0 +1,110 @@
+"""Ctrl-C stops every solver within a second, and leaves the charge where it was.
+
+Run as a program it fits one model after the other, each of which would take minutes.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn.engines._engines import ENGINES
+
+# Many times what the promised second and a busy machine take, and much less than any fit here.
+PATIENCE = 10.0
+BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+CLASSES = {"classes": [0, 1, 2], "loss": "multinomial"}
+MODELS = {
+    "cd": DPLinearRegressor(solver="cd", max_iter=1e6),
+    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=1e5),
+    "gcd, blocks": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=1e5, block_size=20),
+    "gcd, lazy": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=1e5, selection="lazy"),
+    "skgd": DPLinearRegressor(solver="skgd", max_iter=1e6),
+    "skgd, nice": DPLinearRegressor(solver="skgd", sampling="nice", max_iter=1e6),
+    "hidden state": DPRidgeSkGD(
+        accounting="hidden_state", penalize_intercept=True, feature_bounds=(-1, 1), max_iter=1e6
+    ),
+    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=1.0, max_iter=1e6),
+    "sgd, multinomial": DPLinearClassifier(**CLASSES, solver="sgd", max_iter=1e5),
+    "svrg": DPLinearRegressor(solver="svrg", max_iter=1e5),
+    "compgd": DPLinearRegressor(solver="compgd", max_iter=1e6),
+    "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL, max_iter=1e5),
+}
+
+
+def records():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (100_000, 20))
+    return np.asfortranarray(X), rng.integers(0, 3, len(X)).astype(float)
+
+
+def fit_all(path):
+    """Fit each model until the parent interrupts it; one line a model says how that went."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process ignores it
+    X, y = records()
+    accountant = PrivacyAccountant.open(path)
+    for name, model in MODELS.items():
+        try:
+            model.set_params(accountant=accountant).fit(X, y)
+        except KeyboardInterrupt:
+            how = "fitted" if hasattr(model, "coef_") else "stopped"
+        else:
+            how = "finished"
+        print(name, how, len(accountant.entries()), sep="|", flush=True)
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
+    """What each fit said, and the seconds from SIGINT until it did."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    accountant = PrivacyAccountant(epsilon=100.0, delta=1e-3, path=path, testing=True)
+    search = os.pathsep.join(filter(None, sys.path))
+    child = subprocess.Popen(
+        [sys.executable, __file__, str(path)], stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": search},
+    )  # fmt: skip
+    found = {}
+    try:
+        for count, name in enumerate(MODELS):
+            while len(accountant.entries()) <= count:  # charged: the solver begins
+                assert child.poll() is None, f"{name} was not charged"
+                time.sleep(0.02)
+            time.sleep(0.3)
+            asked = time.monotonic()
+            hurry = threading.Timer(PATIENCE, child.kill)
+            hurry.start()
+            child.send_signal(signal.SIGINT)
+            line = child.stdout.readline()
+            hurry.cancel()
+            if not line.startswith(f"{name}|"):
+                break
+            found[name] = line.strip().partition("|")[2], time.monotonic() - asked
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    return found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no other process can send SIGINT here")
+@pytest.mark.parametrize("name", MODELS)
+def test_ctrl_c_ends_a_fit_soon_and_its_charge_stays(name, interrupted):
+    assert name in interrupted, f"no answer in {PATIENCE} s, here or in a fit before"
+    said, seconds = interrupted[name]
+    assert said == f"stopped|{1 + list(MODELS).index(name)}"  # one entry a fit
+    assert seconds < PATIENCE
+
+
+def test_every_solver_is_interrupted():
+    solvers = {name.partition(",")[0] for name in MODELS}
+    assert solvers == set(ENGINES) | {"hidden state"}
+
+
+if __name__ == "__main__":
+    fit_all(sys.argv[1])
