@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore", category=ConvergenceWarning),
 ]
 
-HEADER = Path(dpcd_sklearn.__file__).parent / "privacy" / "_kernels.h"
+HEADER = Path(dpcd_sklearn.__file__).parent / "privacy" / "sums" / "_kernels.h"
 CELLS_A_THREAD = int(re.search(r"DPCD_CELLS_A_THREAD (\d+)", HEADER.read_text())[1])
 N_THREADS = 3  # more than the processors of the smallest machine: shares of odd sizes
 N_FEATURES = 5
