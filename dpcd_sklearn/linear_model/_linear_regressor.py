@@ -192,8 +192,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read.
-        Mini-batches, sparse X and epsilon = inf have one thread.
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -202,8 +202,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
-        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
-        or "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
+        "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
     n_iter_ : int
