@@ -3,9 +3,9 @@
 from typing import Literal
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._compat import Interval, StrOptions
+from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Integral, Real
+from ._constraints import GENERIC, PERIODIC, of
 from ._regression import PrivateRegressor
 
 
@@ -163,12 +163,12 @@ class DPLassoCD(PrivateRegressor):
     penalty = "l1"
     solver = "cd"
 
-    _parameter_constraints = PrivateRegressor._parameter_constraints | {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "sampling": [StrOptions({"uniform", "importance"})],
-        "averaging": [StrOptions({"auto", "last", "tail", "periodic"})],
-        "n_inner": [None, Interval(Integral, 1, None, closed="left")],
-    }
+    _parameter_constraints = (
+        PrivateRegressor._parameter_constraints
+        | of(GENERIC, "alpha", "n_inner")
+        | PERIODIC
+        | {"sampling": [StrOptions({"uniform", "importance"})]}
+    )
 
     def __init__(
         self,

@@ -8,7 +8,8 @@ from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
-from ._generic import GENERIC_CONSTRAINTS, GenericLinearModel
+from ._constraints import GENERIC
+from ._generic import GenericLinearModel
 
 
 class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
@@ -277,10 +278,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
 
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
-        | GENERIC_CONSTRAINTS
-        | {
-            "loss": [StrOptions(losses_for("classification"))],
-        }
+        | GENERIC
+        | {"loss": [StrOptions(losses_for("classification"))]}
     )
 
     def __init__(

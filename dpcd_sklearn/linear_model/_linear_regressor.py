@@ -7,7 +7,8 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._generic import GENERIC_CONSTRAINTS, POSITIVE, GenericLinearModel
+from ._constraints import GENERIC, REGRESSION, of
+from ._generic import GenericLinearModel
 from ._regression import PrivateRegressor
 
 
@@ -275,11 +276,9 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
-        | GENERIC_CONSTRAINTS
-        | {
-            "loss": [StrOptions(losses_for("regression"))],
-            "huber_threshold": [POSITIVE],
-        }
+        | GENERIC
+        | of(REGRESSION, "huber_threshold")
+        | {"loss": [StrOptions(losses_for("regression"))]}
     )
 
     def __init__(

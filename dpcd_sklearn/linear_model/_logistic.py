@@ -3,10 +3,9 @@
 from typing import Literal
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Integral, Real
 from ._classification import PrivateClassifier
+from ._constraints import CLASSIFICATION, GENERIC, of
 
 
 class DPLogisticGCD(PrivateClassifier):
@@ -185,14 +184,11 @@ class DPLogisticGCD(PrivateClassifier):
     penalty = "elasticnet"
     solver = "gcd"
 
-    _parameter_constraints = PrivateClassifier._parameter_constraints | {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "rule": [StrOptions({"gs-s", "gs-r", "gs-q"})],
-        "block_size": [None, Interval(Integral, 1, None, closed="left")],
-        "selection_share": [Interval(Real, 0, 1, closed="neither")],
-        "selection": [StrOptions({"full", "lazy"})],
-    }
+    _parameter_constraints = (
+        PrivateClassifier._parameter_constraints
+        | of(CLASSIFICATION, "C")
+        | of(GENERIC, "l1_ratio", "rule", "block_size", "selection_share", "selection")
+    )
 
     def __init__(
         self,

@@ -4,9 +4,9 @@ from typing import Literal
 
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import SAMPLING_WORDS, Sampling
-from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._compat import HasMethods, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Integral, Real
+from ._constraints import GENERIC, PERIODIC, of
 from ._regression import PrivateRegressor
 
 
@@ -184,16 +184,13 @@ class DPRidgeSkGD(PrivateRegressor):
     penalty = "l2"
     solver = "skgd"
 
-    _parameter_constraints = PrivateRegressor._parameter_constraints | {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])],
-        "block_size": [None, Interval(Integral, 1, None, closed="left")],
-        "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
-        "accounting": [StrOptions({"composition", "hidden_state"})],
-        "penalize_intercept": ["boolean"],
-        "averaging": [StrOptions({"auto", "last", "tail", "periodic"})],
-        "n_inner": [None, Interval(Integral, 1, None, closed="left")],
-    }
+    _parameter_constraints = (
+        PrivateRegressor._parameter_constraints
+        | of(GENERIC, "alpha", "block_size", "momentum", "accounting")
+        | of(GENERIC, "penalize_intercept", "n_inner")
+        | PERIODIC
+        | {"sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
+    )
 
     def __init__(
         self,
