@@ -521,7 +521,7 @@ def test_a_fit_whose_ledger_is_broken_reads_no_record(fault, estimator, tmp_path
     estimator(epsilon=0.1, accountant=accountant).fit(X, y)
     fault(tmp_path / "x.ledger")
     made = []
-    engine = type(ENGINES[estimator.solver])
+    engine = ENGINES[estimator.solver]
     monkeypatch.setattr(engine, "run", lambda self, *args: made.append(args))
     model = estimator(epsilon=0.1, accountant=accountant)
     with pytest.raises(LedgerError, match="nothing was released"):

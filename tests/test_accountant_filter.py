@@ -187,7 +187,7 @@ def test_budget_for_five_fits_stops_the_sixth(currency):
     assert accountant.spent() == spent and spent.epsilon <= epsilon
 
 
-# ---- adaptive choices (PRIVACY.md §3) -----------------------------------------------------------
+# ---- adaptive choices (proofs/accountant.md) ----------------------------------------------------
 
 
 @pytest.mark.parametrize("outcome", ["gaussian", "greedy"])

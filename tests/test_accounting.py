@@ -82,7 +82,7 @@ def searched_epsilon(rho, delta):
     return np.min(order * rho + log_term - (np.log(delta) + np.log(order)) / excess)
 
 
-# ---- the tables of PRIVACY.md, section 3 -------------------------------------------------------
+# ---- noise that the papers add, exact noise, and noise by zCDP (proofs/accounting.md) ----------
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ import math
 
 import pytest
 
+from dpcd_sklearn.privacy.accounting import _events
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
+    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -122,6 +124,33 @@ def test_a_mixed_fit_is_translated_whole():
 
 def test_a_fit_without_noise_is_not_private_there_either():
     assert by_rdp(FitEvent((NonPrivateEvent(),)).to_dp_event()) == math.inf
+
+
+def test_every_event_has_a_translation():
+    """They are told apart by the names of their classes: a new or renamed one is noticed here."""
+    base = FitEvent((GaussianEvent(3.0),), "add_remove")
+    releases = [
+        GaussianEvent(3.0),
+        SelectionEvent(0.2),
+        LaplaceEvent(9.0),
+        PureEvent(0.1),
+        PoissonSampledEvent(0.1, 3.0),
+        HiddenStateEvent(3.0, 10, 0.5),
+        TuningEvent(base, "logarithmic", 5.0),
+        NonPrivateEvent(),
+    ]
+    known = {name for name in vars(_events) if name.endswith("Event")}
+    assert {type(event).__name__ for event in (base, *releases)} == known
+    translated = FitEvent(tuple(releases), "add_remove").to_dp_event()
+    assert len(translated.events) == len(releases)
+    with pytest.raises(TypeError, match="no event like"):
+        FitEvent((object(),)).to_dp_event()
+
+
+@pytest.mark.parametrize("contraction", [0.3, 0.99, 1.0])
+def test_a_hidden_state_is_one_gaussian_of_the_same_loss(contraction):
+    fit = FitEvent((HiddenStateEvent(40.0, 30, contraction),))
+    assert epsilon_of(fit, DELTA) == pytest.approx(by_pld(fit.to_dp_event()), rel=3e-3)
 
 
 # ---- its traps ----------------------------------------------------------------------------------

@@ -363,14 +363,14 @@ def test_each_of_the_best_is_a_choice_that_is_paid_for():
 
 
 def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeypatch):
-    def event(self, model, delta, problem):
-        share = model.selection_share
-        return greedy_fit_event(model.epsilon, delta, problem.n_updates, share, model.neighboring)
+    def event(self):
+        ask, share = self.request, self.request.selection_share
+        return greedy_fit_event(ask.epsilon, ask.delta, self.n_updates, share, ask.neighboring)
 
     model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 5)), rng.uniform(-1, 1, 50)
     model.fit(X, y)
-    monkeypatch.setattr(engines.GCDEngine, "event", event)
+    monkeypatch.setattr(engines.GCDEngine, "event", property(event))
     with pytest.raises(RuntimeError, match="refused a release"):
         model.fit(X, y)

@@ -100,7 +100,8 @@ class HalfTheNoise(DPLassoCD):
         plan = super()._plan(*public, **options)
         (release,) = plan.event.releases
         half = replace(release, noise_multiplier=release.noise_multiplier / 2)
-        return replace(plan, event=replace(plan.event, releases=(half,)))
+        plan.event = replace(plan.event, releases=(half,))
+        return plan
 
 
 class Boastful(DPRidgeSkGD):
@@ -108,7 +109,7 @@ class Boastful(DPRidgeSkGD):
 
     def _set_released(self, plan, solution):
         super()._set_released(plan, solution)
-        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.delta)
+        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.delta)
 
 
 class ScalerBefore(RegressorMixin, BaseEstimator):

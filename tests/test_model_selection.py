@@ -356,7 +356,7 @@ def test_a_fit_that_fails_after_its_charge_stays_charged(data, accountant, estim
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(ENGINES[estimator.solver]), "run", interrupted)
+    monkeypatch.setattr(ENGINES[estimator.solver], "run", interrupted)
     model = pipeline(estimator, accountant=accountant)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*data)
@@ -377,7 +377,7 @@ def test_a_fit_killed_after_its_charge_leaves_one_entry(estimator, tmp_path):
         def killed(*args):
             os.kill(os.getpid(), signal.SIGKILL)
 
-        type(ENGINES[Estimator.solver]).run = killed
+        ENGINES[Estimator.solver].run = killed
         accountant = PrivacyAccountant(10.0, 1e-3, path={str(path)!r})
         Estimator(accountant=accountant).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
         print("still alive")

@@ -99,7 +99,8 @@ def mutate(monkeypatch, model, mutants):
         planned = honest(self, *public, **options)
         event = planned.event
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
-        return dataclasses.replace(planned, event=FitEvent(releases, event.neighboring))
+        planned.event = FitEvent(releases, event.neighboring)
+        return planned
 
     monkeypatch.setattr(type(model), "_plan", plan)
 
@@ -372,8 +373,8 @@ def test_a_fit_that_fails_after_the_charge_stays_charged(model, data, monkeypatc
     def fail(oracle, problem, sampling, generator):
         raise RuntimeError("the solver failed")
 
-    engine = model._plan(*data[0].shape, 1).engine
-    monkeypatch.setattr(engine, "solve", fail)
+    engine = type(model._plan(*data[0].shape, 1))
+    monkeypatch.setattr(engine, "solve", staticmethod(fail))
     with pytest.raises(RuntimeError, match="the solver failed"):
         sklearn.clone(model).set_params(accountant=accountant).fit(*data)
     assert len(accountant.entries()) == 1

@@ -191,7 +191,6 @@ def test_a_pure_fit_never_costs_more_than_its_sum():
 
 
 def test_laplace_pays_for_few_releases_only():
-    # PRIVACY.md §2: instead of Gaussians, five releases or fewer
     def epsilon(count, ratio):
         z = gaussian_fit_event(1.0, 1e-6, count, "replace_one").releases[0].noise_multiplier
         # a Laplace of scale b has variance 2 b²

@@ -5,6 +5,8 @@ argument, so that the self-tests below can show that it is able to fail.
 """
 
 import ast
+import graphlib
+import math
 import re
 from pathlib import Path
 
@@ -20,11 +22,14 @@ FLOORS = (
     {"linear_model", "preprocessing", "metrics"},
     {"engines"},
     {"solvers"},
-    {"privacy"},
+    {"privacy/mechanisms", "privacy/ledger"},
+    {"privacy/sums", "privacy/noise", "privacy/accounting"},
     {"losses", "penalties", "samplings"},
     {"utils"},
 )
 FLOOR = {room: -depth for depth, rooms in enumerate(FLOORS) for room in rooms}
+# Below, but strangers all the same: who counts budgets sees no records, and draws nothing.
+STRANGERS = {"privacy/ledger": {"privacy/sums", "privacy/noise"}}
 ALONE = {"datasets"}
 FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
@@ -108,24 +113,58 @@ def imports_of(name, source):
     return sorted(set(reader(name, source)))
 
 
-def room_of(name):
-    return Path(name).parts[0].removesuffix(".py")
+def room_of(parts):
+    """The room of a path or a dotted name, given its parts: the rooms of privacy are its own."""
+    return "/".join(parts[: 2 if parts[0] == "privacy" else 1])
+
+
+def room_of_file(name):
+    return room_of(Path(name).with_suffix("").parts)
 
 
 # --- the checks: each yields its complaints ----------------------------------------------------
 
 
-def upward_edges(name, source):
-    here = room_of(name)
+def edges_to_rooms(name, source):
+    """Other rooms of the house that a file imports from, each with what it imports."""
+    here = room_of_file(name)
     for imported in imports_of(name, source):
-        package, _, rest = imported.partition(".")
-        if package != "dpcd_sklearn" or here == "__init__":
+        package, *parts = imported.split(".")
+        room = room_of(parts) if parts else "the package"
+        if package == "dpcd_sklearn" and room != here and room not in FOR_ALL:
+            yield room, imported
+
+
+def upward_edges(name, source):
+    here = room_of_file(name)
+    for room, imported in edges_to_rooms(name, source):
+        if here == "__init__":
             continue
-        room = rest.partition(".")[0]
-        if room == here or room in FOR_ALL:
-            continue
-        if here in FOR_ALL | ALONE or FLOOR.get(room, 1) >= FLOOR[here]:
-            yield f"{name} imports {imported}: {room or 'the package'} is not below {here}"
+        if FLOOR.get(room, 1) >= FLOOR.get(here, -math.inf):
+            yield f"{name} imports {imported}: {room} is not below {here}"
+        if room in STRANGERS.get(here, ()):
+            yield f"{name} imports {imported}: {room} is a stranger to {here}"
+
+
+def imports_of_modules(sources):
+    """Which modules each module imports, of a dict of sources by file name."""
+    modules = {".".join(Path(name).with_suffix("").parts) for name in sources}
+    graph = {module: set() for module in modules}
+    for name, source in sources.items():
+        here = ".".join(Path(name).with_suffix("").parts)
+        for imported in imports_of(name, source):
+            parts = imported.removeprefix("dpcd_sklearn.").split(".")
+            longest = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+            graph[here].update({next((m for m in longest if m in modules), here)} - {here})
+    return graph
+
+
+def circle_of(graph):
+    """Modules that import each other round a circle, or None; imports within functions count."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
 
 
 def private_scikit_learn(name, source):
@@ -179,6 +218,10 @@ def test_imports_point_downwards(name):
     assert not list(upward_edges(name, read(name)))
 
 
+def test_no_modules_import_each_other():
+    assert circle_of(imports_of_modules({name: read(name) for name in MODULES})) is None
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_private_scikit_learn_only_in_compat(name):
     assert not list(private_scikit_learn(name, read(name)))
@@ -213,8 +256,10 @@ def test_file_is_short(name):
 
 
 def test_every_folder_is_a_known_room():
-    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert folders <= set(FLOOR) | ALONE
+    folders = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*/__init__.py")}
+    rooms = {folder.as_posix() for folder in folders}
+    assert "privacy/sums" in rooms
+    assert rooms <= set(FLOOR) | ALONE | {"privacy"}
 
 
 def test_every_release_has_its_proof():
@@ -244,12 +289,33 @@ def test_every_release_has_its_proof():
         ("losses/_a.pyx", "from ..privacy._noise cimport NoiseSource", True),
         ("losses/_a.pyx", "from .. cimport (\n    privacy,\n)", True),
         ("losses/_a.pxd", "cimport dpcd_sklearn.solvers._cd as cd", True),
-        ("privacy/_a.pyx", "from ..solvers._cd import solve  # why not", True),
+        ("privacy/sums/_a.pyx", "from ...solvers._cd import solve  # why not", True),
+        ("privacy/sums/_a.pyx", "from ..noise._noise cimport NoiseSource", True),
+        ("privacy/sums/_a.pyx", "from ..accounting import _events", True),
+        ("privacy/sums/_a.py", "from .. import noise", True),
+        ("privacy/noise/_a.pyx", "from ..sums._records cimport Records", True),
+        ("privacy/accounting/_a.py", "from ..ledger._filter import admit", True),
+        ("privacy/accounting/_a.py", "from ..mechanisms._oracle import Oracle", True),
+        ("privacy/ledger/_a.py", "from ..mechanisms._oracle import Oracle", True),
+        ("privacy/ledger/_a.py", "from ..sums._records import canonical", True),
+        ("privacy/ledger/_a.py", "def f():\n    from ..noise import _noise", True),
+        ("privacy/mechanisms/_a.pyx", "from ..ledger._accountant import charge", True),
+        ("privacy/mechanisms/_a.pyx", "from .. import _grid", True),
+        ("privacy/__init__.py", "from .sums import _records", True),
+        ("solvers/_a.pyx", "from ..privacy import Oracle", True),
         ("datasets/_a.py", "from ..utils import check", True),
         ("exceptions.py", "from .utils import check", True),
-        ("privacy/_a.py", "from ..exceptions import BudgetExceededError", False),
-        ("privacy/_a.pyx", "from ..losses._base cimport Loss\nfrom libc.math cimport exp", False),
-        ("privacy/_a.pyx", '"""\nfrom ..solvers import cd\n"""\n# from ..solvers import cd', False),
+        ("privacy/ledger/_a.py", "from ...exceptions import BudgetExceededError", False),
+        ("privacy/ledger/_a.py", "from ..accounting._events import FitEvent", False),
+        ("privacy/mechanisms/_a.pyx", "from ..sums._records cimport Records", False),
+        ("privacy/mechanisms/_a.pyx", "from ..noise._noise cimport NoiseSource", False),
+        ("privacy/mechanisms/_a.pyx", "from ..accounting._events import FitEvent", False),
+        (
+            "privacy/sums/_a.pyx",
+            "from ...losses._base cimport Loss\nfrom libc.math cimport exp",
+            False,
+        ),
+        ("privacy/sums/_a.pyx", '"""\nfrom ..noise import x\n"""\n# from ..noise import x', False),
         ("solvers/_a.py", "from ._b import solve\nfrom ..utils import check", False),
         ("inspection/_a.py", "from ..linear_model import DPLassoCD", False),
         ("__init__.py", "from .linear_model import DPLassoCD", False),
@@ -257,6 +323,31 @@ def test_every_release_has_its_proof():
 )
 def test_upward_edges_can_fail(name, source, bad):
     assert bool(list(upward_edges(name, source))) is bad
+
+
+def test_a_tolerated_edge_excuses_no_other():
+    source = "from ..noise._noise cimport NoiseSource\nfrom ..ledger._filter import admit"
+    edge = ("privacy/sums", "privacy/noise")
+    assert len(list(upward_edges("privacy/sums/_a.pyx", source))) == 2
+    (left,) = upward_edges("privacy/sums/_a.pyx", source, {edge})
+    assert "privacy/ledger" in left
+
+
+@pytest.mark.parametrize(
+    ("sources", "bad"),
+    [
+        (
+            {"utils/_a.py": "from ._b import f", "utils/_b.py": "def f():\n    from . import _a"},
+            True,
+        ),
+        ({"utils/_a.py": "from ._b import f", "utils/_b.py": "from ._a import g"}, True),
+        ({"a/_a.pyx": "from ._b cimport f", "a/_b.pxd": "from ._a cimport g"}, True),
+        ({"utils/_a.py": "from ._b import f", "utils/_b.py": "import math"}, False),
+        ({"a/_a.pyx": "from ._a cimport f", "a/_a.pxd": "from ._b cimport g"}, False),
+    ],
+)
+def test_circles_can_be_found(sources, bad):
+    assert (circle_of(imports_of_modules(sources)) is not None) is bad
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, Sel
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
-# (T, scale c = 2 / eta = z of the choice) at (1, 1e-6), half of the loss each (PRIVACY.md §3);
-# those values were rounded upwards by up to 0.13 %: see `test_noise_is_bracketed`.
+# (T, scale c = 2 / eta = z of the choice) at (1, 1e-6), half of the loss each, by the recursion
+# of proofs/selections.md; they were rounded upwards by up to 0.13 %: see `test_noise_is_bracketed`.
 REFERENCE = [(1, 5.51), (5, 13.35), (10, 18.95), (50, 42.36)]
 
 

@@ -143,8 +143,8 @@ class Louder(DPLinearRegressor):
             dataclasses.replace(r, noise_multiplier=r.noise_multiplier / (12 if sampled else 2))
             for r in plan.event.releases
         )
-        event = dataclasses.replace(plan.event, releases=releases)
-        return dataclasses.replace(plan, event=event)
+        plan.event = dataclasses.replace(plan.event, releases=releases)
+        return plan
 
 
 class Denser(DPLinearRegressor):
@@ -154,9 +154,9 @@ class Denser(DPLinearRegressor):
         plan = super()._plan(*public, **options)
         (release,) = plan.event.releases
         denser = dataclasses.replace(release, sampling_rate=0.999)
-        problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
-        event = dataclasses.replace(plan.event, releases=(denser,))
-        return dataclasses.replace(plan, event=event, problem=problem)
+        plan.problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
+        plan.event = dataclasses.replace(plan.event, releases=(denser,))
+        return plan
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,34 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 
 import math
 from abc import ABCMeta, abstractmethod
+from functools import cached_property
+
+import numpy as np
 
 from ..losses import LOSSES
-from ..penalties import PENALTIES
+from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.sums._place import LocalPlace
+from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
-from ._plan import number_of_updates
+from ._geometry import public_geometry
 
 EVERY_PENALTY = {None, *PENALTIES}
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
 
 class Engine(metaclass=ABCMeta):
-    """One solver. All methods are pure functions of parameters and public facts, but ``run``.
+    """One solver, bound to one request: the plan of a fit.
+
+    Every number of the fit is a property that follows from the request, hence from parameters and
+    public facts; `planned` makes those that are used before anything is charged. Only ``run`` is
+    given records.
+
+    Parameters
+    ----------
+    request : Request
 
     Attributes
     ----------
@@ -29,6 +41,11 @@ class Engine(metaclass=ABCMeta):
     has_momentum : bool
     exact_max_iter : int
         Passes of a fit without noise.
+    exact_recipe : dict of step_size and momentum
+        What "auto" stands for in a fit without noise.
+    sampling : object of `samplings`, or None where every update has all coordinates
+    extra : dict
+        Fields of the Problem that this solver looks at, beside those of all.
     """
 
     losses = SINGLE_OUTPUT
@@ -37,81 +54,196 @@ class Engine(metaclass=ABCMeta):
     averagings = {"auto", "last", "tail", "periodic"}
     has_momentum = False
     exact_max_iter = 10_000
+    exact_recipe = {"step_size": 1.0, "momentum": 0.0}
+    sampling = None
+    extra = {}
 
-    def needs(self, model, loss):
-        """What the model must change for this solver to work, or None."""
-        if loss not in self.losses:
-            return f"loss in {_listed(self.losses)}, not {loss!r}"
-        if model.penalty not in self.penalties:
-            return f"penalty in {_listed(self.penalties)}, not {model.penalty!r}"
-        if model.constraint not in self.constraints:
-            return f"constraint in {_listed(self.constraints)}, not {model.constraint!r}"
-        if model.averaging not in self.averagings:
-            return f"averaging in {_listed(self.averagings)}, not {model.averaging!r}"
-        if not self.has_momentum and model.momentum not in ("auto", 0):
-            return f"momentum=0, not {model.momentum!r}"
+    def __init__(self, request):
+        self.request = request
+
+    # ---- what it can solve: of the class ----
+
+    @classmethod
+    def needs(cls, request):
+        """What a request must change for this solver to work, or None."""
+        if request.loss.name not in cls.losses:
+            return f"loss in {_listed(cls.losses)}, not {request.loss.name!r}"
+        if request.penalty not in cls.penalties:
+            return f"penalty in {_listed(cls.penalties)}, not {request.penalty!r}"
+        if request.constraint not in cls.constraints:
+            return f"constraint in {_listed(cls.constraints)}, not {request.constraint!r}"
+        if request.averaging not in cls.averagings:
+            return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
+        if not cls.has_momentum and request.momentum not in ("auto", 0):
+            return f"momentum=0, not {request.momentum!r}"
         return None
 
-    def solves(self, model, loss):
+    @classmethod
+    def solves(cls, request):
         """Whether loss, penalty and constraint suit the solver, whatever its other parameters."""
         return (
-            loss in self.losses
-            and model.penalty in self.penalties
-            and model.constraint in self.constraints
+            request.loss.name in cls.losses
+            and request.penalty in cls.penalties
+            and request.constraint in cls.constraints
         )
 
-    # ---- the plan ----
+    # ---- the plan: of the request ----
 
-    def geometry(self, model, geometry, loss):
-        """The public geometry that the solver works in."""
+    @cached_property
+    def geometry(self):
+        """The geometry that the solver works in, from what the user states of the features."""
+        with np.errstate(over="ignore"):  # `check` refuses what overflows
+            return self._in_its_terms(public_geometry(self.request))
+
+    def _in_its_terms(self, geometry):
+        """The geometry that the solver works in, from M_j and bounds of the features."""
         return geometry
 
-    def sampling(self, model, n_coordinates, geometry):
-        """The sampling of coordinates, or None where every update has all of them."""
-        return None
-
-    def n_updates(self, model, max_iter, n_coordinates, sampling):
-        """T of so many passes."""
-        if sampling is None:
-            return number_of_updates(max_iter, 1, 1)
-        return number_of_updates(max_iter, n_coordinates, sampling.block_size)
-
-    def curvature(self, model, geometry, sampling):
-        """How much steeper than its coordinates a move may be: steps are divided by it."""
-        return geometry.spread(len(geometry.smoothness))
-
+    @property
     @abstractmethod
-    def recipe(self, model, facts, geometry, sampling):
-        """Values for "auto": a dict of max_iter, step_size, momentum, averaging, and
+    def recipe(self):
+        """What "auto" stands for: a dict of max_iter, step_size, momentum, averaging, and
         residual_clip, in units of the scaled target's derivative: C_j = residual_clip sqrt(M_j).
         """
 
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        """More fields of the Problem, as a dict."""
-        return {}
+    def _chosen(self, name):
+        """A parameter, or what "auto" stands for."""
+        if (stated := getattr(self.request, name)) != "auto":
+            return stated
+        if self.request.private:
+            return self.recipe[name]
+        exact = {"max_iter": self.exact_max_iter, "averaging": "last"}
+        return (self.exact_recipe | exact)[name]
 
+    def updates(self, n_passes):
+        """How many updates so many passes are; it need not be an integer."""
+        if self.sampling is None:
+            return float(n_passes)
+        return n_passes * self.request.n_coordinates / self.sampling.block_size
+
+    @cached_property
+    def n_updates(self):
+        """T, fixed beforehand."""
+        asked = self.updates(self._chosen("max_iter"))
+        if asked > 2**53:
+            raise ValueError(
+                f"max_iter={self.request.max_iter!r} asks for {asked:.3g} updates, at most 2^53 "
+                "can be counted; ask for fewer passes"
+            )
+        return max(1, math.ceil(asked))
+
+    @property
+    def curvature(self):
+        """How much steeper than its coordinates a move may be: steps are divided by it."""
+        return self.geometry.spread(self.request.n_coordinates)
+
+    @cached_property
+    def problem(self):
+        """What the solver sees."""
+        request, n_updates = self.request, self.n_updates
+        one_pass = max(1, math.ceil(self.updates(1.0)))
+        return Problem(
+            penalty=self._penalty(),
+            smoothness=self.geometry.smoothness,
+            n_penalized=request.n_penalized,
+            n_updates=n_updates,
+            n_outputs=request.n_outputs,
+            curvature=self.curvature,
+            tol=0.0 if request.private else float(request.tol),
+            path_every=one_pass if request.coef_path else 0,
+            **{name: self._chosen(name) for name in ("step_size", "momentum", "averaging")},
+            **self.extra,
+        )
+
+    def _penalty(self):
+        word, request = self.request.penalty, self.request
+        if word is None:
+            return ElasticNet()
+        return PENALTIES[word].of(word, request.strength, request, request.target_half_width)
+
+    def _constraint(self):
+        if self.request.constraint is None:
+            return None
+        radius = self.request.radius / self.request.target_half_width
+        return CONSTRAINTS[self.request.constraint](radius)
+
+    @property
     @abstractmethod
-    def event(self, model, delta, problem):
-        """The FitEvent of the problem's updates at the model's epsilon and `delta`."""
+    def event(self):
+        """The FitEvent that is charged: what all updates together release."""
 
-    def clip(self, residual_clip, geometry):
-        """C for "auto"."""
-        return residual_clip * float(geometry.smoothness.sum()) ** 0.5
+    @cached_property
+    def clip(self):
+        """C in units of the scaled target, C_j = C sqrt(M_j / tr M); infinite without noise."""
+        if not self.request.private:
+            return math.inf
+        if self.request.clip == "auto":
+            return self.recipe["residual_clip"] * self._largest_gradient
+        return self.request.clip / self.request.target_half_width
+
+    @property
+    def _largest_gradient(self):
+        """sqrt(tr M): the norm of all bounds together, for a derivative of 1."""
+        return float(self.geometry.smoothness.sum()) ** 0.5
+
+    @property
+    def finite_clip(self):
+        """C as an oracle takes it, which clips nothing in a fit without noise."""
+        return self.clip if math.isfinite(self.clip) else 1.0
+
+    def planned(self, n_samples):
+        """Make every number of the plan, and return the engine.
+
+        Raises
+        ------
+        TypeError, ValueError
+            What the oracle would raise of the plan, before anything is charged.
+        """
+        for name in ("geometry", "sampling", "problem", "event", "clip"):
+            getattr(self, name)
+        if self.request.private:
+            self.check(n_samples)
+        return self
+
+    def over(self, geometry):
+        """The plan over the moments of the records, which fits without noise may look at."""
+        other = type(self)(self.request)
+        other.sampling = self.sampling  # as it was drawn by public facts
+        other.geometry = self._in_its_terms(geometry)
+        return other
+
+    def to_original(self, coef):
+        """Split coefficients into (coef, intercept) in the units of X and y.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (..., n_coordinates)
+
+        Returns
+        -------
+        coef : ndarray of shape (..., n_features)
+        intercept : ndarray of shape (...)
+        """
+        coef = coef * self.request.target_half_width
+        if not self.request.fit_intercept:
+            return coef, np.zeros(coef.shape[:-1])
+        weights, intercept = coef[..., :-1], coef[..., -1] + self.request.target_center
+        # Features were read as x - center: the constant that this removed goes back.
+        return weights, intercept - weights @ self.geometry.center
 
     # ---- the records ----
 
-    @staticmethod
-    def place(records, plan):
+    def place(self, records):
         """Where the records lie; nothing is read before a mechanism opens it."""
-        n_threads = effective_n_threads(plan.n_threads)
-        return LocalPlace(*records, plan.geometry.bounds, n_threads=n_threads)
+        n_threads = effective_n_threads(self.request.n_threads)
+        return LocalPlace(*records, self.geometry.bounds, n_threads=n_threads)
 
     @abstractmethod
-    def check(self, plan, n_samples, fit_intercept):
-        """Raise the ValueError that the oracle would raise, before anything is charged."""
+    def check(self, n_samples):
+        """Raise the ValueError that the oracle would raise for so many records."""
 
     @abstractmethod
-    def run(self, receipt, records, plan, fit_intercept, key, generator):
+    def run(self, receipt, records, key, generator):
         """Make the oracle and run the solver on what it releases; returns a Solution."""
 
 
@@ -125,30 +257,35 @@ class CoordinateEngine(Engine):
 
     solve = None
 
-    def check(self, plan, n_samples, fit_intercept):
+    @property
+    def _n_inner(self):
+        """K of the papers' T × K: a tenth of all updates unless the user says more."""
+        return self.request.n_inner or math.ceil(self.n_updates / 10)
+
+    def check(self, n_samples):
         RecordOracle.check(
-            plan.event,
+            self.event,
             n_samples=n_samples,
-            smoothness=plan.geometry.smoothness,
-            clip=plan.clip,
-            n_normalizer=plan.n_normalizer,
-            fit_intercept=fit_intercept,
-            n_chosen=plan.problem.n_chosen,
+            smoothness=self.geometry.smoothness,
+            clip=self.clip,
+            n_normalizer=self.request.n_normalizer,
+            fit_intercept=self.request.fit_intercept,
+            n_chosen=self.problem.n_chosen,
         )
 
-    def run(self, receipt, records, plan, fit_intercept, key, generator):
+    def run(self, receipt, records, key, generator):
         oracle = RecordOracle(
             receipt,
-            self.place(records, plan),
-            loss=plan.loss,
-            smoothness=plan.geometry.smoothness,
-            clip=plan.finite_clip,
-            n_normalizer=plan.n_normalizer,
-            fit_intercept=fit_intercept,
+            self.place(records),
+            loss=self.request.loss,
+            smoothness=self.geometry.smoothness,
+            clip=self.finite_clip,
+            n_normalizer=self.request.n_normalizer,
+            fit_intercept=self.request.fit_intercept,
             key=key,
-            lazy=plan.lazy,
+            lazy=self.request.selection == "lazy",
         )
-        return self.solve(oracle, plan.problem, plan.sampling, generator)
+        return self.solve(oracle, self.problem, self.sampling, generator)
 
 
 class GradientEngine(Engine):
@@ -170,50 +307,63 @@ class GradientEngine(Engine):
     averagings = {"auto", "last", "tail", "weighted"}
     exact_max_iter = 100_000
 
-    def rate(self, model):
+    @property
+    def rate(self):
         """Of the records in one mini-batch; without noise every batch is all of them."""
-        if math.isinf(model.epsilon):
+        if not self.request.private:
             return 1.0
-        if model.sampling_rate == "auto":
-            return 1.0 if model.solver == "auto" else self.default_rate
-        return float(model.sampling_rate)
+        if self.request.sampling_rate == "auto":
+            return 1.0 if self.request.solver == "auto" else self.default_rate
+        return float(self.request.sampling_rate)
 
-    def event(self, model, delta, problem):
-        if problem.sampling_rate >= 1:
-            return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+    def updates(self, n_passes):
+        return n_passes / self.rate
+
+    @property
+    def extra(self):
+        return {"sampling_rate": self.rate, "step_decay": self.request.step_decay}
+
+    @cached_property
+    def event(self):
+        request = self.request
+        if self.rate >= 1:
+            return gaussian_fit_event(
+                request.epsilon, request.delta, self.n_updates, request.neighboring
+            )
         return sampled_fit_event(
-            model.epsilon, delta, problem.sampling_rate, problem.n_updates, model.neighboring
+            request.epsilon, request.delta, self.rate, self.n_updates, request.neighboring
         )
 
-    def _clips(self, plan):
+    @property
+    def _clips(self):
         # the norm of M^(-1/2) g over all coordinates
-        smoothness = plan.geometry.smoothness
-        clip = plan.finite_clip * (len(smoothness) / float(smoothness.sum())) ** 0.5
+        smoothness = self.geometry.smoothness
+        clip = self.finite_clip * (len(smoothness) / float(smoothness.sum())) ** 0.5
         return {"clip": clip, "anchor_clip": self.anchor_share * clip}
 
-    def check(self, plan, n_samples, fit_intercept):
+    def check(self, n_samples):
         BatchOracle.check(
-            plan.event,
+            self.event,
             n_samples=n_samples,
-            smoothness=plan.geometry.smoothness,
-            n_normalizer=plan.n_normalizer,
-            n_outputs=plan.problem.n_outputs,
-            **self._clips(plan),
+            smoothness=self.geometry.smoothness,
+            n_normalizer=self.request.n_normalizer,
+            n_outputs=self.request.n_outputs,
+            **self._clips,
         )
 
-    def run(self, receipt, records, plan, fit_intercept, key, generator):
+    def run(self, receipt, records, key, generator):
         oracle = BatchOracle(
             receipt,
-            self.place(records, plan),
-            loss=plan.loss,
-            smoothness=plan.geometry.smoothness,
-            n_normalizer=plan.n_normalizer,
-            fit_intercept=fit_intercept,
-            n_outputs=plan.problem.n_outputs,
+            self.place(records),
+            loss=self.request.loss,
+            smoothness=self.geometry.smoothness,
+            n_normalizer=self.request.n_normalizer,
+            fit_intercept=self.request.fit_intercept,
+            n_outputs=self.request.n_outputs,
             key=key,
-            **self._clips(plan),
+            **self._clips,
         )
-        return self.solve(oracle, plan.problem, plan.sampling, generator)
+        return self.solve(oracle, self.problem, self.sampling, generator)
 
 
 def _listed(names):

@@ -5,44 +5,74 @@ from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEng
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
 
 ENGINES = {
-    "cd": CDEngine(),
-    "gcd": GCDEngine(),
-    "skgd": SkGDEngine(),
-    "compgd": CompGDEngine(),
-    "sgd": SGDEngine(),
-    "svrg": SVRGEngine(),
-    "frank-wolfe": FrankWolfeEngine(),
+    "cd": CDEngine,
+    "gcd": GCDEngine,
+    "skgd": SkGDEngine,
+    "compgd": CompGDEngine,
+    "sgd": SGDEngine,
+    "svrg": SVRGEngine,
+    "frank-wolfe": FrankWolfeEngine,
 }
-_HIDDEN_STATE = HiddenStateEngine()
+
+# Where noise dominates, a penalty with l1 is better served by choosing coordinates.
+_NOISY = 25.0
+_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
 
 
-def engine_of(model, solver, loss):
-    """The engine that fits a model.
+def engine_of(request):
+    """The engine that fits a model, bound to its request.
 
     Raises
     ------
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    if model.accounting == "hidden_state":
+    solver = _auto(request) if request.solver == "auto" else request.solver
+    engine = ENGINES[solver]
+    if request.accounting == "hidden_state":
         if solver != "skgd":
             raise ValueError(f'accounting="hidden_state" needs solver="skgd", not {solver!r}')
-        if (needs := _HIDDEN_STATE.needs(model, loss)) is not None:
+        if (needs := HiddenStateEngine.needs(request)) is not None:
             raise ValueError(f'accounting="hidden_state" needs {needs}')
-        return _HIDDEN_STATE if model.epsilon < float("inf") else ENGINES[solver]
-    if ENGINES[solver].needs(model, loss) is None:
-        return ENGINES[solver]
-    raise ValueError(_refusal(model, solver, loss))
+        engine = HiddenStateEngine if request.private else engine
+    elif engine.needs(request) is not None:
+        raise ValueError(_refusal(request, solver))
+    return engine(request)
 
 
-def _refusal(model, solver, loss):
+def _auto(request):
+    """The solver for solver="auto", from public numbers."""
+    if request.accounting == "hidden_state":
+        return "skgd"
+    best = _best_solver(request)
+    # momentum, averaging or sampling may ask for another one
+    able = (name for name in (best, *_FALLBACKS) if ENGINES[name].needs(request) is None)
+    return next(able, best)
+
+
+def _best_solver(request):
+    if request.loss.multi_output:
+        return "sgd"
+    if request.constraint is not None:
+        return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
+    share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)
+    if share < 0.5 or not request.private:
+        return "skgd"
+    noisy = request.n_normalizer * request.mu < _NOISY * request.n_coordinates**0.5
+    return "gcd" if noisy else "skgd"
+
+
+def _refusal(request, solver):
     """Why a solver can't, and which ones can, or could after one change."""
-    needs = {name: engine.needs(model, loss) for name, engine in ENGINES.items()}
+    needs = {name: engine.needs(request) for name, engine in ENGINES.items()}
     message = f"solver={solver!r} needs {needs[solver]}"
     if working := [name for name in ENGINES if needs[name] is None]:
         return f"{message}; solvers that work as it stands: {', '.join(working)}"
-    problem = f"loss={loss!r}, penalty={model.penalty!r} and constraint={model.constraint!r}"
-    if able := [name for name, engine in ENGINES.items() if engine.solves(model, loss)]:
+    problem = (
+        f"loss={request.loss.name!r}, penalty={request.penalty!r} and "
+        f"constraint={request.constraint!r}"
+    )
+    if able := [name for name, engine in ENGINES.items() if engine.solves(request)]:
         others = "".join(f"; {name!r} needs {needs[name]}" for name in able if name != solver)
         return f"{message}; solvers for {problem}: {', '.join(able)}{others}"
     return f"{message}; no solver has {problem} together: change one of them"

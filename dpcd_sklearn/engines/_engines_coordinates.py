@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,32 +23,43 @@ from ._recipes import (
 RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
 
 
-class CDEngine(CoordinateEngine):
+class DrawnEngine(CoordinateEngine):
+    """A solver that releases the coordinates that a sampling draws."""
+
+    @property
+    def extra(self):
+        return {"n_inner": self._n_inner}
+
+    @cached_property
+    def event(self):
+        request = self.request
+        return gaussian_fit_event(
+            request.epsilon, request.delta, self.n_updates, request.neighboring
+        )
+
+
+class CDEngine(DrawnEngine):
     """DP-CD: one coordinate at a time."""
 
     solve = staticmethod(_cd.solve)
+    curvature = 1.0
 
-    def needs(self, model, loss):
-        if (needs := super().needs(model, loss)) is not None:
+    @classmethod
+    def needs(cls, request):
+        if (needs := super().needs(request)) is not None:
             return needs
-        if model.sampling not in ("auto", "uniform", "importance"):
-            return f"sampling in {{'uniform', 'importance'}}, not {model.sampling!r}"
+        if request.sampling not in ("auto", "uniform", "importance"):
+            return f"sampling in {{'uniform', 'importance'}}, not {request.sampling!r}"
         return None
 
-    def sampling(self, model, n_coordinates, geometry):
-        return SingleSampling.of(model.sampling, n_coordinates, 1, geometry.smoothness)
+    @cached_property
+    def sampling(self):
+        word, n_coordinates = self.request.sampling, self.request.n_coordinates
+        return SingleSampling.of(word, n_coordinates, 1, self.geometry.smoothness)
 
-    def curvature(self, model, geometry, sampling):
-        return 1.0
-
-    def recipe(self, model, facts, geometry, sampling):
-        return coordinate_recipe(facts.signal)
-
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        return periods(model, n_updates)
-
-    def event(self, model, delta, problem):
-        return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+    @property
+    def recipe(self):
+        return coordinate_recipe(self.request.signal)
 
 
 class GCDEngine(CoordinateEngine):
@@ -56,58 +68,63 @@ class GCDEngine(CoordinateEngine):
     solve = staticmethod(_gcd.solve)
     exact_max_iter = 1_000_000
 
-    def curvature(self, model, geometry, sampling):
-        return geometry.spread(_chosen(model, len(geometry.smoothness)))
+    @property
+    def recipe(self):
+        return greedy_recipe(self.request.signal, self.request.loss_word == "logistic")
 
-    def recipe(self, model, facts, geometry, sampling):
-        return greedy_recipe(facts.signal, model.loss == "logistic")
+    @property
+    def _n_chosen(self):
+        return min(self.request.block_size or 1, self.request.n_coordinates)
 
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        chosen = {"rule": RULES[model.rule], "n_chosen": _chosen(model, n_coordinates)}
-        return chosen | periods(model, n_updates)
+    @property
+    def curvature(self):
+        return self.geometry.spread(self._n_chosen)
 
-    def event(self, model, delta, problem):
-        count = problem.n_updates * problem.n_chosen
+    @property
+    def extra(self):
+        rule = RULES[self.request.rule]
+        return {"rule": rule, "n_chosen": self._n_chosen, "n_inner": self._n_inner}
+
+    @cached_property
+    def event(self):
+        request, count = self.request, self.n_updates * self._n_chosen
         return greedy_fit_event(
-            model.epsilon, delta, count, model.selection_share, model.neighboring
+            request.epsilon, request.delta, count, request.selection_share, request.neighboring
         )
 
 
-class SkGDEngine(CoordinateEngine):
+class SkGDEngine(DrawnEngine):
     """DP-SkGD: a random block at a time, or all coordinates."""
 
     solve = staticmethod(_skgd.solve)
     has_momentum = True
     exact_max_iter = 100_000
 
-    def sampling(self, model, n_coordinates, geometry):
-        word = "full" if model.sampling == "auto" else model.sampling
+    @cached_property
+    def sampling(self):
+        request, n_coordinates = self.request, self.request.n_coordinates
+        word = "full" if request.sampling == "auto" else request.sampling
         if not isinstance(word, str):
             return CheckedSampling(word, n_coordinates)
-        size = model.block_size or math.ceil(math.sqrt(n_coordinates))
-        return SAMPLING_WORDS[word].of(word, n_coordinates, size, geometry.smoothness)
+        size = request.block_size or math.ceil(math.sqrt(n_coordinates))
+        return SAMPLING_WORDS[word].of(word, n_coordinates, size, self.geometry.smoothness)
 
-    def curvature(self, model, geometry, sampling):
-        if hasattr(sampling, "curvature"):
-            return sampling.curvature(geometry.spread)
-        return geometry.spread(sampling.block_size)
+    @property
+    def _full(self):
+        return self.sampling.block_size == self.request.n_coordinates
 
-    def recipe(self, model, facts, geometry, sampling):
-        full = sampling.block_size == facts.n_coordinates
-        if not facts.private:
-            return exact_descent_recipe(sampling.block_size, full)
-        return descent_recipe(
-            facts.signal,
-            geometry.spread(facts.n_coordinates),
-            self.curvature(model, geometry, sampling),
-            full,
-        )
+    @property
+    def curvature(self):
+        return self.sampling.curvature(self.geometry.spread)
 
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        return periods(model, n_updates)
+    @property
+    def recipe(self):
+        spread = self.geometry.spread(self.request.n_coordinates)
+        return descent_recipe(self.request.signal, spread, self.curvature, self._full)
 
-    def event(self, model, delta, problem):
-        return gaussian_fit_event(model.epsilon, delta, problem.n_updates, model.neighboring)
+    @property
+    def exact_recipe(self):
+        return exact_descent_recipe(self._full, self.sampling.block_size)
 
 
 class FrankWolfeEngine(CoordinateEngine):
@@ -119,32 +136,30 @@ class FrankWolfeEngine(CoordinateEngine):
     averagings = {"auto", "last"}
     exact_max_iter = 10_000
 
-    def needs(self, model, loss):
-        if (needs := super().needs(model, loss)) is not None:
+    @classmethod
+    def needs(cls, request):
+        if (needs := super().needs(request)) is not None:
             return needs
-        if model.fit_intercept and not model.penalize_intercept:
+        if request.fit_intercept and not request.penalize_intercept:
             return "fit_intercept=False or penalize_intercept=True: its steps need a bounded set"
         return None
 
-    def geometry(self, model, geometry, loss):
+    def _in_its_terms(self, geometry):
         # a vertex is chosen by unscaled derivatives: one M for all makes their noise alike
         widest = float(np.max(geometry.smoothness))
         return replace(geometry, smoothness=np.full_like(geometry.smoothness, widest))
 
-    def recipe(self, model, facts, geometry, sampling):
-        return vertex_recipe(facts.signal)
+    @property
+    def recipe(self):
+        return vertex_recipe(self.request.signal)
 
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        return {"constraint": model._constraint(target_half_width)}
+    @property
+    def extra(self):
+        return {"constraint": self._constraint()}
 
-    def event(self, model, delta, problem):
-        return greedy_fit_event(model.epsilon, delta, problem.n_updates, 1.0, model.neighboring)
-
-
-def periods(model, n_updates):
-    """K of the papers' T × K: a tenth of all updates unless the user says more."""
-    return {"n_inner": model.n_inner or math.ceil(n_updates / 10)}
-
-
-def _chosen(model, n_coordinates):
-    return min(model.block_size or 1, n_coordinates)
+    @cached_property
+    def event(self):
+        request = self.request
+        return greedy_fit_event(
+            request.epsilon, request.delta, self.n_updates, 1.0, request.neighboring
+        )

@@ -1,6 +1,7 @@
 """Engines of the solvers on mean gradients: DP-SGD, DP-SVRG and DP-CompGD."""
 
 import math
+from functools import cached_property
 
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..solvers import _compgd, _sgd, _svrg
@@ -18,20 +19,12 @@ class SGDEngine(GradientEngine):
 
     solve = staticmethod(_sgd.solve)
     has_momentum = True
+    exact_recipe = exact_descent_recipe(full=True)
 
-    def n_updates(self, model, max_iter, n_coordinates, sampling):
-        return max(1, math.ceil(max_iter / self.rate(model)))
-
-    def recipe(self, model, facts, geometry, sampling):
-        if not facts.private:
-            return exact_descent_recipe(facts.n_coordinates, full=True)
-        spread = geometry.spread(facts.n_coordinates)
-        chosen = descent_recipe(facts.signal, spread, spread, full=True)
-        chosen["max_iter"] *= self.rate(model)  # as many updates
-        return chosen
-
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        return {"sampling_rate": self.rate(model), "step_decay": model.step_decay}
+    @property
+    def recipe(self):
+        chosen = descent_recipe(self.request.signal, self.curvature, self.curvature, full=True)
+        return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 
 class SVRGEngine(GradientEngine):
@@ -40,34 +33,34 @@ class SVRGEngine(GradientEngine):
     solve = staticmethod(_svrg.solve)
     anchor_share = 0.5
 
-    def _inner(self, model, rate):
-        return model.n_inner or math.ceil(1 / rate)
+    @property
+    def recipe(self):
+        return variance_reduced_recipe(self.request.signal, self.rate)
 
-    def n_updates(self, model, max_iter, n_coordinates, sampling):
+    @property
+    def _n_inner(self):
+        return self.request.n_inner or math.ceil(1 / self.rate)
+
+    def updates(self, n_passes):
         # an outer loop is two passes: the full gradient, and mini-batches of 1 / rate updates
-        return max(1, math.ceil(max_iter / 2 * self._inner(model, self.rate(model))))
+        return n_passes / 2 * self._n_inner
 
-    def recipe(self, model, facts, geometry, sampling):
-        if not facts.private:
-            return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
-        return variance_reduced_recipe(facts.signal, self.rate(model))
+    @property
+    def extra(self):
+        return super().extra | {"n_inner": min(self._n_inner, self.n_updates)}
 
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        rate = self.rate(model)
-        return {
-            "sampling_rate": rate,
-            "step_decay": model.step_decay,
-            "n_inner": min(self._inner(model, rate), n_updates),
-        }
-
-    def event(self, model, delta, problem):
-        rate, count = problem.sampling_rate, problem.n_updates
-        n_full = math.ceil(count / problem.n_inner)
-        if math.isinf(model.epsilon):
-            return gaussian_fit_event(model.epsilon, delta, count + n_full, model.neighboring)
+    @cached_property
+    def event(self):
+        request, count = self.request, self.n_updates
+        n_full = math.ceil(count / min(self._n_inner, count))
+        if not request.private:
+            return gaussian_fit_event(
+                request.epsilon, request.delta, count + n_full, request.neighboring
+            )
         # one standard deviation for both kinds, in the units of the mean gradient
+        ratio = self.anchor_share / self.rate
         return sampled_fit_event(
-            model.epsilon, delta, rate, count, model.neighboring, n_full, self.anchor_share / rate
+            request.epsilon, request.delta, self.rate, count, request.neighboring, n_full, ratio
         )
 
 
@@ -81,28 +74,21 @@ class CompGDEngine(GradientEngine):
     constraints = {None, "l1_ball", "l2_ball"}
     exact_max_iter = 20_000
 
-    def n_updates(self, model, max_iter, n_coordinates, sampling):
-        return max(1, math.ceil(max_iter / self.rate(model)))
+    @property
+    def recipe(self):
+        share = self._n_directions / self.request.n_coordinates
+        chosen = compressed_recipe(self.request.signal, share)
+        return chosen | {"max_iter": chosen["max_iter"] * self.rate}
 
-    def recipe(self, model, facts, geometry, sampling):
-        share = self._directions(model, facts.n_coordinates) / facts.n_coordinates
-        if not facts.private:
-            return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
-        chosen = compressed_recipe(facts.signal, share)
-        chosen["max_iter"] *= self.rate(model)
-        return chosen
+    @property
+    def extra(self):
+        own = {"n_directions": self._n_directions, "constraint": self._constraint()}
+        return super().extra | own
 
-    def fields(self, model, n_updates, n_coordinates, target_half_width):
-        return {
-            "sampling_rate": self.rate(model),
-            "step_decay": model.step_decay,
-            "n_directions": self._directions(model, n_coordinates),
-            "constraint": model._constraint(target_half_width),
-        }
-
-    @staticmethod
-    def _directions(model, n_coordinates):
-        if math.isinf(model.epsilon):
+    @property
+    def _n_directions(self):
+        n_coordinates = self.request.n_coordinates
+        if not self.request.private:
             return n_coordinates  # fewer would add a variance that only noise is worth
         auto = math.ceil(4 * math.log(n_coordinates + 1))
-        return min(model.n_directions or auto, n_coordinates)
+        return min(self.request.n_directions or auto, n_coordinates)

@@ -64,33 +64,18 @@ def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
     return out
 
 
-def public_geometry(
-    n_features,
-    curvature,
-    fit_intercept,
-    feature_bounds,
-    feature_scale,
-    row_norm_bound,
-    sparse=False,
-):
+def public_geometry(request):
     """Geometry from what the user states; without a statement, features of unit scale.
 
-    Parameters
-    ----------
-    n_features : int
-    curvature : float
-        Curvature bound of the loss.
-    fit_intercept : bool
-        Features with bounds, but no scale, are then centred on the middle of their bounds.
-    feature_bounds, feature_scale, row_norm_bound : see the estimators
-    sparse : bool
-        Of sparse records: nothing is centred, and bounds contain zero.
+    With an intercept, features that have bounds, but no scale, are centred on the middle of them.
+    Sparse records are never centred, and their bounds contain zero.
 
     Raises
     ------
     TypeError, ValueError
         If a statement is malformed or contradicts another one.
     """
+    n_features, row_norm_bound = request.n_features, request.row_norm_bound
     center = np.broadcast_to(0.0, n_features)  # one number: a vector of wide records counts
     lo = hi = None
     scales = 1.0
@@ -98,15 +83,15 @@ def public_geometry(
     if row_norm_bound is not None:
         row_norm_bound = check_real(row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
         scales = row_norm_bound
-    if feature_bounds is not None:
-        lo, hi = check_bounds(feature_bounds, n_features)
-        if sparse and ((lo > 0).any() or (hi < 0).any()):
+    if request.feature_bounds is not None:
+        lo, hi = check_bounds(request.feature_bounds, n_features)
+        if request.sparse and ((lo > 0).any() or (hi < 0).any()):
             raise ValueError(
                 "feature_bounds of sparse X must contain zero, the value of all that is not "
                 "stored; widen them or pass a dense X"
             )
         # a stated scale is of raw features, and sparse ones are never centred
-        if fit_intercept and feature_scale is None and not sparse:
+        if request.fit_intercept and request.feature_scale is None and not request.sparse:
             center = (lo + hi) / 2
             scales = (hi - lo) / 2
         else:
@@ -116,17 +101,18 @@ def public_geometry(
                 "feature_bounds leave no feature any width (lo == hi everywhere, or all zero "
                 "without an intercept); widen the bounds of at least one feature"
             )
-    if feature_scale is not None:
-        scales = check_scales(feature_scale, n_features)
+    if request.feature_scale is not None:
+        scales = check_scales(request.feature_scale, n_features)
+    curvature = request.loss.curvature
     smoothness = curvature * (scales * scales)
-    smoothness = _with_intercept(smoothness, n_features, curvature, fit_intercept)
+    smoothness = _with_intercept(smoothness, n_features, curvature, request.fit_intercept)
     if row_norm_bound is not None and not center.any():
         narrowest = smoothness[:n_features].min() / curvature
-        largest_square = row_norm_bound**2 / narrowest + fit_intercept
+        largest_square = row_norm_bound**2 / narrowest + request.fit_intercept
     return Geometry(smoothness, center, lo, hi, largest_square)
 
 
-def isotropic(geometry, curvature, fit_intercept, row_norm_bound):
+def isotropic(geometry, request):
     """The same bounds with one M for all coordinates, from a bound on rows that is enforced.
 
     Raises
@@ -134,7 +120,7 @@ def isotropic(geometry, curvature, fit_intercept, row_norm_bound):
     ValueError
         If nothing public bounds the rows.
     """
-    row_norm = np.inf if row_norm_bound is None else float(row_norm_bound)
+    row_norm = np.inf if request.row_norm_bound is None else float(request.row_norm_bound)
     if geometry.lo is not None:
         widest = np.maximum(geometry.hi - geometry.center, geometry.center - geometry.lo)
         row_norm = min(row_norm, float(np.linalg.norm(widest)))
@@ -143,8 +129,8 @@ def isotropic(geometry, curvature, fit_intercept, row_norm_bound):
             'accounting="hidden_state" needs a public bound on the rows, which is enforced: state '
             "row_norm_bound or feature_bounds"
         )
-    square = row_norm**2 + fit_intercept
-    smoothness = np.full_like(geometry.smoothness, curvature * square)
+    square = row_norm**2 + request.fit_intercept
+    smoothness = np.full_like(geometry.smoothness, request.loss.curvature * square)
     return replace(geometry, smoothness=smoothness, largest_square=1.0, row_norm=row_norm)
 
 

@@ -1,7 +1,7 @@
 """Recipes for "auto": functions of public numbers, fitted by hand to a dozen real data sets.
 
-All of them follow s = n μ / sqrt(p + 1), the public signal-to-noise number of a full-batch fit
-(infinite without noise). ``residual_clip`` is in units of a target within [-1, 1].
+All of them follow s = n μ / sqrt(p + 1), the public signal-to-noise number of a full-batch fit.
+``residual_clip`` is in units of a target within [-1, 1].
 """
 
 import math
@@ -55,12 +55,11 @@ def hidden_state_recipe(signal, condition):
     }
 
 
-def exact_descent_recipe(block_size, full):
+def exact_descent_recipe(full, block_size=1):
     """DP-SkGD without noise: the trace, |S|, bounds the curvature of a block whatever the data."""
-    chosen = {"max_iter": 1, "averaging": "last"}  # the passes of a fit without noise replace it
     if full:
-        return chosen | {"step_size": 10.0, "momentum": 0.9}
-    return chosen | {"step_size": min(float(block_size), 1.8), "momentum": 0.0}
+        return {"step_size": 10.0, "momentum": 0.9}
+    return {"step_size": min(float(block_size), 1.8), "momentum": 0.0}
 
 
 def variance_reduced_recipe(signal, rate):
@@ -106,8 +105,6 @@ def greedy_recipe(signal, bounded_curvature):
     several times the true curvature, and a clipped derivative bounds every move. The curvature of
     residuals does not fade, so their steps are 1.5 / M_j, which are safe.
     """
-    if signal == math.inf:
-        return {"max_iter": 1, "step_size": 1.0, "momentum": 0.0, "averaging": "last"}
     return {
         "max_iter": _between(max(min(signal, 150.0), signal / 10), 10.0, 600.0),
         "step_size": _between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0)

@@ -10,7 +10,7 @@ from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._theorems import ITERATIONS, SAMPLINGS, promises
-from ._theory_facts import check_choice, check_problem
+from ._theory_facts import check_choice, check_facts
 
 
 @dataclass(frozen=True)
@@ -274,25 +274,12 @@ def utility_bounds(
     >>> bounds.best.algorithm, bounds["DP-SkGD", "full"].formula
     ('DP-CD', 'r Sigma_S R_{M/P}')
     """
-    problem = check_problem(
-        n_samples,
-        smoothness,
-        lipschitz=lipschitz,
-        radius=radius,
-        epsilon=epsilon,
-        delta=delta,
-        strong_convexity=strong_convexity,
-        norm=norm,
-        full_lipschitz=full_lipschitz,
-        block_size=block_size,
-        initial_gap=initial_gap,
-        failure_probability=failure_probability,
-    )
-    rows = [UtilityBound(*row) for row in promises(problem)]
+    facts = check_facts(locals())
+    rows = [UtilityBound(*row) for row in promises(facts)]
     rows.sort(key=lambda row: float(f"{row.bound:.9e}"))  # ties but for rounding stay in order
-    case = "convex" if problem.curvature is None else "strongly convex"
+    case = "convex" if facts.strong_convexity is None else "strongly convex"
     return UtilityBounds(
-        tuple(rows), case, problem.n_samples, problem.n_features, problem.epsilon, problem.delta
+        tuple(rows), case, facts.n_samples, facts.n_features, facts.epsilon, facts.delta
     )
 
 
@@ -387,28 +374,15 @@ def theoretical_iterations(
     333, 507 in the paper
     """
     check_choice(algorithm, "algorithm", tuple(ITERATIONS))
-    problem = check_problem(
-        n_samples,
-        smoothness,
-        lipschitz=lipschitz,
-        radius=radius,
-        epsilon=epsilon,
-        delta=delta,
-        strong_convexity=strong_convexity,
-        norm=norm,
-        full_lipschitz=full_lipschitz,
-        block_size=block_size,
-        initial_gap=initial_gap,
-        failure_probability=failure_probability,
-    )
-    spread = check_real(spread, "spread", low=1.0, high=problem.n_features, closed="both")
+    facts = check_facts(locals())
+    spread = check_real(spread, "spread", low=1.0, high=facts.n_features, closed="both")
     if algorithm == "DP-SkGD":
         sampling = check_choice("full" if sampling is None else sampling, "sampling", SAMPLINGS)
     elif sampling is not None:
         raise ValueError(f"only DP-SkGD takes a sampling; leave it None for {algorithm}")
-    outer, inner, source = ITERATIONS[algorithm](problem, sampling, spread)
+    outer, inner, source = ITERATIONS[algorithm](facts, sampling, spread)
     outer, inner = _at_least_one(outer), _at_least_one(inner)
-    noise = _noise_multipliers(algorithm, outer * inner, problem.epsilon, problem.delta)
+    noise = _noise_multipliers(algorithm, outer * inner, facts.epsilon, facts.delta)
     return TheoreticalIterations(algorithm, sampling or "", outer, inner, *noise, source)
 
 

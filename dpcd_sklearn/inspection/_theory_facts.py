@@ -16,14 +16,14 @@ _NORMS = ("l2", "smoothness")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Facts:
     """Public facts about an empirical risk, checked. Arrays have shape (n_features,).
 
     Attributes
     ----------
     unit : ndarray
         Squared weights of the norm in which a scalar `radius` is stated: 1 or M.
-    curvature : ndarray or None
+    strong_convexity : ndarray or None
         m_j of strong convexity; None for convex problems.
     """
 
@@ -35,7 +35,7 @@ class Problem:
     delta: float
     radius: float | np.ndarray
     unit: np.ndarray
-    curvature: np.ndarray | None
+    strong_convexity: np.ndarray | None
     initial_gap: float | None
     block_size: int
     failure_probability: float
@@ -71,11 +71,11 @@ class Problem:
 
     def condition(self, weights):
         """1/mu for the norm with these weights: max_j weights_j / m_j."""
-        return float(np.max(weights / self.curvature))
+        return float(np.max(weights / self.strong_convexity))
 
     def condition_1(self):
         """1/mu_{M,1}: (sum_j sqrt(M_j) v_j)^2 <= sum_j M_j/m_j * sum_j m_j v_j^2."""
-        return float(np.sum(self.smoothness / self.curvature))
+        return float(np.sum(self.smoothness / self.strong_convexity))
 
     def gap(self, spread=1.0):
         """F(w0) - F*; without a statement what smoothness and the radius imply."""
@@ -118,7 +118,7 @@ def _check_radius(radius, n_features):
     return array.astype(np.float64)
 
 
-def _check_curvature(strong_convexity, unit):
+def _check_strong_convexity(strong_convexity, unit):
     if strong_convexity is None:
         return None
     if np.ndim(strong_convexity) == 0:
@@ -126,48 +126,37 @@ def _check_curvature(strong_convexity, unit):
     return check_scales(strong_convexity, len(unit), name="strong_convexity")
 
 
-def check_problem(
-    n_samples,
-    smoothness,
-    *,
-    lipschitz,
-    radius,
-    epsilon,
-    delta,
-    strong_convexity,
-    norm,
-    full_lipschitz,
-    block_size,
-    initial_gap,
-    failure_probability,
-):
-    n_samples = check_count(n_samples, "n_samples")
-    smoothness = _check_smoothness(smoothness)
+def check_facts(stated):
+    """The facts among the arguments of a public function; its other arguments are left alone."""
+    n_samples = check_count(stated["n_samples"], "n_samples")
+    smoothness = _check_smoothness(stated["smoothness"])
     p = len(smoothness)
-    lipschitz = check_scales(lipschitz, p, name="lipschitz")
+    lipschitz = check_scales(stated["lipschitz"], p, name="lipschitz")
     together = float(np.linalg.norm(lipschitz))
-    if full_lipschitz is not None:
+    if stated["full_lipschitz"] is not None:
         # |L|_2 is a constant for all coordinates, and Lambda one for each
-        together = min(together, check_real(full_lipschitz, "full_lipschitz", low=0.0))
+        together = min(together, check_real(stated["full_lipschitz"], "full_lipschitz", low=0.0))
         lipschitz = np.minimum(lipschitz, together)
-    unit = smoothness if check_choice(norm, "norm", _NORMS) == "smoothness" else np.ones(p)
+    norm = check_choice(stated["norm"], "norm", _NORMS)
+    unit = smoothness if norm == "smoothness" else np.ones(p)
+    block_size, initial_gap = stated["block_size"], stated["initial_gap"]
     if block_size is None:
         block_size = math.ceil(math.sqrt(p))
     if initial_gap is not None:
         initial_gap = check_real(initial_gap, "initial_gap", low=0.0, closed="left")
-    return Problem(
+    return Facts(
         n_samples=n_samples,
         smoothness=smoothness,
         lipschitz=lipschitz,
         full_lipschitz=together,
-        epsilon=check_real(epsilon, "epsilon", low=0.0),
-        delta=check_real(delta, "delta", low=0.0, high=1.0),
-        radius=_check_radius(radius, p),
+        epsilon=check_real(stated["epsilon"], "epsilon", low=0.0),
+        delta=check_real(stated["delta"], "delta", low=0.0, high=1.0),
+        radius=_check_radius(stated["radius"], p),
         unit=unit,
-        curvature=_check_curvature(strong_convexity, unit),
+        strong_convexity=_check_strong_convexity(stated["strong_convexity"], unit),
         initial_gap=initial_gap,
         block_size=check_count(block_size, "block_size", high=p),
         failure_probability=check_real(
-            failure_probability, "failure_probability", low=0.0, high=1.0
+            stated["failure_probability"], "failure_probability", low=0.0, high=1.0
         ),
     )

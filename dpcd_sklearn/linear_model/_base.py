@@ -11,7 +11,7 @@
 import math
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Self
 
 import numpy as np
@@ -22,21 +22,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engines._engines import engine_of
-from ..engines._geometry import products, public_geometry, record_geometry
-from ..engines._plan import Facts, Plan
+from ..engines._geometry import products, record_geometry
+from ..engines._request import Request
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
-from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._events import FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.sums._records import canonical
-from ..solvers._problem import Problem
-from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
+from ..utils._compat import check_sample_weight, fit_context
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
-
-POSITIVE = Interval(Real, 0, None, closed="neither")
-AUTO_OR_POSITIVE = [StrOptions({"auto"}), POSITIVE]
+from ._constraints import COMMON
 
 
 class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
@@ -71,25 +67,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     _target_is_numeric = None
 
-    _parameter_constraints = {
-        "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
-        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "neighboring": [StrOptions(set(NEIGHBORING))],
-        "n_public": [None, Interval(Integral, 1, None, closed="left")],
-        "clip": AUTO_OR_POSITIVE,
-        "max_iter": AUTO_OR_POSITIVE,
-        "step_size": AUTO_OR_POSITIVE,
-        "averaging": [StrOptions({"auto", "last", "tail"})],
-        "fit_intercept": ["boolean"],
-        "feature_bounds": [None, tuple, list, np.ndarray],
-        "feature_scale": [None, Real, tuple, list, np.ndarray],
-        "row_norm_bound": [None, POSITIVE],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "coef_path": ["boolean"],
-        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
-        "random_state": ["random_state"],
-        "n_threads": [Interval(Integral, 1, None, closed="left")],
-    }
+    _parameter_constraints = COMMON
 
     # ---- what a subclass gives ----
 
@@ -108,7 +86,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         """Center and half-width of the public bounds of the target."""
         return 0.0, 1.0
 
-    def _scale_target(self, y, plan):
+    def _scale_target(self, y, request):
         """The target as the loss takes it; after the charge."""
         return y
 
@@ -121,22 +99,6 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""
         return self.alpha
-
-    def _penalty(self, n_normalizer, target_half_width):
-        """The penalty beside a mean loss, with the target divided by `target_half_width`."""
-        if self.penalty is None:
-            return ElasticNet()
-        strength = self._strength(n_normalizer)
-        return PENALTIES[self.penalty].of(self.penalty, strength, self, target_half_width)
-
-    def _constraint(self, target_half_width):
-        if self.constraint is None:
-            return None
-        return CONSTRAINTS[self.constraint](self.radius / target_half_width)
-
-    def _solver(self, n_coordinates, n_normalizer, loss):
-        """Name of the solver, from public numbers."""
-        return self.solver
 
     # ---- public: what a fit would release ----
 
@@ -205,40 +167,27 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         X, y = self._check_records(X, y)
         sample_weight = check_sample_weight(sample_weight, X)
         y, n_outputs = self._encode_labels(y, sample_weight)
-        # 2. everything public, fixed from here on
+        # 2. plan: everything public, fixed from here on
         plan = self._plan(*X.shape, n_outputs, sparse=issparse(X))
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
-        # 3. pay
+        # 3. charge
         receipt = charge(
             self.accountant,
             plan.event,
             estimator=type(self).__name__,
             params=self.get_params(deep=False),
-            n_samples=plan.n_normalizer,
+            n_samples=plan.request.n_normalizer,
             n_features=X.shape[1],
         )
-        # 4. read records through the oracle only
-        if math.isinf(self.epsilon):
-            plan = self._plan_of_records(plan, X, sample_weight)
-        records = X, self._scale_target(y, plan), sample_weight
-        solution = plan.engine.run(receipt, records, plan, self.fit_intercept, key, generator)
+        # 4. the oracle, which alone reads records, and the solver on what it releases
+        if not plan.request.private:
+            plan = plan.over(self._moments(X, sample_weight, plan.request.loss))
+        records = X, self._scale_target(y, plan.request), sample_weight
+        solution = plan.run(receipt, records, key, generator)
         # 5. what was released
         self._set_released(plan, solution)
         return self
-
-    def _plan_of_records(self, plan, X, sample_weight):
-        """A plan that looks at the records: for fits without noise only."""
-        geometry = record_geometry(
-            X,
-            sample_weight,
-            plan.loss.curvature,
-            self.fit_intercept,
-            centered=self.fit_intercept and not self.penalize_intercept and not issparse(X),
-        )
-        geometry = plan.engine.geometry(self, geometry, plan.loss)
-        curvature = plan.engine.curvature(self, geometry, plan.sampling)
-        return plan.with_geometry(geometry, curvature)
 
     def _check_records(self, X, y):
         X, y = validate_data(
@@ -282,88 +231,35 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         return 1.0 / n_normalizer**2
 
     def _plan(self, n_samples, n_features, n_outputs, *, sparse=False):
-        """Fix every number of a fit from parameters, shapes and public facts."""
+        """The engine of a fit, every number of it fixed by parameters, shapes and public facts."""
         self._check_numbers()
         n = self.n_public if self.neighboring == "add_remove" else n_samples
-        private = math.isfinite(self.epsilon)
         delta = self._resolve_delta(n)
         center, half_width = self._scaling_of_target()
-        loss = self._loss(n_outputs, half_width)
-        solver = self._solver(n_features + self.fit_intercept, n, loss)
-        engine = engine_of(self, solver, loss.name)
-        with np.errstate(over="ignore"):  # the oracle's check refuses what overflows
-            geometry = engine.geometry(self, self._geometry(n_features, loss, sparse), loss)
-        facts = Facts(n, len(geometry.smoothness), self.epsilon, delta, private)
-        sampling = engine.sampling(self, facts.n_coordinates, geometry)
-        recipe = engine.recipe(self, facts, geometry, sampling)
-        if not private:
-            recipe |= {"max_iter": engine.exact_max_iter, "averaging": "last"}
-        problem = self._problem(engine, recipe, facts, geometry, sampling, n_outputs, half_width)
-        plan = Plan(
-            event=engine.event(self, delta, problem),
-            geometry=geometry,
-            engine=engine,
-            loss=loss,
-            sampling=sampling,
-            problem=problem,
-            clip=self._resolve_clip(engine, recipe, geometry, half_width),
-            n_normalizer=n,
+        request = Request.of(
+            self,
+            loss=self._loss(n_outputs, half_width),
+            loss_word=self.loss,
+            strength=self._strength(n),
             delta=delta,
+            n_normalizer=n,
+            n_features=n_features,
+            n_outputs=n_outputs,
+            sparse=sparse,
             target_center=center,
             target_half_width=half_width,
-            lazy=self.selection == "lazy",
-            n_threads=int(self.n_threads),
         )
-        if private:
-            engine.check(plan, n_samples, self.fit_intercept)
-        return plan
+        return engine_of(request).planned(n_samples)
 
-    def _problem(self, engine, recipe, facts, geometry, sampling, n_outputs, half_width):
-        """What the solver sees: the recipe's numbers, where the user states none."""
-        chosen = {
-            name: recipe[name] if getattr(self, name) == "auto" else getattr(self, name)
-            for name in ("max_iter", "step_size", "momentum", "averaging")
-        }
-        p = facts.n_coordinates
-        n_updates = engine.n_updates(self, chosen.pop("max_iter"), p, sampling)
-        if n_updates > 2**53:
-            raise ValueError(
-                f"max_iter={self.max_iter!r} asks for {n_updates:.3g} updates, at most 2^53 can be "
-                "counted; ask for fewer passes"
-            )
-        one_pass = engine.n_updates(self, 1.0, p, sampling)
-        return Problem(
-            penalty=self._penalty(facts.n_normalizer, half_width),
-            smoothness=geometry.smoothness,
-            n_penalized=p - (self.fit_intercept and not self.penalize_intercept),
-            n_updates=n_updates,
-            n_outputs=n_outputs,
-            curvature=engine.curvature(self, geometry, sampling),
-            tol=0.0 if facts.private else float(self.tol),
-            path_every=one_pass if self.coef_path else 0,
-            **chosen,
-            **engine.fields(self, n_updates, p, half_width),
-        )
-
-    def _geometry(self, n_features, loss, sparse):
-        """M_j and what else is public about the features."""
-        return public_geometry(
-            n_features,
+    def _moments(self, X, sample_weight, loss):
+        """The geometry of the records themselves: for fits without noise only."""
+        return record_geometry(
+            X,
+            sample_weight,
             loss.curvature,
             self.fit_intercept,
-            self.feature_bounds,
-            self.feature_scale,
-            self.row_norm_bound,
-            sparse,
+            centered=self.fit_intercept and not self.penalize_intercept and not issparse(X),
         )
-
-    def _resolve_clip(self, engine, recipe, geometry, target_half_width):
-        """C in units of the scaled target: C_j = C sqrt(M_j / tr M)."""
-        if math.isinf(self.epsilon):
-            return math.inf
-        if self.clip == "auto":
-            return engine.clip(recipe["residual_clip"], geometry)
-        return self.clip / target_half_width
 
     def _refuse_unprotected_charge(self):
         """A ledger vouches for its entries: no entry for a fit that protects nobody."""
@@ -401,9 +297,9 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path)
         self.n_iter_ = solution.n_updates
-        self.clip_ = plan.clip * plan.target_half_width
+        self.clip_ = plan.clip * plan.request.target_half_width
         self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.delta)
+        self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.delta)
         noisy = [r for r in plan.event.releases if hasattr(r, "noise_multiplier")]
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..losses import LogisticLoss
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
+from ._constraints import CLASSIFICATION, of
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
@@ -18,9 +19,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     loss = "logistic"
     classes = None
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "classes": [None, "array-like"]
-    }
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
+        CLASSIFICATION, "classes"
+    )
 
     def _loss(self, n_outputs, target_half_width):
         # of two classes the multinomial loss is the logistic one of their difference
@@ -64,7 +65,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             "state both as classes=[label, other label]"
         )
 
-    def _scale_target(self, y, plan):
+    def _scale_target(self, y, request):
         # a label outside `classes` counts as the first one: a fixed rule for each record
         y = np.asarray(y)
         target = np.zeros(len(y))

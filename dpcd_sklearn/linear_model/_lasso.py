@@ -3,9 +3,9 @@
 from typing import Literal
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._compat import Interval, StrOptions
+from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Integral, Real
+from ._constraints import GENERIC, PERIODIC, of
 from ._regression import PrivateRegressor
 
 
@@ -38,15 +38,15 @@ class DPLassoCD(PrivateRegressor):
     alpha : float, default=1.0
         Strength of the l1 penalty, in [0, inf), in the units of scikit-learn's Lasso.
     epsilon : float, default=1.0
-        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping, like
-        scikit-learn's Lasso; the result is not private.
+        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
+        not private.
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
     sampling : {"uniform", "importance"}, default="uniform"
         How coordinates are drawn: all alike, or with probability p_j proportional to M_j.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are.
+        What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
@@ -61,8 +61,9 @@ class DPLassoCD(PrivateRegressor):
         The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
         restart from the mean of every `n_inner` iterates. A mean of iterates has few coefficients
         that are exactly zero: use "last" where sparsity matters. "auto" is "tail".
-    n_inner : int, default=None
-        K, the updates of one inner loop with `averaging="periodic"`; None is a tenth of all.
+    n_inner : int >= 1, default=None
+        K, the number of updates in one inner loop with `averaging="periodic"`; None is a tenth of
+        all.
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -84,8 +85,8 @@ class DPLassoCD(PrivateRegressor):
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
     coef_path : bool, default=False
-        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
-        released anyway, so it costs no privacy.
+        Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
+        are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -96,8 +97,8 @@ class DPLassoCD(PrivateRegressor):
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read; an
-        update reads two columns. Sparse X and epsilon = inf have one thread.
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -106,7 +107,8 @@ class DPLassoCD(PrivateRegressor):
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
-        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
+        averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
     n_iter_ : int
@@ -161,12 +163,12 @@ class DPLassoCD(PrivateRegressor):
     penalty = "l1"
     solver = "cd"
 
-    _parameter_constraints = PrivateRegressor._parameter_constraints | {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "sampling": [StrOptions({"uniform", "importance"})],
-        "averaging": [StrOptions({"auto", "last", "tail", "periodic"})],
-        "n_inner": [None, Interval(Integral, 1, None, closed="left")],
-    }
+    _parameter_constraints = (
+        PrivateRegressor._parameter_constraints
+        | of(GENERIC, "alpha", "n_inner")
+        | PERIODIC
+        | {"sampling": [StrOptions({"uniform", "importance"})]}
+    )
 
     def __init__(
         self,

@@ -8,7 +8,8 @@ from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
-from ._generic import GENERIC_CONSTRAINTS, GenericLinearModel
+from ._constraints import GENERIC
+from ._generic import GenericLinearModel
 
 
 class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
@@ -194,8 +195,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read.
-        Mini-batches, sparse X and epsilon = inf have one thread.
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -206,8 +207,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Public if `classes` states them, else published without noise.
     coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
-        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
-        or "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
+        "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
     n_iter_ : int
@@ -277,10 +278,8 @@ class DPLinearClassifier(GenericLinearModel, PrivateClassifier):
 
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
-        | GENERIC_CONSTRAINTS
-        | {
-            "loss": [StrOptions(losses_for("classification"))],
-        }
+        | GENERIC
+        | {"loss": [StrOptions(losses_for("classification"))]}
     )
 
     def __init__(

@@ -7,7 +7,8 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._generic import GENERIC_CONSTRAINTS, POSITIVE, GenericLinearModel
+from ._constraints import GENERIC, REGRESSION, of
+from ._generic import GenericLinearModel
 from ._regression import PrivateRegressor
 
 
@@ -192,8 +193,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read.
-        Mini-batches, sparse X and epsilon = inf have one thread.
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -202,8 +203,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
-        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
-        or "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
+        "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
     n_iter_ : int
@@ -275,11 +276,9 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
-        | GENERIC_CONSTRAINTS
-        | {
-            "loss": [StrOptions(losses_for("regression"))],
-            "huber_threshold": [POSITIVE],
-        }
+        | GENERIC
+        | of(REGRESSION, "huber_threshold")
+        | {"loss": [StrOptions(losses_for("regression"))]}
     )
 
     def __init__(

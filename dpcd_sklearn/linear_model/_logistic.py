@@ -3,10 +3,9 @@
 from typing import Literal
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Integral, Real
 from ._classification import PrivateClassifier
+from ._constraints import CLASSIFICATION, GENERIC, of
 
 
 class DPLogisticGCD(PrivateClassifier):
@@ -46,8 +45,8 @@ class DPLogisticGCD(PrivateClassifier):
     l1_ratio : float in [0, 1], default=0.0
         Share of the l1 penalty: 0 is l2, 1 is l1.
     epsilon : float, default=1.0
-        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping, like
-        scikit-learn's LogisticRegression; the result is not private.
+        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
+        not private.
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
@@ -55,9 +54,9 @@ class DPLogisticGCD(PrivateClassifier):
         Score of a coordinate: the slope of the objective ("gs-s"), the length of the proximal step
         ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in the norm of
         M_j.
-    block_size : int, default=None
-        Coordinates that one update chooses and moves, each choice and each partial derivative
-        paid for; None is 1. More of them read the records less often.
+    block_size : int >= 1, default=None
+        Coordinates that one update chooses and moves, each choice and each partial derivative paid
+        for; None is 1. More of them read the records less often.
     selection_share : float in (0, 1), default=0.8
         Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the
         rest goes to the partial derivatives.
@@ -67,7 +66,7 @@ class DPLogisticGCD(PrivateClassifier):
         are many. Its **running time depends on records**: use it only where nobody who must not
         learn about them can time the fit. More than 6 coordinates at once are drawn in full.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are.
+        What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
@@ -101,8 +100,8 @@ class DPLogisticGCD(PrivateClassifier):
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
     coef_path : bool, default=False
-        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
-        released anyway, so it costs no privacy.
+        Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
+        are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -113,8 +112,8 @@ class DPLogisticGCD(PrivateClassifier):
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read. Sparse
-        X and epsilon = inf have one thread.
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -125,7 +124,8 @@ class DPLogisticGCD(PrivateClassifier):
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     coef_path_ : ndarray of shape (n_points, n_features)
-        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
+        averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
     n_iter_ : int
@@ -184,14 +184,11 @@ class DPLogisticGCD(PrivateClassifier):
     penalty = "elasticnet"
     solver = "gcd"
 
-    _parameter_constraints = PrivateClassifier._parameter_constraints | {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "rule": [StrOptions({"gs-s", "gs-r", "gs-q"})],
-        "block_size": [None, Interval(Integral, 1, None, closed="left")],
-        "selection_share": [Interval(Real, 0, 1, closed="neither")],
-        "selection": [StrOptions({"full", "lazy"})],
-    }
+    _parameter_constraints = (
+        PrivateClassifier._parameter_constraints
+        | of(CLASSIFICATION, "C")
+        | of(GENERIC, "l1_ratio", "rule", "block_size", "selection_share", "selection")
+    )
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
+from ._constraints import REGRESSION, of
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
@@ -18,9 +19,9 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     _target_is_numeric = True
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "target_bounds": [None, tuple, list, np.ndarray]
-    }
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
+        REGRESSION, "target_bounds"
+    )
 
     def _scaling_of_target(self):
         if self.target_bounds is None:
@@ -44,14 +45,14 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             raise TypeError(f"y must hold real numbers, got dtype {y.dtype}")
         return y, 1
 
-    def _scale_target(self, y, plan):
+    def _scale_target(self, y, request):
         y = np.ascontiguousarray(y, dtype=np.float64)
         if self.target_bounds is None or np.isinf(self.epsilon):
             return y
         lo, hi = self.target_bounds
         y = np.clip(y, lo, hi)  # a copy, and the only one
-        y -= plan.target_center
-        y /= plan.target_half_width
+        y -= request.target_center
+        y /= request.target_half_width
         return y
 
     def predict(self, X: ArrayLike) -> np.ndarray:

@@ -4,9 +4,9 @@ from typing import Literal
 
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import SAMPLING_WORDS, Sampling
-from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._compat import HasMethods, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
-from ._base import Integral, Real
+from ._constraints import GENERIC, PERIODIC, of
 from ._regression import PrivateRegressor
 
 
@@ -39,8 +39,8 @@ class DPRidgeSkGD(PrivateRegressor):
     alpha : float, default=1.0
         Strength of the l2 penalty, in [0, inf), in the units of scikit-learn's Ridge.
     epsilon : float, default=1.0
-        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping, like
-        scikit-learn's Ridge; the result is not private.
+        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
+        not private.
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
@@ -54,7 +54,7 @@ class DPRidgeSkGD(PrivateRegressor):
         Size of sets, and of blocks of consecutive coordinates, the intercept being the last one;
         None is the square root of their number.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are.
+        What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
@@ -73,8 +73,9 @@ class DPRidgeSkGD(PrivateRegressor):
     averaging : {"auto", "last", "tail", "periodic"}, default="auto"
         The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
         restart from the mean of every `n_inner` iterates. "auto" is "tail".
-    n_inner : int, default=None
-        K, the updates of one inner loop with `averaging="periodic"`; None is a tenth of all.
+    n_inner : int >= 1, default=None
+        K, the number of updates in one inner loop with `averaging="periodic"`; None is a tenth of
+        all.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
         counts the last iterate only: with a strong ridge the noise of early updates is forgotten,
@@ -104,8 +105,8 @@ class DPRidgeSkGD(PrivateRegressor):
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
     coef_path : bool, default=False
-        Whether to keep the iterates, one a pass, in `coef_path_` and `intercept_path_`. They are
-        released anyway, so it costs no privacy.
+        Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
+        are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance or None, default=None
@@ -116,8 +117,8 @@ class DPRidgeSkGD(PrivateRegressor):
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read. Sparse
-        X and epsilon = inf have one thread.
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -126,7 +127,8 @@ class DPRidgeSkGD(PrivateRegressor):
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
-        Coefficients at the start, after each pass and at the end; only with `coef_path`. Released.
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
+        averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
     n_iter_ : int
@@ -182,16 +184,13 @@ class DPRidgeSkGD(PrivateRegressor):
     penalty = "l2"
     solver = "skgd"
 
-    _parameter_constraints = PrivateRegressor._parameter_constraints | {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])],
-        "block_size": [None, Interval(Integral, 1, None, closed="left")],
-        "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
-        "accounting": [StrOptions({"composition", "hidden_state"})],
-        "penalize_intercept": ["boolean"],
-        "averaging": [StrOptions({"auto", "last", "tail", "periodic"})],
-        "n_inner": [None, Interval(Integral, 1, None, closed="left")],
-    }
+    _parameter_constraints = (
+        PrivateRegressor._parameter_constraints
+        | of(GENERIC, "alpha", "block_size", "momentum", "accounting")
+        | of(GENERIC, "penalize_intercept", "n_inner")
+        | PERIODIC
+        | {"sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
+    )
 
     def __init__(
         self,

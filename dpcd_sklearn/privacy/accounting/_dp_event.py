@@ -3,21 +3,12 @@
 Its accountants assume, for a plain Gaussian, that replacing a record doubles the sensitivity (PLD)
 or not (RDP). Here z is over the sensitivity under the event's own relation, which is what they
 call the multiplier under adding or removing a record: use that relation with what this returns.
+
+Events are known by the names of their classes, because they import this file and not the reverse.
 """
 
 import math
 
-from ._events import (
-    FitEvent,
-    GaussianEvent,
-    HiddenStateEvent,
-    LaplaceEvent,
-    NonPrivateEvent,
-    PoissonSampledEvent,
-    PureEvent,
-    SelectionEvent,
-    TuningEvent,
-)
 from ._gaussian_dp import hidden_state_factor
 
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
@@ -35,30 +26,34 @@ def translated(event, neighboring=None):
     def repeated(single, count):
         return single if count == 1 else peer.SelfComposedDpEvent(single, count)
 
-    match event:
-        case FitEvent(releases=releases, neighboring=relation):
-            return peer.ComposedDpEvent([translated(release, relation) for release in releases])
-        case GaussianEvent(noise_multiplier=z, count=count):
-            return repeated(peer.GaussianDpEvent(z), count)
-        case HiddenStateEvent(noise_multiplier=z, count=count, contraction=c):
+    match type(event).__name__:
+        case "FitEvent":
+            parts = [translated(release, event.neighboring) for release in event.releases]
+            return peer.ComposedDpEvent(parts)
+        case "GaussianEvent":
+            return repeated(peer.GaussianDpEvent(event.noise_multiplier), event.count)
+        case "HiddenStateEvent":
             # Gaussian DP: one Gaussian release of the same loss
-            return peer.GaussianDpEvent(z / math.sqrt(hidden_state_factor(count, c)))
-        case LaplaceEvent(noise_multiplier=b, count=count):
-            return repeated(peer.LaplaceDpEvent(b), count)
-        case SelectionEvent(eta=eta, count=count):
-            return repeated(peer.ZCDpEvent(eta**2 / 8), count)
-        case PureEvent(epsilon=epsilon, count=count):
+            factor = hidden_state_factor(event.count, event.contraction)
+            return peer.GaussianDpEvent(event.noise_multiplier / math.sqrt(factor))
+        case "LaplaceEvent":
+            return repeated(peer.LaplaceDpEvent(event.noise_multiplier), event.count)
+        case "SelectionEvent":
+            return repeated(peer.ZCDpEvent(event.eta**2 / 8), event.count)
+        case "PureEvent":
             # its randomised response knows no adding and removing of records
-            return repeated(peer.ZCDpEvent(epsilon**2 / 2), count)
-        case PoissonSampledEvent(sampling_rate=rate, noise_multiplier=z, count=count):
+            return repeated(peer.ZCDpEvent(event.epsilon**2 / 2), event.count)
+        case "PoissonSampledEvent":
             if neighboring != "add_remove":
                 raise TypeError(
                     "dp_accounting has no samples under replace_one whose multiplier is over the "
                     "sensitivity; only add_remove can be translated"
                 )
-            return repeated(peer.PoissonSampledDpEvent(rate, peer.GaussianDpEvent(z)), count)
-        case TuningEvent(base=base, distribution=distribution, mean=mean):
-            return peer.RepeatAndSelectDpEvent(translated(base), mean, _SHAPES[distribution])
-        case NonPrivateEvent():
+            one = peer.GaussianDpEvent(event.noise_multiplier)
+            return repeated(peer.PoissonSampledDpEvent(event.sampling_rate, one), event.count)
+        case "TuningEvent":
+            shape = _SHAPES[event.distribution]
+            return peer.RepeatAndSelectDpEvent(translated(event.base), event.mean, shape)
+        case "NonPrivateEvent":
             return peer.NonPrivateDpEvent()
     raise TypeError(f"dp_accounting has no event like {event!r}")

@@ -6,6 +6,8 @@ accountants. Every number in an event is public: it was fixed before a record wa
 
 from dataclasses import dataclass
 
+from ._dp_event import translated
+
 NEIGHBORING = ("replace_one", "add_remove")
 
 
@@ -223,6 +225,4 @@ class FitEvent:
         TypeError
             If it has no such event: samples under "replace_one".
         """
-        from ._dp_event import translated
-
         return translated(self)

@@ -1,4 +1,4 @@
-"""Receipts: no record is read without one (DESIGN.md §2)."""
+"""Receipts: no record is read without one (``proofs/accountant.md``)."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The tight curve of adaptive bounded-range selections: V_k of PRIVACY.md section 3.
+"""The tight curve of adaptive bounded-range selections: V_k of ``proofs/selections.md``.
 
 V(x), x = e^ε, is the largest δ(ε) of k adaptive choices of bounded range η. It is convex and
 decreasing in x with V(0) = 1, and V_{k+1}(x) is the highest chord of V_k over an interval
@@ -10,7 +10,7 @@ decreasing in x with V(0) = 1, and V_{k+1}(x) is the highest chord of V_k over a
 (c) left of the grid V lies below the chord from V(0) = 1, right of it below its last value.
 
 Every operation is a sum of positive terms, hence good to a few units in the last place, and each
-step is inflated by more than that. Proof: ``proofs/selections.md``.
+step is inflated by more than that.
 """
 
 import math

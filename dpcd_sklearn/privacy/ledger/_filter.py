@@ -3,9 +3,9 @@
 A filter, not a composition: later charges may depend on earlier outputs, and so may the choice of
 what to charge. It is valid (Feldman & Zrnic 2021, for the Rényi divergence at one order) because
 the rule was fixed before the first of them: one currency, one order, one limit, all stored in the
-ledger (PRIVACY.md §3). The tight curves of ``_accounting`` calibrate single fits and make reports.
-They admit in one case only: the first charge of an empty ledger, chosen before any output, may
-take the whole budget, and nothing else is admitted after it (``proofs/accountant.md``).
+ledger. The tight curves of ``_accounting`` calibrate single fits and make reports. They admit in
+one case only: the first charge of an empty ledger, chosen before any output, may take the whole
+budget, and nothing else is admitted after it. Proof: ``proofs/accountant.md``.
 
 Rounding goes towards more loss. An amount is rounded upwards by one part in 10^12, more than all
 errors of the operations behind it and behind the limit; the sum of the stored amounts is exact.

@@ -159,7 +159,7 @@ _SECRET = ("random_state", "accountant")
 
 
 def to_json(params):
-    """Canonical JSON of public parameters, without seeds (PRIVACY.md §6) and handles."""
+    """Canonical JSON of public parameters, without handles, and seeds that could undo the noise."""
     return canonical(_plain(params))
 
 

@@ -1,0 +1,123 @@
+"""What several objects share is described by the same words, checked by scikit-learn's own test.
+
+A parameter that two of them have is compared unless it is named here, so a new one is compared.
+"""
+
+import itertools
+import warnings
+
+import pytest
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+)
+from dpcd_sklearn.datasets import (
+    make_dominated_regression,
+    make_log1,
+    make_log2,
+    make_scaled_classification,
+    make_scaled_regression,
+    make_square,
+)
+from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
+
+pytest.importorskip("numpydoc", reason="numpydoc, of the extra doc, reads the docstrings")
+
+from sklearn.utils._testing import assert_docstring_consistency  # noqa: E402
+
+PRESETS = (DPLassoCD, DPRidgeSkGD, DPLogisticGCD)
+GENERIC = (DPLinearRegressor, DPLinearClassifier)
+
+# What its one loss, penalty and solver make of a parameter stands in a preset; what each of them
+# does, in a generic estimator.
+OF_A_PRESET = {
+    *("alpha", "sampling", "block_size", "clip", "max_iter", "step_size", "averaging"),
+    "fit_intercept",
+}
+OF_A_SOLVER = OF_A_PRESET | {
+    *("solver", "loss", "l1_ratio", "momentum", "n_inner", "rule", "selection", "selection_share"),
+    *("accounting", "penalize_intercept", "classes"),
+}
+# Units of the target, or of one; which losses have which solvers.
+OF_A_TASK = {"loss", "alpha", "coef_bounds", "radius", "solver", "clip", "accounting"}
+# Of classifiers they have rows, and other words for them.
+SHAPED = {"coef_", "intercept_", "coef_path_", "intercept_path_"}
+
+GROUPS = [
+    (PRESETS + GENERIC, OF_A_SOLVER | OF_A_TASK, SHAPED | {"noise_multiplier_", "classes_"}),
+    (PRESETS, OF_A_PRESET, {"coef_", "intercept_"}),
+    (GENERIC, OF_A_TASK, SHAPED),
+    ((BlockSampling, FullSampling, NiceSampling), {"block_size"}, {"block_size"}),
+    ((SingleSampling, NiceSampling), set(), {"block_size"}),
+]
+# Their defaults are those of the papers' experiments, so types differ.
+DATASETS = {
+    (make_log1, make_log2): (),
+    (make_scaled_classification, make_scaled_regression): (),
+    (make_log1, make_scaled_regression, make_square): ("n_samples", "n_features", "noise"),
+    (make_scaled_regression, make_dominated_regression): (),
+}
+
+
+def compare(objects, *, without=(), without_attributes=(), ignore_types=()):
+    """All pairs: of more than two at once only what all of them have would be compared."""
+    for pair in itertools.combinations(objects, 2):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Checking was skipped")
+            assert_docstring_consistency(
+                list(pair),
+                include_params=True,
+                exclude_params=sorted(without) or None,
+                include_attrs=True,
+                exclude_attrs=sorted(without_attributes) or None,
+                ignore_types=ignore_types,
+            )
+
+
+@pytest.mark.parametrize(("objects", "without", "without_attributes"), GROUPS)
+def test_the_same_words_describe_what_is_shared(objects, without, without_attributes):
+    compare(objects, without=without, without_attributes=without_attributes)
+
+
+@pytest.mark.parametrize("objects", DATASETS)
+def test_the_same_words_describe_what_datasets_share(objects):
+    own = {"coef", "n_features", "noise"} if make_dominated_regression in objects else {"noise"}
+    compare(objects, without=own, ignore_types=DATASETS[objects])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["epsilon", "delta", "neighboring", "n_public", "accountant", "random_state", "n_threads"],
+)
+def test_what_the_guarantee_rests_on_is_never_left_out(name):
+    for objects, without, _ in GROUPS[:3]:
+        assert name not in without
+        assert all(f"\n    {name} : " in each.__doc__ for each in objects)
+
+
+def test_other_words_are_noticed():
+    def one(n):
+        """A.
+
+        Parameters
+        ----------
+        n : int
+            Number of records.
+        """
+
+    def other(n):
+        """A.
+
+        Parameters
+        ----------
+        n : int
+            How many records.
+        """
+
+    with pytest.raises(AssertionError, match="How many"):
+        compare([one, other])
+    compare([one, other], without={"n"})

@@ -1,0 +1,132 @@
+"""Engines bound to requests: frozen, whole before the charge, and the same in any order."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
+from dpcd_sklearn.engines._engine import Engine
+from dpcd_sklearn.engines._engine_hidden_state import HiddenStateEngine
+from dpcd_sklearn.engines._engines import ENGINES, engine_of
+
+BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+HIDDEN = {"accounting": "hidden_state", "row_norm_bound": 2.0, "fit_intercept": False}
+MODELS = {
+    "cd": DPLinearRegressor(solver="cd", penalty="l1"),
+    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", block_size=2),
+    "skgd": DPLinearRegressor(solver="skgd", sampling="nice"),
+    "compgd": DPLinearRegressor(solver="compgd", penalty=None, constraint="l2_ball"),
+    "sgd": DPLinearRegressor(solver="sgd"),
+    "svrg": DPLinearRegressor(solver="svrg"),
+    "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL),
+    "hidden": DPLinearRegressor(solver="skgd", alpha=0.1, **HIDDEN),
+}
+NUMBERS = ("geometry", "sampling", "n_updates", "curvature", "problem", "event", "clip")
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def plan_of(model, n_samples=100, n_features=6):
+    return model._plan(n_samples, n_features, 1)
+
+
+def plain(value):
+    """What can be compared: numbers, and the numbers of frozen objects."""
+    if dataclasses.is_dataclass(value):
+        fields = (getattr(value, field.name) for field in dataclasses.fields(value))
+        return [plain(field) for field in fields]
+    return value.tolist() if isinstance(value, np.ndarray) else str(value).split(" object")[0]
+
+
+def test_every_engine_is_looked_at():
+    assert {type(plan_of(model)) for model in MODELS.values()} == {
+        *ENGINES.values(),
+        HiddenStateEngine,
+    }
+
+
+@every_model
+def test_a_request_is_frozen_and_holds_no_estimator(model):
+    request = plan_of(model).request
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        request.epsilon = 2.0
+    held = [getattr(request, field.name) for field in dataclasses.fields(request)]
+    assert not any(isinstance(value, type(model)) for value in held)
+    changed = clone(model)
+    bound = engine_of(plan_of(changed).request)
+    changed.set_params(epsilon=7.0, max_iter=3, clip=0.1)
+    assert (bound.event, bound.clip) == (plan_of(model).event, plan_of(model).clip)
+
+
+@every_model
+def test_numbers_of_a_plan_do_not_follow_from_the_order_they_are_asked_in(model):
+    request = plan_of(model).request
+    engines = engine_of(request), engine_of(request)
+    there = {name: plain(getattr(engines[0], name)) for name in NUMBERS}
+    back = {name: plain(getattr(engines[1], name)) for name in reversed(NUMBERS)}
+    assert there == back
+
+
+@every_model
+def test_the_plan_is_whole_before_anything_is_charged(model):
+    """Later numbers are read, not made: none of them could follow from a record by mistake."""
+    made = set(vars(plan_of(model)))
+    assert {"request", "geometry", "problem", "event", "clip"} <= made
+    assert "sampling" in made or type(plan_of(model)).sampling is None
+
+
+@pytest.mark.parametrize("engine", [*ENGINES.values(), HiddenStateEngine])
+def test_what_an_engine_can_solve_needs_no_bound_engine(engine, monkeypatch):
+    def refuse(self, request):
+        raise AssertionError("an engine was bound")
+
+    request = plan_of(MODELS["skgd"]).request
+    monkeypatch.setattr(Engine, "__init__", refuse)
+    assert engine.needs(request) is None or isinstance(engine.needs(request), str)
+    assert engine.solves(request) in (True, False)
+    wrong = dataclasses.replace(request, constraint="l1_ball", penalty="box")
+    assert engine.needs(wrong) is not None and not engine.solves(wrong)
+
+
+class Counted:
+    """A sampling that tells how often it was asked."""
+
+    block_size = 2
+
+    def __init__(self):
+        self.asked = []
+
+    def draw(self, generator, count):
+        self.asked.append(count)
+        return (generator.choice(4, 2, replace=False) for _ in range(count))
+
+
+@pytest.mark.filterwarnings("ignore:the fit without noise stopped")
+def test_a_fit_without_noise_keeps_the_sampling_of_its_plan():
+    """Moments of the records change M_j and steps, not what was fixed by public facts."""
+    X = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 2.0, 3.0]
+    sampling = Counted()
+    model = DPRidgeSkGD(sampling=sampling, epsilon=np.inf, max_iter=2, averaging="last", tol=1.0)
+    plan = plan_of(model, *X.shape)
+    over = plan.over(dataclasses.replace(plan.geometry, smoothness=np.arange(1.0, 5.0)))
+    assert sampling.asked == [10]  # the trial draw, once
+    assert over.sampling is plan.sampling and over.event == plan.event
+    assert (over.problem.smoothness == np.arange(1.0, 5.0)).all()
+    model.fit(X, X.sum(axis=1))
+    assert sampling.asked.count(10) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [(DPLassoCD(max_iter=1e308), "inf"), (DPLinearRegressor(solver="sgd", max_iter=1e20), "1e.21")],
+)
+def test_more_updates_than_can_be_counted_are_refused(model, asked):
+    with pytest.raises(ValueError, match=f"asks for {asked} updates"):
+        model.planned_event(100, 6)
+
+
+def test_two_classes_of_the_multinomial_loss_are_the_logistic_one():
+    model = DPLinearClassifier("multinomial", classes=[0, 1])
+    request = model._plan(100, 6, model._stated_outputs(1)).request
+    assert (request.loss.name, request.loss_word) == ("logistic", "multinomial")

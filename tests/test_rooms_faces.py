@@ -1,0 +1,127 @@
+"""What the rooms say of themselves: a face each, and no page cited that a reader can't open.
+
+As in ``test_rooms.py`` each check takes the text as an argument, so that it can be shown to fail.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PACKAGE = CHECKOUT / "dpcd_sklearn"
+FACES = sorted(
+    path.relative_to(CHECKOUT).as_posix()
+    for path in (*PACKAGE.glob("privacy/*/__init__.py"), PACKAGE / "engines" / "__init__.py")
+)
+FOLDERS = ("dpcd_sklearn", "tests", "benchmarks", "examples", "doc", ".ci", ".")
+FILES = [
+    path.relative_to(CHECKOUT).as_posix()
+    for folder in FOLDERS
+    for path in (CHECKOUT / folder).glob("*" if folder == "." else "**/*")
+    if path.is_file()
+]
+TEXTS = [
+    name
+    for name in FILES
+    if Path(name).suffix in {".py", ".pyx", ".pxd", ".h", ".md", ".rst"}
+    and not {"_build", "generated", "auto_examples"} & set(Path(name).parts)
+    and "test_rooms" not in name  # their self-tests make names up
+]
+
+
+def read(name):
+    return (CHECKOUT / name).read_text(encoding="utf-8")
+
+
+# --- the checks: each yields its complaints ----------------------------------------------------
+
+
+def within(cited, files):
+    """Whether a file of the repository ends as the cited path does."""
+    return any(f"/{file}".endswith(f"/{cited.lstrip('./')}") for file in files)
+
+
+CITED = re.compile(
+    r"(?<![\w/.*-])(?:[\w/.-]*\w\.(?:md|rst)|[\w.-]+/[\w/.-]*\w\.(?:pyx?|pxd))\b(?![\w*])"
+)
+
+
+def cited_in_vain(source, files):
+    """Pages that a text points to and nobody who has the repository alone can open."""
+    for cited in sorted(set(CITED.findall(source))):
+        if not within(cited, files):
+            yield f"{cited} is not in the repository"
+    for cited in sorted(set(re.findall(r"\b(?:papers|prototypes)/\w[\w./-]*", source))):
+        yield f"{cited} is not in the repository: cite the published paper and its theorem"
+
+
+FACE_OF_PRIVACY = ("Promises", "Relies on", "Proof", "Mutant", "tests/")
+
+
+def faults_of_face(source, files, words):
+    """A room's ``__init__.py`` says in one line and one paragraph what the room is for."""
+    face = ast.get_docstring(ast.parse(source)) or ""
+    line, gap, paragraph = (*face.split("\n", 2), "", "")[:3]
+    if not line.endswith(".") or gap or not paragraph or "\n\n" in paragraph:
+        yield "the face is one line, an empty one and one paragraph"
+    yield from (f"the face has no {word!r}" for word in words if word not in paragraph)
+    cited = re.findall(r"\b(?:tests|proofs|doc)/\w+\.\w+", face)
+    yield from (f"{path} does not exist" for path in cited if not within(path, files))
+
+
+# --- the house as it stands -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_is_cited_is_in_the_repository(name):
+    assert not list(cited_in_vain(read(name), FILES))
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_every_room_has_a_face(name):
+    words = FACE_OF_PRIVACY if "/privacy/" in name else ()
+    assert not list(faults_of_face(read(name), FILES, words))
+
+
+def test_the_five_rooms_of_privacy_are_looked_at():
+    assert len([name for name in FACES if "/privacy/" in name]) >= 5
+
+
+# --- the checks can fail -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ("the ledger (NOTES.md §3)", True),
+        ("see proofs/none.md", True),
+        ("``.. literalinclude:: ../dpcd_sklearn/old/_engine.py``", True),
+        ("measured in ``papers/cd.pdf``", True),
+        ("see proofs/renyi.md, and `accountant.md`", False),
+        ("``../dpcd_sklearn/_here.py`` and a_name.py", False),
+        ("in doc/threat_model.rst. (renyi.md)", False),
+        ("tests of papers / pages", False),
+    ],
+)
+def test_citations_can_be_in_vain(text, bad):
+    pages = ("privacy/proofs/renyi.md", "doc/threat_model.rst", "privacy/proofs/accountant.md")
+    files = [*pages, "dpcd_sklearn/_here.py"]
+    assert bool(list(cited_in_vain(text, files))) is bad
+
+
+@pytest.mark.parametrize(
+    ("face", "n_faults"),
+    [
+        ("Sums.\n\nPromises exactness. Relies on NumPy. Proof: tests/a.py. Mutant: none.", 0),
+        ("Sums.\n\nPromises exactness. Relies on NumPy. Proof: tests/b.py. Mutant: none.", 1),
+        ("Sums.\n\nPromises exactness. Relies on NumPy. Proof: tests/a.py.", 1),
+        ("Sums.\n\nPromises exactness. Relies on NumPy.\n\nProof: tests/a.py. Mutant: none.", 1),
+        ("Sums.", 6),
+        ("", 6),
+    ],
+)
+def test_faults_of_a_face_can_be_found(face, n_faults):
+    source = f'"""{face}\n"""\n' if face else ""
+    assert len(list(faults_of_face(source, ["tests/a.py"], FACE_OF_PRIVACY))) == n_faults
