@@ -325,14 +325,6 @@ def test_upward_edges_can_fail(name, source, bad):
     assert bool(list(upward_edges(name, source))) is bad
 
 
-def test_a_tolerated_edge_excuses_no_other():
-    source = "from ..noise._noise cimport NoiseSource\nfrom ..ledger._filter import admit"
-    edge = ("privacy/sums", "privacy/noise")
-    assert len(list(upward_edges("privacy/sums/_a.pyx", source))) == 2
-    (left,) = upward_edges("privacy/sums/_a.pyx", source, {edge})
-    assert "privacy/ledger" in left
-
-
 @pytest.mark.parametrize(
     ("sources", "bad"),
     [
