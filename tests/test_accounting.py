@@ -23,7 +23,11 @@ from dpcd_sklearn.privacy.accounting._accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from dpcd_sklearn.privacy.accounting._calibration import (
+    gaussian_fit_event,
+    greedy_fit_event,
+    sampled_fit_event,
+)
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
@@ -440,3 +444,22 @@ def test_an_event_reads_like_a_sentence():
         "multiplier 202.6, under add-remove neighbours"
     )
     assert str(NonPrivateEvent()) == "a release without noise (not private)"
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-8])
+def test_samples_of_a_tiny_loss_are_calibrated_as_if_they_were_all_records(epsilon):
+    # beyond the orders of the Rényi search: the noise once grew until it overflowed
+    event = sampled_fit_event(epsilon, 1e-20, 0.1, 3, "add_remove")
+    assert epsilon_of(event, 1e-20) <= epsilon
+    unsampled = math.sqrt(3 / (2 * zcdp_rho(epsilon, 1e-20)))
+    assert event.releases[0].noise_multiplier <= unsampled * (1 + 1e-6)
+
+
+def test_a_budget_below_double_precision_is_a_value_error():
+    for fit in (
+        lambda: gaussian_fit_event(1e-300, 1e-300, 1, "replace_one"),
+        lambda: greedy_fit_event(1e-300, 1e-300, 1, 0.5, "replace_one"),
+        lambda: sampled_fit_event(1e-300, 1e-300, 0.1, 1, "replace_one"),
+    ):
+        with pytest.raises(ValueError, match="admits no release"):
+            fit()

@@ -305,12 +305,12 @@ def test_a_penalty_that_would_drown_the_noise_of_a_choice_is_refused(l1, rule):
 
 
 def test_many_choices_of_one_draw_admit_smaller_scores_only():
-    # the error of a key counts k² times: the same l1 passes for one choice and not for four
-    event = FitEvent((SelectionEvent(1.0, 4), GaussianEvent(1.0, 4)))
-    l1 = 2.0**31 * 2 * (1 / math.sqrt(5)) / 10 * 2
-    for size, refused in ((1, False), (4, True)):
-        oracle = oracle_of(np.ones((10, 5)), np.ones(10), event, np.ones(5))
-        problem = Problem(ElasticNet(l1), np.ones(5), 5, 1, n_chosen=size)
+    # the error of a key counts k² times: the same l1 passes for one choice and not for sixteen
+    event = FitEvent((SelectionEvent(1.0, 16), GaussianEvent(1.0, 16)))
+    l1 = 2.0**32 * 2 * (1 / math.sqrt(17)) / 10
+    for size, refused in ((1, False), (16, True)):
+        oracle = oracle_of(np.ones((10, 17)), np.ones(10), event, np.ones(17))
+        problem = Problem(ElasticNet(l1), np.ones(17), 17, 1, n_chosen=size)
         if refused:
             with pytest.raises(RuntimeError, match="refused"):
                 _gcd.solve(oracle, problem)
@@ -342,6 +342,72 @@ def test_ranges_outside_of_the_proof_are_refused_before_anything_is_charged(
     else:
         with pytest.raises(ValueError, match="outside what is proved"):
             RecordOracle.check(event, **public)
+
+
+@pytest.mark.parametrize("n_records", [1, 13_740, 13_742, 10**9])
+@pytest.mark.parametrize("n_public", [1000, 10**7])
+def test_the_true_number_of_records_decides_no_refusal(n_public, n_records):
+    # under add_remove it is secret; a bound on scores once followed it
+    event = FitEvent((SelectionEvent(0.0032, 1000), GaussianEvent(9.0, 1000)), "add_remove")
+    public = {"smoothness": np.ones(2000), "clip": 1.0, "fit_intercept": False, "n_chosen": 1000}
+    public["n_normalizer"] = n_public
+    if n_records > max(2**28, 4 * n_public):  # the promise of the threat model
+        with pytest.raises(ValueError, match=r"more than 2\^28 records"):
+            RecordOracle.check(event, n_samples=n_records, **public)
+    elif n_public == 1000:
+        RecordOracle.check(event, n_samples=n_records, **public)
+    else:
+        with pytest.raises(ValueError, match="outside what is proved"):
+            RecordOracle.check(event, n_samples=n_records, **public)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_more_records_than_n_public_weigh_on_a_score_as_n_public_do(lazy):
+    # so that its public bound holds: 1,000 records promise no more than the 10 that are public
+    n_public, draws, eta, M = 10, 20_000, 0.4, np.ones(2)
+    clip = 1 / math.sqrt(2)  # of each coordinate
+    X, y = np.tile([1e3, 0.0], (1000, 1)), np.ones(1000)
+    event = FitEvent((SelectionEvent(eta, 1), GaussianEvent(1e-5, 1)), "add_remove")
+    top = n_public * eta / 2  # of the score, in scales of its noise, if all records are clipped
+    law = np.exp([top, -top, 0, 0])
+    law /= law.sum()
+    counts = 0
+    for _ in range(draws // 10):
+        oracle = RecordOracle(
+            charge(None, event), LocalPlace(X, y), loss=LogisticLoss(), smoothness=M,
+            clip=clip * math.sqrt(2), n_normalizer=n_public, fit_intercept=False, lazy=lazy,
+        )  # fmt: skip
+        counts += _gcd.solve(oracle, Problem(ElasticNet(), M, 2, 1)).coef[0] != 0
+    # a step is taken in the first coordinate unless the noise pointed uphill
+    assert stats.binomtest(int(counts), draws // 10, law[0]).pvalue > P_VALUE
+    assert 0.1 < law[0] < 0.9
+
+
+@every_rule
+@given(domains, gradient, st.integers(0, 2**24), st.integers(0, 2**24), smooth, direction)
+@properties
+def test_neighbours_move_a_rounded_score_by_the_units_that_are_paid_for(
+    rule, where, g, one, other, M, direction
+):
+    # in units of 2^-13 of the sensitivity, whatever the score and however it was rounded before
+    penalty, w = where
+    low, high = sorted((one, other))
+    sensitivity = 2.0**-24 * (1 + abs(g)) * (high - low) / math.sqrt(M)
+    scores = [
+        penalty.greedy_score(rule, w, g + 2.0**-24 * (1 + abs(g)) * k, M, direction)
+        for k in (low, high)
+    ]
+    if -math.inf in scores or sensitivity == 0:
+        return
+    public = max(
+        abs(penalty.greedy_score(rule, w, 0.0, M, d))
+        for d in (1, -1)
+        if penalty.greedy_score(rule, w, 0.0, M, d) > -math.inf
+    )
+    if public + abs(w) * math.sqrt(M) + 2 * (abs(g) + 1) / math.sqrt(M) > 2.0**34 * sensitivity:
+        return
+    units = [np.rint(score * (2.0**13 / sensitivity)) for score in scores]
+    assert abs(units[0] - units[1]) <= 2**13 + 1
 
 
 # ---- what was paid for ---------------------------------------------------------------------------

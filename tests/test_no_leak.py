@@ -177,6 +177,27 @@ def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
 
 
 @every_model
+def test_the_true_number_of_records_decides_no_refusal_under_add_remove(model):
+    # every check before the charge, without the records: they would be too many
+    bounded = model.get_params().get("accounting") == "hidden_state"  # by n_public, a promise
+    model = type(model)(**model.get_params()).set_params(
+        neighboring="add_remove", n_public=1000, delta=1e-3
+    )
+    expected = model.planned_event(1, N_FEATURES)
+    for n in (999, 1000) if bounded else (1000, 1001, 13_740, 13_742, 10**6, 2**28):
+        assert model.planned_event(n, N_FEATURES) == expected
+
+
+def test_the_true_number_of_records_decides_nothing_of_a_thousand_choices_at_once():
+    model = DPLinearRegressor(
+        solver="gcd", penalty="l1", block_size=1000, fit_intercept=False,
+        neighboring="add_remove", n_public=1000, delta=1e-6,
+    )  # fmt: skip
+    events = [model.planned_event(n, 2000) for n in (1, 13_740, 13_742, 10**6)]
+    assert all(event == events[0] for event in events)
+
+
+@every_model
 def test_the_ledger_of_all_data_sets_is_the_same(model, data):
     entries = []
     for alike in ALIKE.values():
@@ -263,6 +284,20 @@ def test_an_error_about_the_domain_quotes_no_record(model, data, where):
     assert outcome["error"][0] is ValueError and "NaN" in outcome["error"][1]
     assert "271828" not in outcome["error"][1]
     assert outcome["warnings"] == []
+
+
+@pytest.mark.parametrize("which", [1, N_SAMPLES - 1])
+@every_model
+def test_an_error_about_weights_tells_no_weight_and_no_record(model, data, which):
+    # promises about the domain: no weight is negative, and one at least is positive
+    weights = np.ones(N_SAMPLES)
+    negative = public_outcome(model, *data, sample_weight=with_record(weights, which, -SECRET))
+    assert negative["error"][0] is ValueError and "egative" in negative["error"][1]
+    assert negative == public_outcome(model, *data, sample_weight=with_record(-weights, 0, SECRET))
+    nothing = public_outcome(model, *data, sample_weight=0 * weights)
+    assert nothing["error"][0] is ValueError and "zero" in nothing["error"][1]
+    only_one = public_outcome(model, *data, sample_weight=with_record(0 * weights, which, 5e-324))
+    assert only_one["error"] is None
 
 
 @every_model

@@ -146,9 +146,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             slices of rows or columns. Every other array is copied.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights. They multiply a record's contribution before it is clipped, and
-            sums are normalised by the number of records, so they do not change the guarantee.
-            They should be about 1 on average: step sizes assume it.
+            Weights >= 0, finite and not all zero: a promise about the domain, since the error that
+            follows otherwise tells of them. They multiply a record's contribution before it is
+            clipped, and sums are normalised by the number of records, so they do not change the
+            guarantee. They should be about 1 on average: step sizes assume it.
 
         Returns
         -------

@@ -14,8 +14,9 @@ def check_sample_weight(sample_weight, X):
     Raises
     ------
     ValueError
-        If a weight is negative or not finite, if all are zero, or the shape is wrong. (scikit-learn
-        before 1.9 accepts weights that are all zero.)
+        If a weight is negative or not finite, if all are zero, or the shape is wrong: promises
+        about the domain. scikit-learn's checks ask for an error where all are zero; its versions
+        before 1.9 have none.
     """
     if sample_weight is None:
         return None

@@ -138,6 +138,8 @@ def _best_rdp_epsilon(event, parts, delta):
         options={"xatol": 1e-4},
     )
     epsilon = found.fun * (1 + _ROUNDING)
+    if (rho := zcdp(event)) is not None:  # at tiny ε the best order is beyond the bounds above
+        epsilon = min(epsilon, zcdp_epsilon(rho, delta))
     pure = [_pure_epsilon(part) for part in parts]
     return float(max(0.0, epsilon if None in pure else min(epsilon, math.fsum(pure))))
 
@@ -205,7 +207,7 @@ def best_order(epsilon, delta):
         lambda x: -admitted(x), bounds=(-12.0, 25.0), method="bounded", options={"xatol": 1e-10}
     )
     order, rho = 1 + math.exp(found.x), admitted(found.x)
-    if rho <= 0:
+    if not rho > 1e-200:  # squares of such noise leave double precision
         raise ValueError(
             f"a budget of epsilon={epsilon}, delta={delta} admits no release at all in zCDP; "
             "raise epsilon or delta"

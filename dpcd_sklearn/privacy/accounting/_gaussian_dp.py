@@ -65,6 +65,11 @@ def gdp_mu(epsilon, delta):
     mu = root * (1 - _ROUNDING)
     while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
         mu *= 1 - 1e-9
+    if not mu > 1e-100:  # squares of such noise leave double precision
+        raise ValueError(
+            f"a budget of epsilon={epsilon}, delta={delta} admits no release at all; raise "
+            "epsilon or delta"
+        )
     return mu
 
 

@@ -108,9 +108,9 @@ def tuning_divergence(divergence, delta_of, distribution, mean, order):
         Expected number of runs.
     order : float, > 1
     """
-    base = divergence(order) + math.log(mean) / (order - 1)
     if distribution == "poisson":
-        return max(0.0, base + mean * delta_of(math.log1p(1 / (order - 1)))) * _UP
+        return _poisson_divergence(divergence(order), delta_of, mean, order)
+    base = divergence(order) + math.log(mean) / (order - 1)
     shape = {"logarithmic": 0.0, "geometric": 1.0}[distribution]
     success = success_probability(shape, mean)
 
@@ -120,6 +120,14 @@ def tuning_divergence(divergence, delta_of, distribution, mean, order):
 
     found = minimize_scalar(penalty, bounds=(-3.0, 14.0), method="bounded")
     return (base + found.fun) * _UP
+
+
+def _poisson_divergence(base, delta_of, mean, order):
+    """log(e^-m + m e^((α-1)(R + m δ̂))) / (α-1): the runs, and the outcome that there was none."""
+    some = (order - 1) * (base + mean * delta_of(math.log1p(1 / (order - 1)))) + math.log(mean)
+    log_moment = np.logaddexp(-mean, some)
+    rounding = 2.0**-50 * (1 + mean + abs(some))
+    return float(max(0.0, log_moment + rounding) / (order - 1) * _UP)
 
 
 def success_probability(shape, mean):

@@ -31,7 +31,8 @@ cdef int noise_bits(double noise_multiplier, double neighbors, double n_normaliz
     Raises
     ------
     ValueError
-        If the noise is not positive and finite, or no grid suits it.
+        If the noise is not positive and finite, no grid suits it, or there are more records than
+        `doc/threat_model.rst` promises: nothing else depends on how many there are.
     """
     if not 0 < noise_multiplier < math.inf:
         raise ValueError(f"noise must be positive and finite, got {noise_multiplier!r}")
@@ -40,6 +41,8 @@ cdef int noise_bits(double noise_multiplier, double neighbors, double n_normaliz
     if bits < 1 or record_limit(bits, noise_multiplier, neighbors, size) < 1:
         raise ValueError(f"noise multiplier {noise_multiplier:g} is out of the range that the "
                          "integer grid supports; change epsilon or max_iter")
-    if n_samples * record_limit(bits, noise_multiplier, neighbors, 1) > 2.0**52:
-        raise ValueError("too many records for exact sums; state a larger n_public")
+    # a record has at most `target` units: sums below 2^52 are exact
+    if n_samples > max(2.0**28, 4 * n_normalizer):
+        raise ValueError("more than 2^28 records (or 4 n_public, if that is more) have no exact "
+                         "sums; state a larger n_public or fit on fewer records")
     return bits

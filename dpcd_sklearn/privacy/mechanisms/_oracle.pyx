@@ -14,7 +14,7 @@
 import math
 
 import numpy as np
-from libc.math cimport INFINITY, fabs, sqrt
+from libc.math cimport INFINITY, fabs, rint, sqrt
 from libc.stdint cimport int64_t
 
 from ...losses._base cimport Loss
@@ -31,8 +31,11 @@ cdef enum:
     REFUSED = -1
     DRAWN = 128  # coordinates whose noise is drawn at a time
 
-# Floating-point Gumbel selection is the exact one at a range wider by this factor, at most, while
-# the public part of the scores stays below `_most_public_score` (proofs/release_argmax.md).
+# Scores are rounded to integers of which neighbours move none by more than this, the last 1 being
+# for rounding; and floating-point Gumbel selection is the exact one at a range wider by the factor,
+# at most, while the public part of the scores stays below `_most_public_score`
+# (proofs/release_argmax.md).
+cdef double SCORE_UNITS = 2.0**13 + 1
 cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
 
 # What the sums answered: integers, or plain sums in a fit without noise.
@@ -103,7 +106,7 @@ cdef class RecordOracle(Oracle):
     cdef LazyChoice _lazy
     cdef Py_ssize_t _n, _n_coordinates
     cdef bint _exact
-    cdef double _n_normalizer, _noise_multiplier, _neighbors, _gumbel_scale, _eta
+    cdef double _n_normalizer, _noise_multiplier, _neighbors, _units_per_noise, _eta
     cdef double _coordinate_clip
     cdef int _bits
     cdef Py_ssize_t _gaussians_left, _selections_left
@@ -186,7 +189,7 @@ cdef class RecordOracle(Oracle):
                                 self._n, self._n_coordinates)
         if self._selections_left:
             if self._eta > 0:
-                self._gumbel_scale = 2 * self._score_sensitivity() / self._eta * GUMBEL_ROUNDING
+                self._units_per_noise = 2 * SCORE_UNITS / self._eta * GUMBEL_ROUNDING
             if not 0 < self._eta <= 2.0**10 or not self._most_public_score(n_chosen) > 0:
                 raise ValueError(
                     f"{n_chosen} choices of bounded range {self._eta:g} at once among "
@@ -207,13 +210,21 @@ cdef class RecordOracle(Oracle):
         return self._neighbors * self._coordinate_clip / self._n_normalizer
 
     cdef double _most_public_score(self, Py_ssize_t size) noexcept nogil:
-        """Bound on the public part of a score in a choice of `size`, such that 8 k² τ is paid for.
+        """Bound on the public part of a score in a choice of `size`: from public numbers alone.
 
-        τ = 2^-44 + 2^-48 B bounds the error of a key, B <= n η / 2 + this bound / b.
+        What the records add is at most n score sensitivities. Together they stay below 2^47 units,
+        where a computed score is right to half a unit, and below B noise scales with 8 k² τ paid
+        for, τ = 2^-44 + 2^-52 B the error of a key.
         """
-        cdef double n = max(self._n_normalizer, <double>self._n)
-        return (2.0**33 / (<double>size * size) * self._eta * (1 - 2.0**-10)
-                - 0.5 * n * self._eta - 2.0**4) * self._gumbel_scale
+        cdef double sensitivity = self._score_sensitivity()
+        cdef double noise = sensitivity / (SCORE_UNITS - 1) * self._units_per_noise
+        cdef double paid = 2.0**37 * self._eta * (1 - 2.0**-11) / (<double>size * size) - 2.0**8
+        return min(2.0**34 * sensitivity, paid * noise) - self._n_normalizer * sensitivity
+
+    cdef double _in_noise_scales(self, double score) noexcept nogil:
+        """A score, rounded to whole units, over the scale of its Gumbel noise."""
+        cdef double units = rint(score * ((SCORE_UNITS - 1) / self._score_sensitivity()))
+        return units * (1 / self._units_per_noise)
 
     # ---- releases ----
 
@@ -333,7 +344,7 @@ cdef class RecordOracle(Oracle):
                 if score == -INFINITY:
                     continue
                 key = -score if self._exact else (noise[2 * (j % DRAWN) + (sign > 0)]
-                                                  - score / self._gumbel_scale)
+                                                  - self._in_noise_scales(score))
                 if key < least:
                     least, direction = key, sign
             if least < INFINITY:
@@ -360,17 +371,19 @@ cdef class RecordOracle(Oracle):
                 if score == INFINITY:
                     self._lazy.forget()
                     return REFUSED
-                self._lazy.scores[2 * j + (sign > 0)] = score / self._gumbel_scale
+                self._lazy.scores[2 * j + (sign > 0)] = self._in_noise_scales(score)
             self._lazy.learn(j, _total(answer, j), coef[j])
         if self._noise.failed or not self._lazy.choose(self._noise, size, chosen, directions):
             return REFUSED
         return RELEASED
 
     cdef double _mean_gradient(self, double total, Py_ssize_t j, double limit) noexcept nogil:
-        cdef double unit = 1.0
-        if not self._exact:
-            unit = self._coordinate_clip * sqrt(self._smoothness[j]) / limit
-        return total * unit / self._n_normalizer
+        """Of a score. No larger than n records can make it, so that it has a public bound."""
+        if self._exact:
+            return total / self._n_normalizer
+        cdef double most = limit * self._n_normalizer
+        cdef double unit = self._coordinate_clip * sqrt(self._smoothness[j]) / limit
+        return min(max(total, -most), most) * unit / self._n_normalizer
 
     cdef double _score(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
                        double most, Py_ssize_t j, int sign) noexcept nogil:
