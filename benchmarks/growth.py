@@ -39,6 +39,7 @@ from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, Poi
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 # Colours of Okabe and Ito; markers tell the lines apart in print. The first are large and hollow:
@@ -92,14 +93,10 @@ def entries(nnz):
 def full_pass(problem, enough, joint):
     """One sum of all coordinates, after a step of all of them; rounded, without noise."""
     n, p = problem.X.shape
+    event = FitEvent((GaussianEvent(10.0, 1),))
+    units = CoordinateUnits(event, n_samples=n, smoothness=np.ones(p), clip=3.0, n_normalizer=n)
     oracle = RecordOracle(
-        charge(None, FitEvent((GaussianEvent(10.0, 1),), "replace_one")),
-        LocalPlace(*problem),
-        loss=LogisticLoss(),
-        smoothness=np.ones(p),
-        clip=3.0,
-        n_normalizer=n,
-        fit_intercept=False,
+        charge(None, event), units, LocalPlace(*problem), loss=LogisticLoss(), fit_intercept=False
     )
     everything, step = np.arange(p), np.full(p, 1e-9)
     return best(lambda: oracle._unreleased_sums(everything, step, joint=joint), enough)
@@ -108,15 +105,12 @@ def full_pass(problem, enough, joint):
 def mini_batch(problem, enough):
     """One sum over a Poisson sample of a tenth of the records."""
     n, p = problem.X.shape
+    event = FitEvent((PoissonSampledEvent(0.1, 10.0, 1),))
+    units = MeanUnits(
+        event, n_samples=n, smoothness=np.ones(p), clip=3.0, anchor_clip=3.0, n_normalizer=n
+    )
     oracle = BatchOracle(
-        charge(None, FitEvent((PoissonSampledEvent(0.1, 10.0, 1),), "replace_one")),
-        LocalPlace(*problem),
-        loss=LogisticLoss(),
-        smoothness=np.ones(p),
-        clip=3.0,
-        anchor_clip=3.0,
-        n_normalizer=n,
-        fit_intercept=False,
+        charge(None, event), units, LocalPlace(*problem), loss=LogisticLoss(), fit_intercept=False
     )
     coef = np.zeros(p)
     return best(lambda: oracle._unreleased_sums(coef, sampled=True), enough)

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from dpcd_sklearn import DPLogisticGCD
-from dpcd_sklearn.privacy.mechanisms._lazy_choice import LazyChoice
+from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 
@@ -23,10 +24,11 @@ def best(call, repeats):
 def oracle(X, y, loss, greedy=False, n_threads=1):
     releases = (GaussianEvent(10.0, 1),) + greedy * (SelectionEvent(0.5, 1),)
     event = FitEvent(releases, "replace_one")
-    return RecordOracle(
-        charge(None, event), LocalPlace(X, y, n_threads=n_threads), loss=loss, clip=3.0,
-        smoothness=np.ones(X.shape[1]), n_normalizer=len(y), fit_intercept=False,
-    )  # fmt: skip
+    units = CoordinateUnits(
+        event, n_samples=len(y), smoothness=np.ones(X.shape[1]), clip=3.0, n_normalizer=len(y)
+    )
+    place = LocalPlace(X, y, n_threads=n_threads)
+    return RecordOracle(charge(None, event), units, place, loss=loss, fit_intercept=False)
 
 
 def problem(n, p):

@@ -458,11 +458,28 @@ def test_a_receipt_is_redeemed_once():
     receipt = charge(PrivacyAccountant(5.0, 1e-5), event, estimator="DPLassoCD")
     assert isinstance(receipt, Receipt)
     assert receipt.event is event and receipt.entry_id == 1
-    assert "redeemed=False" in repr(receipt)
+    assert "left to redeem: 1 Gaussian" in repr(receipt)
     assert receipt.redeem() is event
     with pytest.raises(RuntimeError, match="redeemed before"):
         receipt.redeem()
-    assert receipt.event is event and "redeemed=True" in repr(receipt)
+    assert receipt.event is event and "left to redeem: nothing" in repr(receipt)
+
+
+def test_a_receipt_is_redeemed_in_parts():
+    choices, sums = SelectionEvent(0.1, 3), GaussianEvent(10.0, 2)
+    event = FitEvent((choices, sums, choices))  # the same kind, and even the same choices, twice
+    receipt = charge(None, event)
+    with pytest.raises(RuntimeError, match="no part"):
+        receipt.redeem(FitEvent((GaussianEvent(9.0, 2),)))
+    with pytest.raises(RuntimeError, match="no part"):
+        receipt.redeem(FitEvent((sums,), "add_remove"))
+    with pytest.raises(RuntimeError, match="redeemed before"):
+        receipt.redeem(FitEvent((sums, sums)))  # all or nothing
+    for part in (FitEvent((choices,)), FitEvent((sums, choices))):
+        assert receipt.redeem(part) is part
+    for part in (FitEvent((choices,)), FitEvent((sums,)), None):
+        with pytest.raises(RuntimeError, match="redeemed before"):
+            receipt.redeem(part)
 
 
 def test_without_an_accountant_a_receipt_has_no_entry():

@@ -24,6 +24,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy.mechanisms._units import MeanUnits
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _compgd, _sgd, _svrg
@@ -66,20 +67,26 @@ class Case:
         self.M = rng.uniform(0.2, 3.0, self.d)
         self.n_normalizer = n if n_normalizer is None else n_normalizer
 
-    def oracle(self, layout=np.ascontiguousarray, order=slice(None), key=KEY):
-        weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
-        return BatchOracle(
-            charge(None, self.event),
-            LocalPlace(
-                layout(self.X[order]), np.ascontiguousarray(self.y[order]), weights, self.bounds
-            ),
-            loss=self.loss,
+    def units(self, n_samples):
+        return MeanUnits(
+            self.event,
+            n_samples=n_samples,
             smoothness=self.M,
             clip=self.clip,
             anchor_clip=self.anchor_clip,
             n_normalizer=self.n_normalizer,
-            fit_intercept=self.intercept,
             n_outputs=self.K,
+        )
+
+    def oracle(self, layout=np.ascontiguousarray, order=slice(None), key=KEY):
+        weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
+        y = np.ascontiguousarray(self.y[order])
+        return BatchOracle(
+            charge(None, self.event),
+            self.units(len(y)),
+            LocalPlace(layout(self.X[order]), y, weights, self.bounds),
+            loss=self.loss,
+            fit_intercept=self.intercept,
             key=key,
         )
 
@@ -262,10 +269,13 @@ def test_without_noise_a_step_follows_the_plain_mean_gradient():
 def membership(rate, n, draws):
     """Booleans of shape (draws, n): each record has a coordinate of its own."""
     event = FitEvent((PoissonSampledEvent(rate, 1e3, 1),))
+    units = MeanUnits(
+        event, n_samples=n, smoothness=np.ones(n), clip=1.0, anchor_clip=1.0, n_normalizer=n
+    )
+    place = LocalPlace(np.eye(n), np.full(n, -1e9))
     oracle = BatchOracle(
-        charge(None, event), LocalPlace(np.eye(n), np.full(n, -1e9)), loss=SquaredLoss(),
-        smoothness=np.ones(n), clip=1.0, anchor_clip=1.0, n_normalizer=n, fit_intercept=False,
-    )  # fmt: skip
+        charge(None, event), units, place, loss=SquaredLoss(), fit_intercept=False
+    )
     seen = [oracle._unreleased_sums(np.zeros(n), sampled=True) for _ in range(draws)]
     inside = np.array([sums[0] / limit for sums, limit in seen])
     assert set(np.unique(inside)) <= {0.0, 1.0}
@@ -367,7 +377,7 @@ def test_an_event_that_it_can_not_carry_out_is_refused(releases):
         run(releases, 1)
     public = {"n_samples": 20, "smoothness": np.ones(3), "clip": 1.0, "anchor_clip": 1.0}
     with pytest.raises((TypeError, ValueError)):  # and before anything is charged
-        BatchOracle.check(FitEvent(tuple(releases)), n_normalizer=20, **public)
+        MeanUnits(FitEvent(tuple(releases)), n_normalizer=20, **public)
 
 
 def test_more_directions_than_coordinates_are_refused():
@@ -407,9 +417,8 @@ def test_an_oracle_is_made_once_and_never_copied():
     case = Case()
     with pytest.raises(RuntimeError, match="made once"):
         oracle.__init__(
-            charge(None, case.event), LocalPlace(case.X, case.y), loss=case.loss,
-            smoothness=case.M, clip=1.0, anchor_clip=1.0, n_normalizer=case.n,
-        )  # fmt: skip
+            charge(None, case.event), case.units(case.n), LocalPlace(case.X, case.y), loss=case.loss
+        )
     for unmade in (BatchOracle.__new__(BatchOracle),):
         with pytest.raises(RuntimeError, match="refused a release"):
             _sgd.solve(unmade, problem_of(case))

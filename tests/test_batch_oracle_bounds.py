@@ -14,6 +14,7 @@ from dpcd_sklearn.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy.mechanisms._units import MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 RELATIONS = {"replace_one": 2, "add_remove": 1}
@@ -78,16 +79,18 @@ def questions(draw, n=1):
 
 def sums_of(records, public, query, event=None, n=None):
     """The unreleased sums of an oracle with these records."""
-    oracle = BatchOracle(
-        charge(None, event or FitEvent((GaussianEvent(10.0, 1),))),
-        LocalPlace(records["X"], records["y"], records["weights"], public.get("bounds")),
-        loss=public["loss"],
+    event = event or FitEvent((GaussianEvent(10.0, 1),))
+    units = MeanUnits(
+        event,
+        n_samples=len(records["y"]),
         smoothness=public["M"],
         clip=public["clip"],
         anchor_clip=public["anchor_clip"],
         n_normalizer=n or len(records["y"]),
         n_outputs=public["K"],
     )
+    place = LocalPlace(records["X"], records["y"], records["weights"], public.get("bounds"))
+    oracle = BatchOracle(charge(None, event), units, place, loss=public["loss"])
     return oracle._unreleased_sums(*query)
 
 
@@ -177,13 +180,14 @@ def test_the_noise_is_the_multiplier_times_the_sensitivity_as_if_all_were_sample
     release = PoissonSampledEvent(0.01, z, 1) if sampled else GaussianEvent(z, 1)
     event = FitEvent((release,), neighboring)
     neighbors, bits = RELATIONS[neighboring], bits_of(z, RELATIONS[neighboring], n)
-    public = {"loss": SquaredLoss(), "smoothness": np.ones(9), "clip": 1.0, "anchor_clip": 1.0}
+    public = {"smoothness": np.ones(9), "clip": 1.0, "anchor_clip": 1.0, "n_samples": 1}
     public["n_normalizer"] = n
     if bits < 1 or limit_of(z, neighbors, n, 9) < 1:
         with pytest.raises(ValueError, match="out of the range"):
-            BatchOracle(charge(None, event), LocalPlace(np.ones((1, 8)), np.zeros(1)), **public)
+            MeanUnits(event, **public)
         return
-    oracle = BatchOracle(charge(None, event), LocalPlace(np.ones((1, 8)), np.zeros(1)), **public)
+    place = LocalPlace(np.ones((1, 8)), np.zeros(1))
+    oracle = BatchOracle(charge(None, event), MeanUnits(event, **public), place, loss=SquaredLoss())
     _, limit = oracle._unreleased_sums(np.zeros(9), None, np.ones((m, 9)), sampled=sampled)
     assert limit == limit_of(z, neighbors, n, m)
     assert 2.0**bits >= z * neighbors * norm_of(limit, m) * (1 - 2.0**-52)

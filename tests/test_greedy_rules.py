@@ -26,6 +26,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
@@ -158,11 +159,11 @@ def test_a_strength_that_is_no_strength_is_refused(bad):
 def oracle_of(X, y, event, M, clip=1.0, loss=None, n=None):
     return RecordOracle(
         charge(None, event),
+        CoordinateUnits(
+            event, n_samples=len(X), smoothness=M, clip=clip, n_normalizer=n or len(X)
+        ),
         LocalPlace(X, y),
         loss=loss or SquaredLoss(),
-        smoothness=M,
-        clip=clip,
-        n_normalizer=n or len(X),
         fit_intercept=len(M) > X.shape[1],
     )
 
@@ -334,14 +335,14 @@ def test_many_choices_of_one_draw_admit_smaller_scores_only():
 def test_ranges_outside_of_the_proof_are_refused_before_anything_is_charged(
     eta, n, n_chosen, proved
 ):
-    public = {"n_samples": 10, "smoothness": np.ones(9), "clip": 1.0, "fit_intercept": True}
+    public = {"n_samples": 10, "smoothness": np.ones(9), "clip": 1.0}
     public |= {"n_normalizer": n, "n_chosen": n_chosen}
     event = FitEvent((SelectionEvent(eta, 9), GaussianEvent(1.0, 9)))
     if proved:
-        RecordOracle.check(event, **public)
+        CoordinateUnits(event, **public)
     else:
         with pytest.raises(ValueError, match="outside what is proved"):
-            RecordOracle.check(event, **public)
+            CoordinateUnits(event, **public)
 
 
 @pytest.mark.parametrize("n_records", [1, 13_740, 13_742, 10**9])
@@ -349,16 +350,16 @@ def test_ranges_outside_of_the_proof_are_refused_before_anything_is_charged(
 def test_the_true_number_of_records_decides_no_refusal(n_public, n_records):
     # under add_remove it is secret; a bound on scores once followed it
     event = FitEvent((SelectionEvent(0.0032, 1000), GaussianEvent(9.0, 1000)), "add_remove")
-    public = {"smoothness": np.ones(2000), "clip": 1.0, "fit_intercept": False, "n_chosen": 1000}
+    public = {"smoothness": np.ones(2000), "clip": 1.0, "n_chosen": 1000}
     public["n_normalizer"] = n_public
     if n_records > max(2**28, 4 * n_public):  # the promise of the threat model
         with pytest.raises(ValueError, match=r"more than 2\^28 records"):
-            RecordOracle.check(event, n_samples=n_records, **public)
+            CoordinateUnits(event, n_samples=n_records, **public)
     elif n_public == 1000:
-        RecordOracle.check(event, n_samples=n_records, **public)
+        CoordinateUnits(event, n_samples=n_records, **public)
     else:
         with pytest.raises(ValueError, match="outside what is proved"):
-            RecordOracle.check(event, n_samples=n_records, **public)
+            CoordinateUnits(event, n_samples=n_records, **public)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -373,9 +374,12 @@ def test_more_records_than_n_public_weigh_on_a_score_as_n_public_do(lazy):
     law /= law.sum()
     counts = 0
     for _ in range(draws // 10):
+        units = CoordinateUnits(
+            event, n_samples=len(X), smoothness=M, clip=clip * math.sqrt(2), n_normalizer=n_public
+        )
         oracle = RecordOracle(
-            charge(None, event), LocalPlace(X, y), loss=LogisticLoss(), smoothness=M,
-            clip=clip * math.sqrt(2), n_normalizer=n_public, fit_intercept=False, lazy=lazy,
+            charge(None, event), units, LocalPlace(X, y), loss=LogisticLoss(), fit_intercept=False,
+            lazy=lazy,
         )  # fmt: skip
         counts += _gcd.solve(oracle, Problem(ElasticNet(), M, 2, 1)).coef[0] != 0
     # a step is taken in the first coordinate unless the noise pointed uphill

@@ -242,9 +242,13 @@ def last_iterates(present, runs, *, noise_share=1.0, count=40, n=50, claim_c=Non
     drawn = HiddenStateEvent(release.noise_multiplier * noise_share, count, 1.0)
     found = []
     for _ in range(runs):
+        descent = Descent(
+            FitEvent((drawn,)), n_samples=n, n_coordinates=1, curvature=1.0, squared_norm=1.0,
+            clip=clip, step=step, l2=l2, n_normalizer=n,
+        )  # fmt: skip
         coef = release_last_iterate(
-            Receipt(FitEvent((drawn,)), None), LocalPlace(X, y), loss=SquaredLoss(), row_norm=1.0,
-            clip=clip, step=step, l2=l2, n_normalizer=n, fit_intercept=False,
+            Receipt(FitEvent((drawn,)), None), descent, LocalPlace(X, y), loss=SquaredLoss(),
+            row_norm=1.0, fit_intercept=False,
         )  # fmt: skip
         found.append(coef[0])
     return np.array(found), math.sqrt(gdp_squared(event))

@@ -16,6 +16,7 @@ from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, Square
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums import _kernels
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
@@ -28,12 +29,11 @@ def sums(n, p, dtype, order, bounded, joint):
     X = np.asarray(3 * rng.standard_normal((n, p)), dtype=dtype, order=order)
     X[:: max(1, n // 3), 0] = np.finfo(dtype).max
     bounds = (np.full(p, -2.0), np.full(p, 1.5), np.full(p, -0.25)) if bounded else None
-    oracle = RecordOracle(
-        charge(None, FitEvent((GaussianEvent(20.0, 9),), "replace_one")),
-        LocalPlace(X, rng.integers(0, 2, n).astype(float), rng.exponential(size=n), bounds),
-        loss=LogisticLoss(), clip=1.5, n_normalizer=n, smoothness=rng.uniform(0.2, 3.0, p + 1),
-        fit_intercept=True,
-    )  # fmt: skip
+    event, y = FitEvent((GaussianEvent(20.0, 9),)), rng.integers(0, 2, n).astype(float)
+    smoothness = rng.uniform(0.2, 3.0, p + 1)
+    units = CoordinateUnits(event, n_samples=n, smoothness=smoothness, clip=1.5, n_normalizer=n)
+    place = LocalPlace(X, y, rng.exponential(size=n), bounds)
+    oracle = RecordOracle(charge(None, event), units, place, loss=LogisticLoss())
     everything, released = np.arange(p + 1), []
     for moved in (everything[:1], everything[::7], everything):
         step = np.zeros(p + 1)

@@ -20,6 +20,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
@@ -57,15 +58,15 @@ class Case:
 
     def oracle(self, layout=np.ascontiguousarray, order=slice(None), event=None, key=KEY):
         weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
+        event, y = event or self.event, np.ascontiguousarray(self.y[order])
+        units = CoordinateUnits(
+            event, n_samples=len(y), smoothness=self.M, clip=self.clip, n_normalizer=self.n
+        )
         return RecordOracle(
-            charge(None, event or self.event),
-            LocalPlace(
-                layout(self.X[order]), np.ascontiguousarray(self.y[order]), weights, self.bounds
-            ),
+            charge(None, event),
+            units,
+            LocalPlace(layout(self.X[order]), y, weights, self.bounds),
             loss=self.loss,
-            smoothness=self.M,
-            clip=self.clip,
-            n_normalizer=self.n,
             fit_intercept=self.intercept,
             key=key,
         )

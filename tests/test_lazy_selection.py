@@ -24,8 +24,9 @@ from dpcd_sklearn.privacy.accounting._events import (
     SelectionEvent,
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
+from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _gcd
@@ -250,13 +251,12 @@ def test_depths_are_as_exact_as_the_proof_says(top, below):
 
 
 def oracle_of(X, y, event, M, *, lazy, clip=1.0, loss=None, key=None):
+    n = X.shape[0]
     return RecordOracle(
         charge(None, event),
+        CoordinateUnits(event, n_samples=n, smoothness=M, clip=clip, n_normalizer=n),
         LocalPlace(X, y),
         loss=loss or SquaredLoss(),
-        smoothness=M,
-        clip=clip,
-        n_normalizer=X.shape[0],
         fit_intercept=len(M) > X.shape[1],
         lazy=lazy,
         key=key,

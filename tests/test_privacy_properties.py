@@ -22,6 +22,7 @@ from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
 from dpcd_sklearn.solvers import _cd, _gcd, _skgd
@@ -39,15 +40,16 @@ def oracle_of(
     X = np.atleast_2d(np.asarray(X, dtype=float))
     options = {"fit_intercept": True, **options}
     weights = None if weights is None else np.atleast_1d(np.asarray(weights, dtype=float))
-    return RecordOracle(
-        charge(None, event or FitEvent((GaussianEvent(10.0, 1000),))),
-        LocalPlace(X, np.atleast_1d(np.asarray(y, dtype=float)), weights, bounds),
-        loss=loss or SquaredLoss(),
+    event = event or FitEvent((GaussianEvent(10.0, 1000),))
+    units = CoordinateUnits(
+        event,
+        n_samples=len(X),
         smoothness=np.ones(X.shape[1] + options["fit_intercept"]) if M is None else M,
         clip=clip,
         n_normalizer=len(X) if n is None else n,
-        **options,
     )
+    place = LocalPlace(X, np.atleast_1d(np.asarray(y, dtype=float)), weights, bounds)
+    return RecordOracle(charge(None, event), units, place, loss=loss or SquaredLoss(), **options)
 
 
 # ---- a formula twin of the unit ------------------------------------------------------------------
@@ -368,16 +370,21 @@ def test_an_unknown_relation_is_refused():
         oracle_of([1.0], [1.0], event=FitEvent((GaussianEvent(1.0, 1),), "bounded"))
 
 
-BUILD = {"loss": SquaredLoss(), "smoothness": np.ones(2), "clip": 1.0, "n_normalizer": 1}
+PUBLIC = {"n_samples": 1, "smoothness": np.ones(2), "clip": 1.0, "n_normalizer": 1}
 ONE_RECORD = np.ones((1, 1)), np.ones(1)
+
+
+def oracle_with(receipt):
+    units = CoordinateUnits(receipt.event, **PUBLIC)
+    return RecordOracle(receipt, units, LocalPlace(*ONE_RECORD), loss=SquaredLoss())
 
 
 def test_a_receipt_is_redeemed_once():
     receipt = charge(None, FitEvent((GaussianEvent(1.0, 1),)))
-    RecordOracle(receipt, LocalPlace(*ONE_RECORD), **BUILD)
+    oracle_with(receipt)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="redeemed before"):
-            RecordOracle(receipt, LocalPlace(*ONE_RECORD), **BUILD)
+            oracle_with(receipt)
 
 
 def test_of_many_threads_one_redeems_a_receipt():
@@ -388,7 +395,7 @@ def test_of_many_threads_one_redeems_a_receipt():
         def redeem(receipt=receipt, barrier=barrier, made=made):
             barrier.wait()
             try:
-                made.append(RecordOracle(receipt, LocalPlace(*ONE_RECORD), **BUILD))
+                made.append(oracle_with(receipt))
             except RuntimeError:
                 pass
 
@@ -407,26 +414,28 @@ def test_a_receipt_is_not_redeemed_in_another_process():
     if pid == 0:
         status = 1
         try:
-            RecordOracle(receipt, LocalPlace(*ONE_RECORD), **BUILD)
+            oracle_with(receipt)
         except RuntimeError:
             status = 0
         finally:
             os._exit(status)  # nothing of pytest may run in the child
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    RecordOracle(receipt, LocalPlace(*ONE_RECORD), **BUILD)
+    oracle_with(receipt)
 
 
 def test_an_oracle_that_is_made_anew_knows_nothing_of_its_former_records():
     event = FitEvent((GaussianEvent(1e4, 1),))
-    options = {**BUILD, "smoothness": np.ones(3), "n_normalizer": 4, "fit_intercept": False}
+    options = {"loss": SquaredLoss(), "fit_intercept": False}
+    units = CoordinateUnits(event, n_samples=4, smoothness=np.ones(3), clip=1.0, n_normalizer=4)
     y, everything = np.full(4, -1e6), np.arange(3)
-    oracle = RecordOracle(charge(None, event), LocalPlace(np.ones((4, 3)), y), **options)
+    oracle = RecordOracle(charge(None, event), units, LocalPlace(np.ones((4, 3)), y), **options)
     oracle._unreleased_sums(everything, joint=True)
     _skgd.solve(
         oracle, Problem(ElasticNet(), np.ones(3), 3, 1), FullSampling(3), np.random.default_rng(0)
     )
     try:
-        oracle.__init__(charge(None, event), LocalPlace(np.full((4, 3), 1e3), y), **options)
+        place = LocalPlace(np.full((4, 3), 1e3), y)
+        oracle.__init__(charge(None, event), units, place, **options)
     except (RuntimeError, TypeError):
         return  # better still
     sums, limit = oracle._unreleased_sums(everything, joint=True)

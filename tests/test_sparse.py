@@ -26,6 +26,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.privacy.sums._records import canonical
 
@@ -54,13 +55,18 @@ def oracle(X, y, weights, *, loss=None, greedy=True, bounds=None, private=True, 
     releases = (GaussianEvent(5.0, 10_000),) + greedy * (SelectionEvent(0.5, 10_000),)
     event = FitEvent(releases if private else (NonPrivateEvent(),), "replace_one")
     p = X.shape[1]
-    return RecordOracle(
-        charge(None, event),
-        LocalPlace(X, y, weights, bounds),
-        loss=loss or LogisticLoss(),
+    units = CoordinateUnits(
+        event,
+        n_samples=len(y),
         smoothness=np.random.default_rng(5).uniform(0.5, 2, p + intercept),
         clip=1.0,
         n_normalizer=len(y),
+    )
+    return RecordOracle(
+        charge(None, event),
+        units,
+        LocalPlace(X, y, weights, bounds),
+        loss=loss or LogisticLoss(),
         fit_intercept=intercept,
     )
 

@@ -14,6 +14,7 @@ from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
@@ -92,7 +93,7 @@ class Engine(metaclass=ABCMeta):
     @cached_property
     def geometry(self):
         """The geometry that the solver works in, from what the user states of the features."""
-        with np.errstate(over="ignore"):  # `check` refuses what overflows
+        with np.errstate(over="ignore"):  # `units` refuse what overflows
             return self._in_its_terms(public_geometry(self.request))
 
     def _in_its_terms(self, geometry):
@@ -197,12 +198,12 @@ class Engine(metaclass=ABCMeta):
         Raises
         ------
         TypeError, ValueError
-            What the oracle would raise of the plan, before anything is charged.
+            What a mechanism would raise of the plan, before anything is charged.
         """
         for name in ("geometry", "sampling", "problem", "event", "clip"):
             getattr(self, name)
         if self.request.private:
-            self.check(n_samples)
+            self.units(n_samples)
         return self
 
     def over(self, geometry):
@@ -239,8 +240,14 @@ class Engine(metaclass=ABCMeta):
         return LocalPlace(*records, self.geometry.bounds, n_threads=n_threads)
 
     @abstractmethod
-    def check(self, n_samples):
-        """Raise the ValueError that the oracle would raise for so many records."""
+    def units(self, n_samples):
+        """Units of what is released from so many records.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a mechanism can't carry out the event with these public numbers.
+        """
 
     @abstractmethod
     def run(self, receipt, records, key, generator):
@@ -262,25 +269,23 @@ class CoordinateEngine(Engine):
         """K of the papers' T × K: a tenth of all updates unless the user says more."""
         return self.request.n_inner or math.ceil(self.n_updates / 10)
 
-    def check(self, n_samples):
-        RecordOracle.check(
+    def units(self, n_samples):
+        return CoordinateUnits(
             self.event,
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
-            clip=self.clip,
+            clip=self.finite_clip,
             n_normalizer=self.request.n_normalizer,
-            fit_intercept=self.request.fit_intercept,
             n_chosen=self.problem.n_chosen,
         )
 
     def run(self, receipt, records, key, generator):
+        place = self.place(records)
         oracle = RecordOracle(
             receipt,
-            self.place(records),
+            self.units(place.n_samples),
+            place,
             loss=self.request.loss,
-            smoothness=self.geometry.smoothness,
-            clip=self.finite_clip,
-            n_normalizer=self.request.n_normalizer,
             fit_intercept=self.request.fit_intercept,
             key=key,
             lazy=self.request.selection == "lazy",
@@ -341,8 +346,8 @@ class GradientEngine(Engine):
         clip = self.finite_clip * (len(smoothness) / float(smoothness.sum())) ** 0.5
         return {"clip": clip, "anchor_clip": self.anchor_share * clip}
 
-    def check(self, n_samples):
-        BatchOracle.check(
+    def units(self, n_samples):
+        return MeanUnits(
             self.event,
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
@@ -352,16 +357,14 @@ class GradientEngine(Engine):
         )
 
     def run(self, receipt, records, key, generator):
+        place = self.place(records)
         oracle = BatchOracle(
             receipt,
-            self.place(records),
+            self.units(place.n_samples),
+            place,
             loss=self.request.loss,
-            smoothness=self.geometry.smoothness,
-            n_normalizer=self.request.n_normalizer,
             fit_intercept=self.request.fit_intercept,
-            n_outputs=self.request.n_outputs,
             key=key,
-            **self._clips,
         )
         return self.solve(oracle, self.problem, self.sampling, generator)
 

@@ -69,14 +69,13 @@ class HiddenStateEngine(SkGDEngine):
             request.epsilon, request.delta, self.n_updates, c, request.neighboring
         )
 
-    def check(self, n_samples):
-        curvature = self.request.loss.curvature
-        Descent(
+    def units(self, n_samples):
+        return Descent(
             self.event,
             n_samples=n_samples,
             n_coordinates=self.request.n_coordinates,
-            curvature=curvature,
-            squared_norm=self._smoothness / curvature,
+            curvature=self.request.loss.curvature,
+            squared_norm=self.geometry.row_norm**2 + self.request.fit_intercept,
             clip=self.clip,
             step=self._step,
             l2=self.problem.penalty.l2,
@@ -84,15 +83,13 @@ class HiddenStateEngine(SkGDEngine):
         )
 
     def run(self, receipt, records, key, generator):
+        place = self.place(records)
         coef = release_last_iterate(
             receipt,
-            self.place(records),
+            self.units(place.n_samples),
+            place,
             loss=self.request.loss,
             row_norm=self.geometry.row_norm,
-            clip=self.clip,
-            step=self._step,
-            l2=self.problem.penalty.l2,
-            n_normalizer=self.request.n_normalizer,
             fit_intercept=self.request.fit_intercept,
             key=key,
         )

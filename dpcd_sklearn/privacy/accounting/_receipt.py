@@ -1,20 +1,22 @@
-"""Receipts: no record is read without one (``proofs/accountant.md``)."""
+"""Receipts: no record is read without one."""
 
 import os
+import threading
 
 
 class Receipt:
-    """Proof that one event was charged; whoever releases records redeems it, once.
+    """Proof that one event was charged; whoever releases records redeems it, each part once.
 
     Made by `charge` only. It can't be copied or pickled: a second one would be a release that
     nobody paid.
     """
 
-    __slots__ = ("_event", "_entry_id", "_unused", "_pid")
+    __slots__ = ("_entry_id", "_event", "_left", "_lock", "_pid")
 
     def __init__(self, event, entry_id):
         self._event, self._entry_id = event, entry_id
-        self._unused = [event]  # list.pop is atomic: of two threads one gets it
+        self._left = list(event.releases)  # not redeemed yet
+        self._lock = threading.Lock()  # of two threads one gets a part
         self._pid = os.getpid()
 
     @property
@@ -27,25 +29,42 @@ class Receipt:
         """Number of the ledger's entry; None when there is no ledger."""
         return self._entry_id
 
-    def redeem(self):
-        """Return the event, the first time.
+    def redeem(self, part=None):
+        """Take what pays for the releases of a part of the event, the first time.
+
+        Parameters
+        ----------
+        part : FitEvent, default=None
+            Some of the event's releases, under its neighbouring relation; None is all of them.
+
+        Returns
+        -------
+        part : FitEvent
 
         Raises
         ------
         RuntimeError
-            At every later time, and in another process than the one that charged.
+            If one of them was redeemed before or never charged, and in another process than the
+            one that charged.
         """
         if os.getpid() != self._pid:
             raise RuntimeError("a receipt is redeemed in the process that charged; charge here")
-        try:
-            return self._unused.pop()
-        except IndexError:
-            raise RuntimeError(
-                "this receipt was redeemed before; charge again for another release"
-            ) from None
+        part = self._event if part is None else part
+        with self._lock:
+            left = list(self._left)
+            for release in part.releases:
+                if release not in left or part.neighboring != self._event.neighboring:
+                    raise RuntimeError(
+                        f"{release} was redeemed before, or is no part of what was charged; charge "
+                        "again for another release"
+                    )
+                left.remove(release)
+            self._left = left
+        return part
 
     def __repr__(self):
-        return f"Receipt(entry_id={self._entry_id}, redeemed={not self._unused})"
+        left = " and ".join(map(str, self._left)) or "nothing"
+        return f"Receipt(entry_id={self._entry_id}, left to redeem: {left})"
 
     def __reduce_ex__(self, protocol):
         raise TypeError("a receipt pays for one release: it can't be copied or pickled")

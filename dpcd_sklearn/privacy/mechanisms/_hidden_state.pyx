@@ -80,7 +80,9 @@ class Descent:
         z, self.count = release.noise_multiplier, release.count
         if not self.count >= 1 or not 0 < z < math.inf:
             raise ValueError(f"noise and count must be positive and finite, got {release!r}")
-        self.step, self.l2, self.clip, self.n_normalizer = step, l2, clip, n_normalizer
+        self.event, self.step, self.l2, self.clip = event, step, l2, clip
+        self.n_normalizer = n_normalizer
+        self._facts = n_samples, n_coordinates, curvature, squared_norm
         # The kernels' guards against overflow are proved for this range.
         for value in (clip, squared_norm):
             if not 1e-30 < value < 1e30:
@@ -110,6 +112,11 @@ class Descent:
             )
         self.unit = step * clip / (self.limit * n_normalizer)
 
+    def check(self, *facts):
+        """Raise ValueError unless the descent was planned for n, p, curvature and row norm."""
+        if facts != self._facts:
+            raise ValueError(f"the descent was planned for {self._facts}, not for {facts}")
+
     def _rounding(self, n, p, curvature, squared_norm):
         """Bound on the norm of a step's rounding error, in units."""
         share = self.step * self.clip / self.n_normalizer
@@ -128,19 +135,21 @@ def contraction(step, l2, smoothness):
     return max(abs(1 - step * l2), abs(1 - step * (l2 + smoothness))) + 2.0**-50
 
 
-def release_last_iterate(receipt, Place place, *, Loss loss, row_norm, double clip, double step,
-                         double l2, n_normalizer, bint fit_intercept, key=None):
+def release_last_iterate(receipt, descent, Place place, *, Loss loss, row_norm,
+                         bint fit_intercept, key=None):
     """Run the descent that the receipt pays for, from zero, and release its last iterate.
 
     Parameters
     ----------
     receipt : Receipt
+        Proof that the descent's event was charged; it is redeemed here, once.
+    descent : Descent
+        Of the public plan.
     place : Place
         Where the records lie. Weights above one count as one.
     loss : Loss
     row_norm : float
         Features longer than this are scaled down to it.
-    clip, step, l2, n_normalizer : as in Descent
     fit_intercept : bool
         A last coordinate, with the ridge on it too.
     key : bytes of length 32, or None
@@ -150,17 +159,8 @@ def release_last_iterate(receipt, Place place, *, Loss loss, row_norm, double cl
     coef : ndarray of shape (n_features + fit_intercept,)
     """
     n_coordinates = place.n_features + fit_intercept
-    descent = Descent(
-        receipt.redeem(),
-        n_samples=place.n_samples,
-        n_coordinates=n_coordinates,
-        curvature=loss.curvature,
-        squared_norm=row_norm**2 + fit_intercept,
-        clip=clip,
-        step=step,
-        l2=l2,
-        n_normalizer=n_normalizer,
-    )
+    descent.check(place.n_samples, n_coordinates, loss.curvature, row_norm**2 + fit_intercept)
+    receipt.redeem(descent.event)
     sums = place.stated(loss, np.ones(n_coordinates), fit_intercept=fit_intercept,
                         row_norm=row_norm, max_weight=1.0)
     return _last_state(sums, n_coordinates, descent, NoiseSource(key)) * descent.unit

@@ -6,12 +6,10 @@
     releases no more often than the receipt's event says.
 (c) Records are read, clipped and summed in the room ``sums`` alone, in the geometry of M^(-1/2);
     integer contributions of one release share one unit, so the noise is isotropic there.
-(d) Sensitivity is written once, in ``_grid.record_limit`` and ``_score_sensitivity``.
+(d) Sensitivity is written once, in ``_units`` and ``_grid.record_limit``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
     ``lazy_argmax.md``.
 """
-
-import math
 
 import numpy as np
 from libc.math cimport INFINITY, fabs, rint, sqrt
@@ -19,24 +17,19 @@ from libc.stdint cimport int64_t
 
 from ...losses._base cimport Loss
 from ...penalties._base cimport Penalty, Rule
+from ..noise._lazy_choice cimport LazyChoice, is_worth_it
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums, question_of
-from ._grid cimport noise_bits, record_limit
-from ._lazy_choice cimport LazyChoice, is_worth_it
-
-from ..accounting._events import GaussianEvent, NonPrivateEvent, SelectionEvent
+from ._known_scores cimport KnownScores
+from ._units cimport CoordinateUnits
 
 cdef enum:
     RELEASED = 0
     REFUSED = -1
     DRAWN = 128  # coordinates whose noise is drawn at a time
 
-# Scores are rounded to integers of which neighbours move none by more than this, the last 1 being
-# for rounding; and floating-point Gumbel selection is the exact one at a range wider by the factor,
-# at most, while the public part of the scores stays below `_most_public_score`
-# (proofs/release_argmax.md).
-cdef double SCORE_UNITS = 2.0**13 + 1
-cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
+# Steps of a score in one sensitivity; rounded to whole steps, neighbours move it by one more.
+cdef double STEPS = 2.0**13
 
 # What the sums answered: integers, or plain sums in a fit without noise.
 cdef struct Answer:
@@ -85,17 +78,14 @@ cdef class RecordOracle(Oracle):
     Parameters
     ----------
     receipt : Receipt
-        Proof that the event was charged; it is redeemed here, once.
+        Proof that what the units are for was charged; it is redeemed here, once.
+    units : CoordinateUnits
+        Of the public plan.
     place : Place
         Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss
-    smoothness : ndarray of shape (n_coordinates,)
-        M_j, public. The intercept is the last coordinate when `fit_intercept`.
-    clip : float
-        C, public.
-    n_normalizer : int
-        Public number of records: n, or n_public under add_remove.
     fit_intercept : bool
+        The intercept is the last coordinate.
     key : bytes of length 32, or None
         Reproducible noise, which protects nobody.
     lazy : bool
@@ -103,128 +93,37 @@ cdef class RecordOracle(Oracle):
     """
 
     cdef Sums _sums
+    cdef CoordinateUnits _units
     cdef LazyChoice _lazy
-    cdef Py_ssize_t _n, _n_coordinates
+    cdef KnownScores _known
+    cdef Py_ssize_t _n_coordinates, _gaussians_left, _selections_left
     cdef bint _exact
-    cdef double _n_normalizer, _noise_multiplier, _neighbors, _units_per_noise, _eta
-    cdef double _coordinate_clip
-    cdef int _bits
-    cdef Py_ssize_t _gaussians_left, _selections_left
+    cdef double _n_normalizer
     cdef NoiseSource _noise
-    cdef double[::1] _smoothness, _keys, _noisy
+    cdef const double[::1] _smoothness
+    cdef double[::1] _keys, _noisy
 
-    def __init__(self, receipt, Place place, *, Loss loss, smoothness, double clip, n_normalizer,
+    def __init__(self, receipt, CoordinateUnits units, Place place, *, Loss loss,
                  bint fit_intercept=True, key=None, bint lazy=False):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
-        self._n = place.n_samples
-        self._n_coordinates = place.n_features + fit_intercept
-        self._n_normalizer = n_normalizer
-        self._set_geometry(smoothness, clip)
-        self._read_event(receipt.redeem())
+        units.redeem(receipt, place, fit_intercept)
+        self._units, self._exact, self._smoothness = units, units.exact, units.smoothness
+        self._n_coordinates, self._n_normalizer = units.n_coordinates, units.n_normalizer
+        self._gaussians_left, self._selections_left = units.n_gaussians, units.n_selections
         self._noise = NoiseSource(key)
-        self._sums = place.moving(loss, np.asarray(self._smoothness), fit_intercept=fit_intercept,
-                                  by_row=self._selections_left > 0)
+        self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
+                                  by_row=units.n_selections > 0)
         self._noisy = np.empty(1)
         # of one choice, which is never of more coordinates than are paid for
         self._keys = np.empty(self._n_coordinates if self._exact else
                               min(self._n_coordinates, self._selections_left))
         if lazy and self._selections_left:
             self._lazy = LazyChoice(self._n_coordinates)
-
-    @staticmethod
-    def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept,
-              Py_ssize_t n_chosen=1):
-        """Raise the ValueError that a fit with these public numbers would raise, before it pays.
-
-        `n_chosen` is the number of coordinates of one greedy choice.
-        """
-        cdef RecordOracle dry = RecordOracle.__new__(RecordOracle)
-        dry._n, dry._n_normalizer = n_samples, n_normalizer
-        dry._n_coordinates = len(smoothness)
-        dry._set_geometry(smoothness, clip)
-        dry._read_event(event, n_chosen)
+            self._known = KnownScores(self._n_coordinates)
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
-
-    # ---- set-up ----
-
-    def _set_geometry(self, smoothness, clip):
-        smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
-        if smoothness.shape != (self._n_coordinates,):
-            raise ValueError(f"smoothness has shape {smoothness.shape}, "
-                             f"expected ({self._n_coordinates},)")
-        # The kernels' guards against overflow are proved for this range.
-        if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
-            raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
-        if not 1e-30 < clip / math.sqrt(smoothness.sum()) < 1e30:
-            raise ValueError("clip over the root of the summed smoothness must lie in "
-                             "(1e-30, 1e30); rescale the target or the features")
-        self._smoothness = smoothness
-        self._coordinate_clip = clip / math.sqrt(smoothness.sum())
-
-    def _read_event(self, event, n_chosen=1):
-        """Take noise and the number of releases from what was paid for."""
-        self._neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
-        self._exact = event.releases == (NonPrivateEvent(),)
-        if self._exact:
-            return
-        for release in event.releases:
-            if not isinstance(release, (GaussianEvent, SelectionEvent)):
-                raise TypeError(f"this oracle can't carry out {release!r}")
-            if not release.count >= 1:
-                raise ValueError(f"an event counts at least one release, got {release!r}")
-            if isinstance(release, GaussianEvent) and not self._gaussians_left:
-                self._noise_multiplier = release.noise_multiplier
-                self._gaussians_left = release.count
-            elif isinstance(release, SelectionEvent) and not self._selections_left:
-                self._eta = release.eta
-                self._selections_left = release.count
-            else:
-                raise TypeError(f"an oracle carries out a kind of release once, not {release!r}")
-        if not self._gaussians_left:  # a grid that is fine enough for choices
-            self._noise_multiplier = 1.0
-        self._bits = noise_bits(self._noise_multiplier, self._neighbors, self._n_normalizer,
-                                self._n, self._n_coordinates)
-        if self._selections_left:
-            if self._eta > 0:
-                self._units_per_noise = 2 * SCORE_UNITS / self._eta * GUMBEL_ROUNDING
-            if not 0 < self._eta <= 2.0**10 or not self._most_public_score(n_chosen) > 0:
-                raise ValueError(
-                    f"{n_chosen} choices of bounded range {self._eta:g} at once among "
-                    f"{self._n_normalizer:g} records are outside what is proved; change epsilon, "
-                    "max_iter or block_size"
-                )
-
-    cdef double _limit(self, Py_ssize_t size) noexcept nogil:
-        """K, the norm bound of one record's integers in a release of `size` entries."""
-        return record_limit(self._bits, self._noise_multiplier, self._neighbors, size)
-
-    cdef double _score_sensitivity(self) noexcept nogil:
-        """Largest change of a greedy score between neighbours, equal for all coordinates.
-
-        The mean partial derivative changes by neighbors * C_j / n with C_j = sqrt(M_j) *
-        coordinate_clip, and a score is 1/sqrt(M_j)-Lipschitz in it.
-        """
-        return self._neighbors * self._coordinate_clip / self._n_normalizer
-
-    cdef double _most_public_score(self, Py_ssize_t size) noexcept nogil:
-        """Bound on the public part of a score in a choice of `size`: from public numbers alone.
-
-        What the records add is at most n score sensitivities. Together they stay below 2^47 units,
-        where a computed score is right to half a unit, and below B noise scales with 8 k² τ paid
-        for, τ = 2^-44 + 2^-52 B the error of a key.
-        """
-        cdef double sensitivity = self._score_sensitivity()
-        cdef double noise = sensitivity / (SCORE_UNITS - 1) * self._units_per_noise
-        cdef double paid = 2.0**37 * self._eta * (1 - 2.0**-11) / (<double>size * size) - 2.0**8
-        return min(2.0**34 * sensitivity, paid * noise) - self._n_normalizer * sensitivity
-
-    cdef double _in_noise_scales(self, double score) noexcept nogil:
-        """A score, rounded to whole units, over the scale of its Gumbel noise."""
-        cdef double units = rint(score * ((SCORE_UNITS - 1) / self._score_sensitivity()))
-        return units * (1 / self._units_per_noise)
 
     # ---- releases ----
 
@@ -240,8 +139,8 @@ cdef class RecordOracle(Oracle):
                             bint joint) noexcept nogil:
         """Of a block, or all coordinates (NULL): clipped by its norm, or one by one."""
         return question_of(block, size, joint,
-                           self._coordinate_clip * (sqrt(<double>size) if joint else 1.0),
-                           0.0 if self._exact else self._limit(size if joint else 1))
+                           self._units.coordinate_clip * (sqrt(<double>size) if joint else 1.0),
+                           0.0 if self._exact else self._units.limit(size if joint else 1))
 
     cdef bint _ask(self, const Question *question, Answer *answer) noexcept nogil:
         """False when out of memory: this release is refused, and all that follow."""
@@ -271,7 +170,7 @@ cdef class RecordOracle(Oracle):
         """The released value of a sum: (sum + floor(N) + 1/2) units, over n."""
         if self._exact:
             return total / self._n_normalizer
-        cdef int64_t noisy = <int64_t>total + self._noise.gaussian(self._bits)
+        cdef int64_t noisy = <int64_t>total + self._noise.gaussian(self._units.bits)
         cdef double unit = question.clip * sqrt(self._smoothness[j]) / question.limit
         return (<double>noisy + 0.5) * unit / self._n_normalizer
 
@@ -315,10 +214,12 @@ cdef class RecordOracle(Oracle):
                             int *directions) noexcept nogil:
         cdef Py_ssize_t j, n_chosen = 0
         cdef int sign, direction
-        cdef double gradient, score, key, least, most = self._most_public_score(size)
+        cdef double key, least
         cdef double[2 * DRAWN] noise
+        cdef double[2] scores
         cdef Question question = self._question(NULL, self._n_coordinates, False)
         cdef Answer answer
+        cdef double most = self._units.most_public_score(size)
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
         if not self._exact:
@@ -328,23 +229,22 @@ cdef class RecordOracle(Oracle):
         if not self._ask(&question, &answer):
             return REFUSED
         if self._lazy is not None and is_worth_it(size):
-            return self._choose_lazily(penalty, n_penalized, rule, coef, &question, &answer, size,
+            return self._choose_lazily(penalty, n_penalized, rule, coef, most, &answer, size,
                                        chosen, directions)
         for j in range(self._n_coordinates):
             if j % DRAWN == 0 and not self._exact:
                 self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
                                                           self._n_coordinates - j), noise)
-            gradient = self._mean_gradient(_total(&answer, j), j, question.limit)
+            if not self._score(penalty, j < n_penalized, rule, coef[j], most, j,
+                               _total(&answer, j), scores):
+                return REFUSED
             least = INFINITY
             for sign in range(-1, 2, 2):
-                score = self._score(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
-                                    sign)
-                if score == INFINITY:
-                    return REFUSED
-                if score == -INFINITY:
+                if scores[sign > 0] == -INFINITY:
                     continue
-                key = -score if self._exact else (noise[2 * (j % DRAWN) + (sign > 0)]
-                                                  - self._in_noise_scales(score))
+                key = -scores[sign > 0]
+                if not self._exact:
+                    key += noise[2 * (j % DRAWN) + (sign > 0)]
                 if key < least:
                     least, direction = key, sign
             if least < INFINITY:
@@ -353,53 +253,61 @@ cdef class RecordOracle(Oracle):
         return REFUSED if self._noise.failed or n_chosen < size else RELEASED
 
     cdef int _choose_lazily(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                            const double *coef, const Question *question,
-                            const Answer *answer, Py_ssize_t size, Py_ssize_t *chosen,
-                            int *directions) noexcept nogil:
+                            const double *coef, double most, const Answer *answer,
+                            Py_ssize_t size, Py_ssize_t *chosen, int *directions) noexcept nogil:
         """The same choices by fewer random words (proofs/lazy_argmax.md)."""
         cdef Py_ssize_t j
-        cdef int sign
-        cdef double gradient, score, most = self._most_public_score(size)
-        self._lazy.be_for(penalty, n_penalized, rule, size)
+        self._known.be_for(penalty, n_penalized, rule, size)
         for j in range(self._n_coordinates):
-            if self._lazy.knows(j, _total(answer, j), coef[j]):
+            if self._known.has(j, _total(answer, j), coef[j]):
                 continue
-            gradient = self._mean_gradient(_total(answer, j), j, question.limit)
-            for sign in range(-1, 2, 2):
-                score = self._score(penalty, j < n_penalized, rule, coef[j], gradient, most, j,
-                                    sign)
-                if score == INFINITY:
-                    self._lazy.forget()
-                    return REFUSED
-                self._lazy.scores[2 * j + (sign > 0)] = self._in_noise_scales(score)
-            self._lazy.learn(j, _total(answer, j), coef[j])
+            if not self._score(penalty, j < n_penalized, rule, coef[j], most, j,
+                               _total(answer, j), self._lazy.scores + 2 * j):
+                self._known.forget_all()
+                return REFUSED
+            self._known.learn(j, _total(answer, j), coef[j])
         if self._noise.failed or not self._lazy.choose(self._noise, size, chosen, directions):
+            self._known.forget_all()
             return REFUSED
+        for j in range(size):
+            self._known.forget(chosen[j])
         return RELEASED
 
-    cdef double _mean_gradient(self, double total, Py_ssize_t j, double limit) noexcept nogil:
+    cdef bint _score(self, Penalty penalty, bint penalised, Rule rule, double w, double most,
+                     Py_ssize_t j, double total, double *scores) noexcept nogil:
+        """What moves down and up promise, in scales of the noise; -infinity is no candidate.
+
+        False when the public part of a score exceeds `most`, which is a public fact.
+        """
+        cdef double score, known, root = sqrt(self._smoothness[j])
+        cdef double gradient = self._mean_gradient(total, j)
+        cdef int sign
+        for sign in range(-1, 2, 2):
+            if not penalised:
+                score = -sign * gradient / root
+            else:
+                score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
+                known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
+                         + fabs(w) * root)
+                if not (score == -INFINITY or self._exact or known < most):
+                    return False
+            if not self._exact:
+                score = self._in_noise_scales(score)
+            scores[sign > 0] = score
+        return True
+
+    cdef double _mean_gradient(self, double total, Py_ssize_t j) noexcept nogil:
         """Of a score. No larger than n records can make it, so that it has a public bound."""
         if self._exact:
             return total / self._n_normalizer
-        cdef double most = limit * self._n_normalizer
-        cdef double unit = self._coordinate_clip * sqrt(self._smoothness[j]) / limit
+        cdef double limit = self._units.limit(1), most = limit * self._n_normalizer
+        cdef double unit = self._units.coordinate_clip * sqrt(self._smoothness[j]) / limit
         return min(max(total, -most), most) * unit / self._n_normalizer
 
-    cdef double _score(self, Penalty penalty, bint penalised, Rule rule, double w, double gradient,
-                       double most, Py_ssize_t j, int sign) noexcept nogil:
-        """What a move promises; -infinity for a move out of the domain, no candidate.
-
-        +infinity when the public part of the score exceeds `most`, which is a public fact.
-        """
-        cdef double score, known
-        if not penalised:
-            return -sign * gradient / sqrt(self._smoothness[j])
-        score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
-        if score == -INFINITY or self._exact:
-            return score
-        known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
-                 + fabs(w) * sqrt(self._smoothness[j]))
-        return score if known < most else INFINITY
+    cdef double _in_noise_scales(self, double score) noexcept nogil:
+        """A score, rounded to whole units, over the scale of its Gumbel noise."""
+        cdef double units = rint(score * (STEPS / self._units.score_sensitivity()))
+        return units * (1 / self._units.units_per_noise)
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:

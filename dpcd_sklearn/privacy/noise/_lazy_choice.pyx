@@ -8,13 +8,13 @@
     grow with p, whatever the scores are.
 (b) *Rounding.* Octaves, counts and uniform draws are exact; d and one exp2 are all that is
     rounded, by less than what the full draw pays for. Proof: ``proofs/lazy_argmax.md``.
-(c) *Time* depends on the scores, which are not released: how many tries there were, and which
-    scores had to be computed anew. That is why the full draw is the default.
+(c) *Time* depends on the scores, which are not released: how many tries there were. That is why
+    the full draw is the default.
 (d) Memory is taken once, by the public number of coordinates.
 """
 
 import numpy as np
-from libc.math cimport INFINITY, NAN, exp2, floor
+from libc.math cimport INFINITY, exp2, floor
 from libc.stdint cimport uint64_t
 
 cdef enum:
@@ -28,9 +28,8 @@ cdef double LOG2_E = 1.4426950408889634  # log2(e)
 cdef class LazyChoice:
     """Room for choices among `n_coordinates` coordinates, each with two signed scores.
 
-    ``scores[2 * j + (sign > 0)]`` is the score of a move over b, -infinity for no candidate. They
-    are written by the oracle, which need not score again what the records and the iterate left
-    as it was: ``knows``.
+    ``scores[2 * j + (sign > 0)]`` is the score of a move over b, -infinity for no candidate; they
+    are written by the mechanism.
 
     Parameters
     ----------
@@ -54,44 +53,19 @@ cdef class LazyChoice:
             raise ValueError(f"no room for a window of {window} octaves of {n_levels}")
         self._scores, self._levels = np.empty(self._n), np.empty(self._n, dtype=np.uint16)
         self._counts = np.zeros(self._last + 1, dtype=np.int64)
-        self._sums, self._coef = np.empty(n_coordinates), np.empty(n_coordinates)
         self.scores = &self._scores[0]
-        self.forget()
 
     def __reduce__(self):
         raise TypeError("scores of records are never copied or pickled")
-
-    # ---- scores that are still true ----
-
-    cdef void be_for(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                     Py_ssize_t size) noexcept nogil:
-        """Forget scores of another problem; `size` decides which public parts are refused."""
-        if (self._penalty is penalty and self._n_penalized == n_penalized
-                and self._rule == rule and self._size == size):
-            return
-        with gil:
-            self._penalty = penalty
-        self._n_penalized, self._rule, self._size = n_penalized, rule, size
-        self.forget()
-
-    cdef bint knows(self, Py_ssize_t j, double total, double w) noexcept nogil:
-        """Whether both scores of coordinate j are of this sum over records and coefficient."""
-        return (&self._sums[0])[j] == total and (&self._coef[0])[j] == w
-
-    cdef void learn(self, Py_ssize_t j, double total, double w) noexcept nogil:
-        (&self._sums[0])[j] = total
-        (&self._coef[0])[j] = w
-
-    cdef void forget(self) noexcept nogil:
-        cdef Py_ssize_t j
-        for j in range(self._n // 2):
-            (&self._sums[0])[j] = NAN  # equals nothing
 
     # ---- choices ----
 
     cdef bint choose(self, NoiseSource noise, Py_ssize_t size, Py_ssize_t *chosen,
                      int *directions) noexcept nogil:
-        """`size` choices in their order; False if there are fewer candidates."""
+        """`size` choices in their order; False if there are fewer candidates.
+
+        Scores of what was chosen are written over; when False, of who knows which.
+        """
         cdef Py_ssize_t i, c
         cdef int64_t *counts = &self._counts[0]
         self._base = self._last + 1
@@ -105,7 +79,6 @@ cdef class LazyChoice:
             chosen[i], directions[i] = c // 2, 1 if c % 2 else -1
             self._remove(c)
             self._remove(c ^ 1)
-            (&self._sums[0])[c // 2] = NAN  # its scores are gone
         return True
 
     cdef bint _sort_into_levels(self) noexcept nogil:

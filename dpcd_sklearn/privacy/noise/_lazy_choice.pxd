@@ -1,7 +1,6 @@
 from libc.stdint cimport int64_t, uint16_t
 
-from ...penalties._base cimport Penalty, Rule
-from ..noise._noise cimport NoiseSource
+from ._noise cimport NoiseSource
 
 
 cdef class LazyChoice:
@@ -10,18 +9,10 @@ cdef class LazyChoice:
     cdef int _window, _last, _base
     cdef double _top
     cdef Py_ssize_t _n_left
-    cdef double[::1] _scores, _sums, _coef
+    cdef double[::1] _scores
     cdef uint16_t[::1] _levels
     cdef int64_t[::1] _counts
-    cdef Penalty _penalty
-    cdef Rule _rule
-    cdef Py_ssize_t _n_penalized, _size
 
-    cdef void be_for(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                     Py_ssize_t size) noexcept nogil
-    cdef bint knows(self, Py_ssize_t j, double total, double w) noexcept nogil
-    cdef void learn(self, Py_ssize_t j, double total, double w) noexcept nogil
-    cdef void forget(self) noexcept nogil
     cdef bint choose(self, NoiseSource noise, Py_ssize_t size, Py_ssize_t *chosen,
                      int *directions) noexcept nogil
     cdef bint _sort_into_levels(self) noexcept nogil

@@ -1,0 +1,35 @@
+from libc.stdint cimport uint64_t
+
+
+cdef class Units:
+    cdef readonly object event
+    cdef readonly Py_ssize_t n_samples, n_coordinates
+    cdef readonly bint exact
+    cdef readonly double n_normalizer, neighbors
+    cdef readonly object smoothness
+
+
+cdef class CoordinateUnits(Units):
+    cdef readonly Py_ssize_t n_gaussians, n_selections
+    cdef readonly int bits
+    cdef readonly double coordinate_clip, noise_multiplier, eta, units_per_noise
+
+    cdef double limit(self, Py_ssize_t size) noexcept nogil
+    cdef double score_sensitivity(self) noexcept nogil
+    cdef double most_public_score(self, Py_ssize_t size) noexcept nogil
+
+
+# One kind of release: how many are paid for, and its noise in units.
+cdef struct Paid:
+    Py_ssize_t count
+    double noise_multiplier
+    int bits
+
+
+cdef class MeanUnits(Units):
+    cdef readonly Py_ssize_t n_outputs
+    cdef readonly double clip, anchor_clip, rate
+    cdef uint64_t threshold
+    cdef Paid full, sampled
+
+    cdef double limit(self, bint of_sample, Py_ssize_t size) noexcept nogil

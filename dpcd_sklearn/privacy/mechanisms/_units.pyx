@@ -1,0 +1,202 @@
+"""Units of a fit's releases: noise, limits of a record and sensitivities, from public numbers alone.
+
+Made with the plan, so that whatever can't be carried out is refused before anything is charged; a
+mechanism redeems from its receipt what the units were made for, no more and nothing else.
+Sensitivities stand here and in ``_grid.record_limit``, once. Proofs:
+``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``, ``release_mean.md``.
+"""
+
+import math
+
+import numpy as np
+from libc.stdint cimport uint64_t
+
+from ._grid cimport noise_bits, record_limit
+
+from ..accounting._events import (
+    GaussianEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    SelectionEvent,
+)
+
+# Scores are rounded to integers of which neighbours move none by more than this, the last 1 being
+# for rounding; and floating-point Gumbel selection is the exact one at a range wider by the factor,
+# at most, while the public part of the scores stays below `most_public_score`
+# (proofs/release_argmax.md).
+SCORE_UNITS = 2.0**13 + 1
+cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
+
+
+cdef class Units:
+    """What the units of every mechanism know.
+
+    Parameters
+    ----------
+    event : FitEvent
+        What is redeemed: all releases of the mechanism, one release event a kind.
+    n_samples : int
+        Number of records. Nothing depends on it but the refusal of more than are promised.
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j, public.
+    n_normalizer : int
+        Public number of records: n, or n_public under add_remove.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event has another kind of release, or the numbers are outside of what is proved.
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer):
+        self.event, self.n_samples, self.n_normalizer = event, n_samples, n_normalizer
+        self.neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
+        self.exact = event.releases == (NonPrivateEvent(),)
+        smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        # The kernels' guards against overflow are proved for this range.
+        if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
+            raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
+        self.smoothness, self.n_coordinates = smoothness, len(smoothness)
+
+    def _kinds(self, *kinds):
+        """The releases by their kind, each at most once."""
+        found = {}
+        for release in () if self.exact else self.event.releases:
+            if not isinstance(release, kinds) or type(release) in found:
+                raise TypeError(f"this mechanism can't carry out {release!r}, or only once")
+            if not release.count >= 1:
+                raise ValueError(f"an event counts at least one release, got {release!r}")
+            found[type(release)] = release
+        return [found.get(kind) for kind in kinds]
+
+    def redeem(self, receipt, place, fit_intercept):
+        """Take from the receipt what these units are for; they are of the records at the place.
+
+        Raises
+        ------
+        RuntimeError
+            If the receipt does not pay for it, or did before.
+        ValueError
+            If the place has other numbers of records or features than the units.
+        """
+        shape = place.n_samples, place.n_features + fit_intercept
+        if shape != (self.n_samples, self.n_coordinates):
+            raise ValueError(f"the units are of {self.n_samples} records and {self.n_coordinates} "
+                             f"coordinates, the place has {shape[0]} and {shape[1]}")
+        receipt.redeem(self.event)
+
+
+cdef class CoordinateUnits(Units):
+    """Units of coordinates, blocks and choices at an iterate that moves.
+
+    Parameters
+    ----------
+    event : FitEvent
+        GaussianEvent pays for coordinates and blocks, SelectionEvent for choices.
+    n_samples, smoothness, n_normalizer : as of Units
+    clip : float
+        C, public: C_j = C sqrt(M_j / tr M).
+    n_chosen : int, default=1
+        Number of coordinates of one greedy choice.
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, double clip, n_normalizer,
+                 Py_ssize_t n_chosen=1):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer)
+        self.coordinate_clip = clip / math.sqrt(self.smoothness.sum())
+        if not 1e-30 < self.coordinate_clip < 1e30:
+            raise ValueError("clip over the root of the summed smoothness must lie in "
+                             "(1e-30, 1e30); rescale the target or the features")
+        gaussians, selections = self._kinds(GaussianEvent, SelectionEvent)
+        if self.exact:
+            return
+        self.noise_multiplier = 1.0  # a grid that is fine enough for choices
+        if gaussians is not None:
+            self.noise_multiplier, self.n_gaussians = gaussians.noise_multiplier, gaussians.count
+        self.bits = noise_bits(self.noise_multiplier, self.neighbors, self.n_normalizer,
+                               self.n_samples, self.n_coordinates)
+        if selections is not None:
+            self.eta, self.n_selections = selections.eta, selections.count
+            self._check_choices(n_chosen)
+
+    def _check_choices(self, n_chosen):
+        if self.eta > 0:
+            self.units_per_noise = 2 * SCORE_UNITS / self.eta * GUMBEL_ROUNDING
+        if not 0 < self.eta <= 2.0**10 or not self.most_public_score(n_chosen) > 0:
+            raise ValueError(
+                f"{n_chosen} choices of bounded range {self.eta:g} at once among "
+                f"{self.n_normalizer:g} records are outside what is proved; change epsilon, "
+                "max_iter or block_size"
+            )
+
+    cdef double limit(self, Py_ssize_t size) noexcept nogil:
+        """K, the norm bound of one record's integers in a release of `size` entries."""
+        return record_limit(self.bits, self.noise_multiplier, self.neighbors, size)
+
+    cdef double score_sensitivity(self) noexcept nogil:
+        """Largest change of a greedy score between neighbours, equal for all coordinates.
+
+        The mean partial derivative changes by neighbors * C_j / n with C_j = sqrt(M_j) *
+        coordinate_clip, and a score is 1/sqrt(M_j)-Lipschitz in it.
+        """
+        return self.neighbors * self.coordinate_clip / self.n_normalizer
+
+    cdef double most_public_score(self, Py_ssize_t size) noexcept nogil:
+        """Bound on the public part of a score in a choice of `size`: from public numbers alone.
+
+        What the records add is at most n score sensitivities. Together they stay below 2^47 units,
+        where a computed score is right to half a unit, and below B noise scales with 8 k² τ paid
+        for, τ = 2^-44 + 2^-52 B the error of a key.
+        """
+        cdef double sensitivity = self.score_sensitivity()
+        cdef double noise = sensitivity / 2.0**13 * self.units_per_noise
+        cdef double paid = 2.0**37 * self.eta * (1 - 2.0**-11) / (<double>size * size) - 2.0**8
+        return min(2.0**34 * sensitivity, paid * noise) - self.n_normalizer * sensitivity
+
+
+cdef class MeanUnits(Units):
+    """Units of mean gradients at stated iterates.
+
+    Parameters
+    ----------
+    event : FitEvent
+        GaussianEvent pays for means over all records, PoissonSampledEvent for means over samples.
+    n_samples, smoothness, n_normalizer : as of Units
+    clip : float
+        Bound on the norm of one record's vector; public.
+    anchor_clip : float
+        The same for differences of gradients.
+    n_outputs : int, default=1
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, double clip, double anchor_clip,
+                 n_normalizer, Py_ssize_t n_outputs=1):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer)
+        for value in (clip, anchor_clip):
+            if not 1e-30 < value < 1e30:
+                raise ValueError("clip must lie in (1e-30, 1e30) in the units of the scaled "
+                                 "problem; rescale the target or the features")
+        self.clip, self.anchor_clip, self.n_outputs, self.rate = clip, anchor_clip, n_outputs, 1.0
+        full, sampled = self._kinds(GaussianEvent, PoissonSampledEvent)
+        if full is not None:
+            self.full = self._paid(full)
+        if sampled is not None:
+            self.rate = sampled.sampling_rate
+            if not 2.0**-40 <= self.rate <= 1:
+                raise ValueError(f"the sampling rate must lie in [2^-40, 1], got {self.rate}")
+            self.sampled = self._paid(sampled)
+            # rounded down: a record is in the sample with the rate that was paid for, at most
+            self.threshold = int(self.rate * 2**64) if self.rate < 1 else 0
+
+    def _paid(self, release):
+        bits = noise_bits(release.noise_multiplier, self.neighbors, self.n_normalizer,
+                          self.n_samples, self.n_outputs * self.n_coordinates)
+        return Paid(release.count, release.noise_multiplier, bits)
+
+    cdef double limit(self, bint of_sample, Py_ssize_t size) noexcept nogil:
+        """K, the norm bound of one record's integers in a release of `size` entries an output."""
+        cdef Paid *paid = &self.sampled if of_sample else &self.full
+        return record_limit(paid.bits, paid.noise_multiplier, self.neighbors,
+                            self.n_outputs * size)
