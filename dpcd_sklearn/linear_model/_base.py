@@ -217,6 +217,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             params=self.get_params(deep=False),
             n_samples=plan.n_normalizer,
             n_features=X.shape[1],
+            reproducible=key is not None,
         )
         # 4. read records through the oracle only
         if math.isinf(self.epsilon):
