@@ -138,12 +138,10 @@ class Ledger:
             if not admits(balance):
                 return balance, None
             after = balance.after(facts)
-            entry = {"id": after.entries, "time": now(), **facts, **after.columns()}
-            entry["hash"] = sha256(canonical(entry | {"previous": previous}))
-            connection.execute(_INSERT, entry)
+            last = insert(connection, after, previous, facts)
             connection.execute("COMMIT")
-        self._advance(entry["id"], entry["hash"])
-        return balance, entry["id"]
+        self._advance(after.entries, last)
+        return balance, after.entries
 
     def rows(self):
         """All entries as dicts of columns, after a check of the whole chain and of every sum.
@@ -200,7 +198,7 @@ class Ledger:
                 raise self._broken(f"entry {number} is missing")
             self._check_hash(row, previous)
             balance, previous = balance.after(row), row["hash"]
-            if balance != Balance.of_row(row):
+            if any(row[name] != value for name, value in balance.columns().items()):
                 raise self._broken(f"the sums of entry {number} are not those of the entries")
 
     def _check_hash(self, row, previous):
@@ -240,6 +238,14 @@ class Ledger:
     def _advance(self, number, known):
         if number > self.seen[0]:
             self.seen = number, known
+
+
+def insert(connection, balance, previous, facts):
+    """Write one entry after the hash of the one before; `balance` includes it. Its hash."""
+    entry = {"id": balance.entries, "time": now(), **facts, **balance.columns()}
+    entry["hash"] = sha256(canonical(entry | {"previous": previous}))
+    connection.execute(_INSERT, entry)
+    return entry["hash"]
 
 
 def _count(connection):

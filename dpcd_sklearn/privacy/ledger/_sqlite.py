@@ -152,8 +152,8 @@ def read_parameters(connection, path):
     """
     if os.path.getsize(path) == 0:
         raise LedgerError(
-            f"the file {path} is empty; nothing was released. If no charge was ever made there, its "
-            f"creation was cut off: delete it, or choose another path. Otherwise: {RESTORE}"
+            f"the file {path} is empty; nothing was released. If no charge was ever made there, "
+            f"its creation was cut off: delete it, or choose another path. Otherwise: {RESTORE}"
         )
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
