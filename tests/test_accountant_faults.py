@@ -269,6 +269,17 @@ def test_an_unreadable_folder_gives_no_ledger(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_deleted_working_directory_is_named(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for ask in (PrivacyAccountant.open, lambda path: PrivacyAccountant(5.0, 1e-5, path=path)):
+        with pytest.raises(LedgerError, match="working directory was deleted.*absolute path"):
+            ask("a.ledger")
+    path = tmp_path / "a.ledger"
+    assert PrivacyAccountant(5.0, 1e-5, path=path).charge(SMALL).entry_id == 1
+
+
 def test_no_temporary_folder_gives_no_ledger(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(LedgerError, match="Give a path"):
@@ -478,6 +489,14 @@ def test_a_ledger_that_stays_locked_fails_closed_and_recovers(accountant, monkey
     assert len(accountant.entries()) == 3
     other.close()
     assert accountant.charge(SMALL).entry_id == 4
+
+
+def test_a_ledger_that_a_tool_left_in_another_journal_mode_gets_its_own_back(accountant):
+    edit(accountant.path, "PRAGMA journal_mode = WAL")
+    assert accountant.charge(SMALL).entry_id == 4
+    with contextlib.closing(sqlite3.connect(accountant.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    assert os.listdir(os.path.dirname(accountant.path)) == ["a.ledger"]
 
 
 def test_an_error_in_the_filter_writes_nothing_and_frees_the_lock(accountant):

@@ -9,7 +9,7 @@ import dataclasses
 import os
 from typing import Literal, Self
 
-from ...exceptions import BudgetExceededError
+from ...exceptions import BudgetExceededError, LedgerError
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
@@ -483,4 +483,10 @@ def _absolute(path):
         raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
     if "\0" in name:
         raise ValueError("a path has no null character")
-    return os.path.abspath(name)  # workers may run in another folder
+    try:
+        return os.path.abspath(name)  # workers may run in another folder
+    except FileNotFoundError as error:
+        raise LedgerError(
+            f"no ledger can be reached at {name}: the working directory was deleted; nothing was "
+            "released. Give an absolute path"
+        ) from error

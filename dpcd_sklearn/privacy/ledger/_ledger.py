@@ -131,6 +131,8 @@ class Ledger:
         """
         seen = self.seen
         with connected(self.path, self.parameters.host) as connection:
+            # Somebody's tool may have left it in another mode, which the file remembers.
+            connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("BEGIN IMMEDIATE")
             check_locks(self.path, uri(self.path), self.path)
             self._check_identity(connection)
