@@ -248,6 +248,29 @@ def test_processes_that_create_one_path_at_once_share_one_ledger(tmp_path):
     assert os.listdir(tmp_path) == [path.name]
 
 
+def test_a_name_that_another_creator_has_reserved_is_waited_for(tmp_path, monkeypatch):
+    """Without hard links the name stands empty before the ledger is moved there."""
+    path, replace, reserved = tmp_path / "shared.ledger", os.replace, threading.Event()
+
+    def no_link(source, target):
+        raise PermissionError("no hard links here")
+
+    def slow(source, target):
+        reserved.set()
+        time.sleep(0.2)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(os, "replace", slow)
+    made = []
+    create = threading.Thread(target=lambda: made.append(PrivacyAccountant(1.0, 1e-5, path=path)))
+    create.start()
+    assert reserved.wait(30)
+    other = PrivacyAccountant(1.0, 1e-5, path=path)
+    create.join()
+    assert made == [other]
+
+
 def test_reports_read_one_snapshot_while_others_charge():
     accountant = PrivacyAccountant(5.0, 1e-5)
     stop = threading.Event()

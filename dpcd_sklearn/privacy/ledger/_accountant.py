@@ -139,7 +139,7 @@ class PrivacyAccountant:
     >>> accountant.spent()
     PrivacySpent(epsilon=0.0, delta=1e-05)
     >>> accountant.remaining()
-    4.68...
+    4.630...
     >>> PrivacyAccountant(epsilon=5.0, delta=1e-5, single_fit=True).remaining()
     5.0
     """

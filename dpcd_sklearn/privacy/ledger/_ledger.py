@@ -16,6 +16,7 @@ changed older entry changes neither; `rows` checks all of them.
 import contextlib
 import os
 import shutil
+import time
 
 from ...exceptions import LedgerError
 from ._files import create_file, temporary_path
@@ -274,6 +275,7 @@ def open_or_create(path, parameters):
     if not os.path.lexists(path):
         with contextlib.suppress(FileExistsError):  # somebody was faster: open that one
             return Ledger.create(path, parameters)
+    _await_content(path)
     ledger = Ledger.open(path)
     pairs = [(n, getattr(ledger.parameters, n), getattr(parameters, n)) for n in _FIXED]
     differing = [pair for pair in pairs if pair[1] != pair[2]]
@@ -285,3 +287,13 @@ def open_or_create(path, parameters):
             "open it as it is with PrivacyAccountant.open, or choose another path"
         )
     return ledger
+
+
+def _await_content(path):
+    """Give a creator without hard links a second to move its ledger to the name it reserved."""
+    for _ in range(20):
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_size == 0:
+                time.sleep(0.05)
+                continue
+        return
