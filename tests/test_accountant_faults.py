@@ -309,6 +309,18 @@ def test_a_deleted_ledger_is_never_made_anew(accountant):
     assert not os.path.exists(accountant.path)
 
 
+def test_a_ledger_that_goes_away_during_a_charge_fails_closed(accountant, monkeypatch):
+    check = _ledger.check_locks
+
+    def unlink_first(path, *args):
+        os.unlink(path)
+        check(path, *args)
+
+    monkeypatch.setattr(_ledger, "check_locks", unlink_first)
+    with pytest.raises(LedgerError, match="does not exist"):
+        accountant.charge(SMALL)
+
+
 def test_a_directory_in_place_of_the_ledger_fails_closed(accountant):
     os.unlink(accountant.path)
     os.mkdir(accountant.path)

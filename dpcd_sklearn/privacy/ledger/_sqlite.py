@@ -110,8 +110,8 @@ def connected(path, host=None, *, creating=None):
         ) as connection:
             connection.execute("PRAGMA synchronous = EXTRA")
             yield connection
-    # a damaged file garbles messages too
-    except (sqlite3.Error, UnicodeDecodeError, _UnusableError) as error:
+    # A damaged file garbles messages too, and a file may go away at any moment.
+    except (sqlite3.Error, UnicodeDecodeError, OSError, _UnusableError) as error:
         raise _explained(error, path, host, creating) from error
     finally:
         _GATE.release()
