@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 
 from ...exceptions import LedgerError
@@ -129,6 +130,8 @@ def _sweep(folder, prefix, remove):
     """Remove what processes of this machine and user left that are dead; never a living one's."""
     if os.name != "posix":  # there is no harmless question whether a process lives
         return
+    if sys.platform == "linux" and not os.path.lexists("/proc/self/ns/pid"):
+        return  # whose numbers these are is not known: another container may share the folder
     prefix = f"{prefix}{_processes()}-"
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
