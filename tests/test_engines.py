@@ -132,7 +132,7 @@ def test_two_classes_of_the_multinomial_loss_are_the_logistic_one():
     assert (request.loss.name, request.loss_word) == ("logistic", "multinomial")
 
 
-def test_a_pass_of_more_updates_than_can_be_counted_is_refused_by_its_rate():
-    model = DPLinearRegressor(solver="sgd", sampling_rate=1e-310, max_iter=1e-308, coef_path=True)
-    with pytest.raises(ValueError, match="the sampling rate must lie in"):
-        model.planned_event(100, 6)
+def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
+    rare = {"sampling_rate": 1e-310, "max_iter": 1e-308, "coef_path": True}
+    problem = engine_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem
+    assert problem.path_every > problem.n_updates
