@@ -130,3 +130,9 @@ def test_two_classes_of_the_multinomial_loss_are_the_logistic_one():
     model = DPLinearClassifier("multinomial", classes=[0, 1])
     request = model._plan(100, 6, model._stated_outputs(1)).request
     assert (request.loss.name, request.loss_word) == ("logistic", "multinomial")
+
+
+def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
+    rare = {"sampling_rate": 1e-310, "max_iter": 1e-308, "coef_path": True}
+    problem = engine_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem
+    assert problem.path_every > problem.n_updates

@@ -142,7 +142,7 @@ class Engine(metaclass=ABCMeta):
     def problem(self):
         """What the solver sees."""
         request, n_updates = self.request, self.n_updates
-        one_pass = max(1, math.ceil(self.updates(1.0)))
+        one_pass = max(1, math.ceil(min(self.updates(1.0), 2.0**60)))  # or never
         return Problem(
             penalty=self._penalty(),
             smoothness=self.geometry.smoothness,
