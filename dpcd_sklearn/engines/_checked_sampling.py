@@ -1,13 +1,19 @@
 """A user's own sampling: any object that draws blocks."""
 
 import itertools
+import warnings
 from numbers import Integral
 
 import numpy as np
 
+from ..utils._public import check_real
+
 
 class CheckedSampling:
     """The blocks of a sampling, as ascending intp arrays within the coordinates.
+
+    A fit is paid for when it draws. What turns to nonsense then, after a sound trial, is replaced
+    by a fixed block, with a warning: the blocks are public, and so is the replacement.
 
     Parameters
     ----------
@@ -36,11 +42,30 @@ class CheckedSampling:
                 f"sampling.block_size must be an integer in [1, {n_coordinates}], the number of "
                 f"coordinates with the intercept; got {self.block_size!r}"
             )
-        for _ in self.draw(np.random.default_rng(0), 10):
+        for _ in self._sound(np.random.default_rng(0), 10):
             pass
 
     def draw(self, generator, count):
-        """`count` blocks."""
+        """`count` blocks, whatever the sampling does; its first `block_size` coordinates if not."""
+        blocks, n_drawn, problem = self._sound(generator, count), 0, None
+        while n_drawn < count:
+            try:
+                block = next(blocks)
+            except Exception as error:  # the user's code: of any kind
+                problem, blocks = error, itertools.repeat(np.arange(self.block_size, dtype=np.intp))
+                continue
+            n_drawn += 1
+            yield block
+        if problem is not None:
+            warnings.warn(
+                f"sampling failed after its trial ({problem}); in its place the first "
+                f"{self.block_size} coordinates were moved",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _sound(self, generator, count):
+        """`count` blocks, or the error that says what is wrong with them."""
         blocks = self._sampling.draw(generator, count)
         if not np.iterable(blocks):
             raise TypeError(f"sampling.draw must give an iterable of blocks, got {blocks!r}")
@@ -69,4 +94,7 @@ class CheckedSampling:
     def curvature(self, spread):
         """The sampling's own bound, or that of its largest block."""
         own = getattr(self._sampling, "curvature", None)
-        return spread(self.block_size) if own is None else own(spread)
+        if own is None:
+            return spread(self.block_size)
+        advice = "1 is a set that is no steeper than its coordinates"
+        return check_real(own(spread), "sampling.curvature", low=1, closed="left", advice=advice)

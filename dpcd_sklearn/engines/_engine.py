@@ -72,7 +72,7 @@ class Engine(metaclass=ABCMeta):
     def n_updates(self, model, max_iter, n_coordinates, sampling):
         """T of so many passes."""
         if sampling is None:
-            return number_of_updates(max_iter, 1, 1)
+            return number_of_updates(max_iter)
         return number_of_updates(max_iter, n_coordinates, sampling.block_size)
 
     def curvature(self, model, geometry, sampling):
@@ -123,11 +123,16 @@ class CoordinateEngine(Engine):
             plan.event,
             n_samples=n_samples,
             smoothness=plan.geometry.smoothness,
-            clip=plan.clip,
+            clip=plan.finite_clip,
             n_normalizer=plan.n_normalizer,
             fit_intercept=fit_intercept,
             n_chosen=plan.problem.n_chosen,
+            **self.known_scores(plan.problem),
         )
+
+    def known_scores(self, problem):
+        """What is known beforehand about the public part of greedy scores: see RecordOracle."""
+        return {}
 
     def run(self, receipt, records, plan, fit_intercept, key, generator):
         X, target, sample_weight = records

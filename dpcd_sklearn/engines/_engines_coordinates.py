@@ -59,6 +59,13 @@ class GCDEngine(CoordinateEngine):
     def curvature(self, model, geometry, sampling):
         return geometry.spread(_chosen(model, len(geometry.smoothness)))
 
+    def known_scores(self, problem):
+        # of the start, at zero; where it goes from there is up to the noise
+        smoothness = float(np.min(problem.smoothness))
+        scores = (problem.penalty.greedy_score(problem.rule, 0, 0, smoothness, d) for d in (-1, 1))
+        largest = max(abs(score) if math.isfinite(score) else 0.0 for score in scores)
+        return {"largest_score": largest, "step": problem.step_size / problem.curvature}
+
     def recipe(self, model, facts, geometry, sampling):
         return greedy_recipe(facts.signal, model.loss == "logistic")
 
@@ -130,6 +137,11 @@ class FrankWolfeEngine(CoordinateEngine):
         # a vertex is chosen by unscaled derivatives: one M for all makes their noise alike
         widest = float(np.max(geometry.smoothness))
         return replace(geometry, smoothness=np.full_like(geometry.smoothness, widest))
+
+    def known_scores(self, problem):
+        # iterates stay in the ball, up to rounding; sqrt(M_j) times them is public
+        root = math.sqrt(float(np.max(problem.smoothness)))
+        return {"largest_score": 1.001 * problem.constraint.radius * root}
 
     def recipe(self, model, facts, geometry, sampling):
         return vertex_recipe(facts.signal)

@@ -5,6 +5,7 @@ import math
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..solvers import _compgd, _sgd, _svrg
 from ._engine import SINGLE_OUTPUT, GradientEngine
+from ._plan import number_of_updates
 from ._recipes import (
     compressed_recipe,
     descent_recipe,
@@ -20,7 +21,7 @@ class SGDEngine(GradientEngine):
     has_momentum = True
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
-        return max(1, math.ceil(max_iter / self.rate(model)))
+        return number_of_updates(max_iter / self.rate(model))
 
     def recipe(self, model, facts, geometry, sampling):
         if not facts.private:
@@ -45,7 +46,7 @@ class SVRGEngine(GradientEngine):
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
         # an outer loop is two passes: the full gradient, and mini-batches of 1 / rate updates
-        return max(1, math.ceil(max_iter / 2 * self._inner(model, self.rate(model))))
+        return number_of_updates(max_iter / 2 * self._inner(model, self.rate(model)))
 
     def recipe(self, model, facts, geometry, sampling):
         if not facts.private:
@@ -82,7 +83,7 @@ class CompGDEngine(GradientEngine):
     exact_max_iter = 20_000
 
     def n_updates(self, model, max_iter, n_coordinates, sampling):
-        return max(1, math.ceil(max_iter / self.rate(model)))
+        return number_of_updates(max_iter / self.rate(model))
 
     def recipe(self, model, facts, geometry, sampling):
         share = self._directions(model, facts.n_coordinates) / facts.n_coordinates

@@ -78,12 +78,14 @@ class Plan:
         intercept : ndarray of shape (...)
         """
         n_features = len(self.geometry.center)
-        coef = coef * self.target_half_width
+        largest = np.finfo(np.float64).max  # bounds near it leave room for nothing more
+        coef = np.clip(coef * self.target_half_width, -largest, largest)
         if coef.shape[-1] == n_features:
             return coef, np.zeros(coef.shape[:-1])
         weights, intercept = coef[..., :-1], coef[..., -1] + self.target_center
         # Features were read as x - center: the constant that this removed goes back.
-        return weights, intercept - weights @ self.geometry.center
+        intercept = np.nan_to_num(intercept - weights @ self.geometry.center)
+        return weights, intercept
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,9 @@ class Facts:
         return self.n_normalizer * gdp_mu(self.epsilon, self.delta) / math.sqrt(self.n_coordinates)
 
 
-def number_of_updates(max_iter, n_coordinates, block_size):
-    """T: `max_iter` counts passes over the coordinates and may be a fraction."""
-    return max(1, math.ceil(max_iter * n_coordinates / block_size))
+def number_of_updates(max_iter, n_coordinates=1, block_size=1):
+    """T: `max_iter` counts passes over the coordinates and may be a fraction.
+
+    More than can be counted are 2^60: the plan refuses them.
+    """
+    return max(1, math.ceil(min(max_iter * n_coordinates / block_size, 2.0**60)))

@@ -11,7 +11,7 @@
 import math
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from typing import Self
 
 import numpy as np
@@ -19,10 +19,10 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
-from ..engines._geometry import products, public_geometry, record_geometry
+from ..engines._geometry import margins_of, public_geometry, record_geometry
 from ..engines._plan import Facts, Plan
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
@@ -32,10 +32,16 @@ from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.sums._records import canonical
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
-from ..utils._public import check_real
+from ..utils._input import read_records
+from ..utils._public import MOST, check_count, check_real
 from ..utils._typing import ArrayLike
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
+# What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
+_REALS = {"epsilon": "right", "alpha": "left", "l1_ratio": "left", "step_decay": "left"}
+_REALS |= dict.fromkeys(("delta", "clip", "max_iter", "step_size", "tol"), "neither")
+_REALS |= dict.fromkeys(("C", "radius", "huber_threshold"), "neither")
+_COUNTS = ("n_public", "n_threads", "block_size", "n_directions", "n_inner")
 AUTO_OR_POSITIVE = [StrOptions({"auto"}), POSITIVE]
 
 
@@ -164,8 +170,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         sizes = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
         for name, value in sizes.items():
+            most = MOST if name == "n_samples" else 2**31 - 1
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+            check_count(value, name, high=most)
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return self._plan(n_samples, n_features, self._stated_outputs(n_outputs)).event
@@ -209,6 +217,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         plan = self._plan(*X.shape, n_outputs, sparse=issparse(X))
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
+        if math.isinf(self.epsilon):  # nothing is protected: what it refuses is not charged
+            plan = self._plan_of_records(plan, X, sample_weight)
         # 3. pay
         receipt = charge(
             self.accountant,
@@ -219,8 +229,6 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             n_features=X.shape[1],
         )
         # 4. read records through the oracle only
-        if math.isinf(self.epsilon):
-            plan = self._plan_of_records(plan, X, sample_weight)
         records = X, self._scale_target(y, plan), sample_weight
         solution = plan.engine.run(receipt, records, plan, self.fit_intercept, key, generator)
         # 5. what was released
@@ -238,10 +246,12 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         )
         geometry = plan.engine.geometry(self, geometry, plan.loss)
         curvature = plan.engine.curvature(self, geometry, plan.sampling)
-        return plan.with_geometry(geometry, curvature)
+        plan = plan.with_geometry(geometry, curvature)
+        plan.engine.check(plan, X.shape[0], self.fit_intercept)
+        return plan
 
     def _check_records(self, X, y):
-        X, y = validate_data(
+        X, y = read_records(
             self,
             X,
             y,
@@ -253,15 +263,29 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             return canonical(X), y
         return X if _is_read_in_place(X) else np.array(X, order="C"), y
 
+    def _validate_params(self):
+        # scikit-learn asks of these whether they are NaN, which NumPy can't say
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Integral) and not -MOST <= value <= MOST:
+                raise ValueError(
+                    f"{name} must lie within -2^53 and 2^53 as an integer; write a float if it is "
+                    "larger"
+                )
+            if isinstance(value, Rational) and not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
+        super()._validate_params()
+
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
                 raise TypeError(f"{name} must be a number or a word, not {value!r}")
-        for name in ("epsilon", "delta", "clip", "max_iter", "step_size", "tol", "radius"):
-            if getattr(self, name) != "auto":
-                closed = "right" if name == "epsilon" else "neither"  # only epsilon may be infinite
+        for name, closed in _REALS.items():
+            if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
+        for name in _COUNTS:
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name, high=MOST)
         if self.neighboring == "add_remove" and self.n_public is None:
             raise ValueError(
                 'neighboring="add_remove" needs n_public, a public number of records: the true '
@@ -326,9 +350,9 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         }
         p = facts.n_coordinates
         n_updates = engine.n_updates(self, chosen.pop("max_iter"), p, sampling)
-        if n_updates > 2**53:
+        if n_updates > MOST:
             raise ValueError(
-                f"max_iter={self.max_iter!r} asks for {n_updates:.3g} updates, at most 2^53 can be "
+                f"max_iter={self.max_iter!r} asks for more than the 2^53 updates that can be "
                 "counted; ask for fewer passes"
             )
         one_pass = engine.n_updates(self, 1.0, p, sampling)
@@ -363,7 +387,13 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             return math.inf
         if self.clip == "auto":
             return engine.clip(recipe["residual_clip"], geometry)
-        return self.clip / target_half_width
+        clip = self.clip / target_half_width
+        if not 0 < clip < math.inf:
+            raise ValueError(
+                f"clip={self.clip!r} must be positive and finite over half the width of "
+                f"target_bounds, {target_half_width:g}; rescale the target"
+            )
+        return clip
 
     def _refuse_unprotected_charge(self):
         """A ledger vouches for its entries: no entry for a fit that protects nobody."""
@@ -422,11 +452,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _margins(self, X):
         """X @ coef.T + intercept; of one output a vector."""
         check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
-        X = validate_data(
+        X = read_records(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        margins = products(X, np.atleast_2d(self.coef_))
-        margins += self.intercept_
+        margins = margins_of(X, np.atleast_2d(self.coef_), self.intercept_)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):

@@ -9,7 +9,6 @@ from ..penalties import CONSTRAINTS, PENALTIES
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..samplings import SAMPLING_WORDS
 from ..utils._compat import HasMethods, Interval, StrOptions
-from ..utils._public import check_real
 from ._base import POSITIVE
 
 __all__ = ["GENERIC_CONSTRAINTS", "POSITIVE", "GenericLinearModel"]
@@ -46,11 +45,6 @@ _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
 
 class GenericLinearModel:
     """Mixin: any loss, penalty and solver."""
-
-    def _check_numbers(self):
-        super()._check_numbers()
-        for name in ("alpha", "l1_ratio", "step_decay"):
-            check_real(getattr(self, name), name, low=0.0, closed="left")
 
     def _solver(self, n_coordinates, n_normalizer, loss):
         if self.solver != "auto":

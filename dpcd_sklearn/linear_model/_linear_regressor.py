@@ -92,7 +92,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         drawn uniformly ("block") or with a probability proportional to its largest M_j
         ("block-importance"); any set of `block_size` coordinates ("nice"); or what an object with
         ``block_size`` and ``draw(generator, count)`` draws, see
-        :class:`~dpcd_sklearn.samplings.Sampling`.
+        :class:`~dpcd_sklearn.samplings.Sampling`. One that fails in the fit, after a sound trial
+        of ten draws, is replaced by its first ``block_size`` coordinates, with a UserWarning.
     block_size : int >= 1, default=None
         For "skgd" the number of coordinates in a set or block, the intercept being the last
         coordinate; None is the square root of their number, rounded up. For "gcd" the number of

@@ -41,7 +41,12 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _encode_labels(self, y, sample_weight):
         if y.dtype.kind not in "biuf":  # a conversion that fails later would be paid for
-            raise TypeError(f"y must hold real numbers, got dtype {y.dtype}")
+            # of the kind only: the width of a dtype of words is that of the longest one
+            raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
+        if y.dtype.kind == "f" and y.dtype.itemsize > 8:
+            y = y.astype(np.float64)
+        if not np.isfinite(y).all():  # of objects and long doubles, only now
+            raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
         return y, 1
 
     def _scale_target(self, y, plan):
@@ -55,7 +60,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         return y
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the target.
+        """Predict the target; what would overflow is the largest finite number.
 
         Parameters
         ----------

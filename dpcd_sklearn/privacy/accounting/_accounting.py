@@ -110,7 +110,7 @@ def epsilon_of(event, delta):
 
     Gaussians alone are exact (Gaussian DP); with selections it is the tight curve of as many
     selections of the largest range, or zCDP with the best conversion, whichever is less; with
-    anything else, the best of many Rényi orders.
+    anything else, the best of many Rényi orders, zCDP's among them where it has a bound.
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
@@ -138,6 +138,8 @@ def _best_rdp_epsilon(event, parts, delta):
         options={"xatol": 1e-4},
     )
     epsilon = found.fun * (1 + _ROUNDING)
+    if (rho := zcdp(event)) is not None:  # orders far above those searched: tiny ε need them
+        epsilon = min(epsilon, zcdp_epsilon(rho, delta))
     pure = [_pure_epsilon(part) for part in parts]
     return float(max(0.0, epsilon if None in pure else min(epsilon, math.fsum(pure))))
 

@@ -65,6 +65,11 @@ def gdp_mu(epsilon, delta):
     mu = root * (1 - _ROUNDING)
     while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
         mu *= 1 - 1e-9
+    if not mu > 0:
+        raise ValueError(
+            f"epsilon={epsilon:g} and delta={delta:g} are so small that no noise is enough; raise "
+            "one of them"
+        )
     return mu
 
 

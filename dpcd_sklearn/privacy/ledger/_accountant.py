@@ -8,7 +8,7 @@ import dataclasses
 import os
 from typing import Literal, Self
 
-from ...exceptions import BudgetExceededError
+from ...exceptions import BudgetExceededError, LedgerError
 from ...utils._public import check_count
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
@@ -468,7 +468,13 @@ def _absolute(path):
         raise TypeError(f"path must be a string or a path-like object, got {path!r}")
     if name in ("", ":memory:"):
         raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
-    return os.path.abspath(name)  # workers may run in another folder
+    try:
+        return os.path.abspath(name)  # workers may run in another folder
+    except OSError as error:
+        raise LedgerError(
+            f"the relative path {path!r} leads nowhere: the working directory is gone ({error}); "
+            "give an absolute path"
+        ) from error
 
 
 def _described(release):

@@ -133,16 +133,30 @@ cdef class RecordOracle(Oracle):
 
     @staticmethod
     def check(event, *, n_samples, smoothness, double clip, n_normalizer, bint fit_intercept,
-              Py_ssize_t n_chosen=1):
+              Py_ssize_t n_chosen=1, double largest_score=0.0, double step=0.0):
         """Raise the ValueError that a fit with these public numbers would raise, before it pays.
 
-        `n_chosen` is the number of coordinates of one greedy choice.
+        `n_chosen` is the number of coordinates of one greedy choice, `largest_score` a bound on
+        the public part of its scores at the start, and `step` over M_j the step of a move.
         """
         cdef RecordOracle dry = RecordOracle.__new__(RecordOracle)
         dry._n, dry._n_normalizer = n_samples, n_normalizer
         dry._n_coordinates = len(smoothness)
         dry._set_geometry(smoothness, clip)
         dry._read_event(event, n_chosen)
+        if not dry._selections_left:
+            return
+        # four moves by the longest gradient and sixty standard deviations: iterates that go
+        # farther make no model, and would be refused when they are paid for
+        largest_score += 4 * step * (dry._coordinate_clip
+                                     + 60 * dry._noise_multiplier * dry._score_sensitivity())
+        if not largest_score < dry._most_public_score(n_chosen):
+            raise ValueError(
+                f"the penalty, the radius or the step makes greedy scores of {largest_score:.3g} "
+                f"in the scaled problem, and they must stay below "
+                f"{dry._most_public_score(n_chosen):.3g}; lower alpha, radius or step_size, or "
+                "raise clip"
+            )
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
