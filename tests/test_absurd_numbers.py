@@ -192,7 +192,7 @@ def test_a_ball_too_wide_for_its_noise_is_refused_before_the_charge(
     assert len(accountant.entries()) == 1
 
 
-@pytest.mark.parametrize("params", [{"alpha": 1e30}, {"step_size": 2.0**53}], ids=str)
+@pytest.mark.parametrize("params", [{"alpha": 1e30}, {"step_size": 1e14}], ids=str)
 @pytest.mark.parametrize("rule", ["gs-s", "gs-r", "gs-q"])
 def test_penalties_and_steps_too_long_for_greedy_noise_are_refused_before_the_charge(
     accountant, data, params, rule
@@ -227,3 +227,31 @@ def test_coefficients_of_the_widest_target_are_finite(data, solver):
     params = SOLVERS[solver] | {"target_bounds": (-1.7e308, 1.7e308), "epsilon": 1e-3}
     model = DPLinearRegressor(solver=solver, **params).fit(*data)
     assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_)
+
+
+@every_solver
+@pytest.mark.parametrize(
+    "params", [{"step_size": 1.7e308}, {"step_size": 1e16}, {"epsilon": 1e301}]
+)
+def test_steps_and_budgets_beyond_arithmetic_are_refused(accountant, data, solver, params):
+    model = DPLinearRegressor(solver=solver, accountant=accountant, **SOLVERS[solver] | params)
+    (name,) = params
+    refuse(model, *data, match=f"{name} must be at most")
+
+
+@every_solver
+@pytest.mark.parametrize("step_size", [3.0, 1e3, 1e15])
+def test_long_steps_leave_finite_coefficients_or_are_refused(accountant, data, solver, step_size):
+    params = SOLVERS[solver] | {"step_size": step_size, "accountant": accountant}
+    model = DPLinearRegressor(solver=solver, alpha=0.1, **params)
+    if (solver, step_size) in {("gcd", 1e15), ("compgd", 1e15), ("compgd", 1e3)}:
+        return refuse(model, *data, match="step")
+    model.fit(*data)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_)
+
+
+def test_a_ridge_that_compressed_steps_would_overshoot_is_refused(accountant, data):
+    model = DPLinearRegressor(solver="compgd", penalty="l2", alpha=10.0, accountant=accountant)
+    refuse(
+        model.set_params(step_size=1e6), *data, match="step_size=.*at most .* for solver='compgd'"
+    )

@@ -111,6 +111,15 @@ def test_no_message_about_a_target_or_a_weight_quotes_it(estimator, column):
     refused_without_a_quote(lambda: estimator().fit(X, y, sample_weight=column()))
 
 
+@pytest.mark.parametrize("column", [c for name, c in COLUMNS.items() if "integer" not in name])
+@pytest.mark.parametrize("estimator", [DPLassoCD, DPLogisticGCD])
+def test_no_message_of_a_score_quotes_a_target(estimator, column):
+    X, y = data()
+    model = estimator().fit(X, y)
+    refused_without_a_quote(lambda: model.score(X, column()))
+    refused_without_a_quote(lambda: model.score(X, y, sample_weight=column()))
+
+
 @pytest.mark.parametrize("classes", [[0, 1], [b"no", b"yes"]])
 @pytest.mark.parametrize("estimator", [DPLogisticGCD, DPLinearClassifier])
 def test_labels_of_another_kind_than_classes_do_not_tell_the_longest(estimator, classes):

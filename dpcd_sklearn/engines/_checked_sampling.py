@@ -1,7 +1,6 @@
 """A user's own sampling: any object that draws blocks."""
 
 import itertools
-import warnings
 from numbers import Integral
 
 import numpy as np
@@ -13,12 +12,17 @@ class CheckedSampling:
     """The blocks of a sampling, as ascending intp arrays within the coordinates.
 
     A fit is paid for when it draws. What turns to nonsense then, after a sound trial, is replaced
-    by a fixed block, with a warning: the blocks are public, and so is the replacement.
+    by a fixed block: the blocks are public, and so is the replacement.
 
     Parameters
     ----------
     sampling : object with ``draw(generator, count)`` and ``block_size``
     n_coordinates : int
+
+    Attributes
+    ----------
+    failure : str or None
+        What went wrong in `draw`, for a warning once the fit is done.
 
     Raises
     ------
@@ -35,6 +39,7 @@ class CheckedSampling:
                 f"got {sampling!r}"
             )
         self._sampling, self._n_coordinates = sampling, n_coordinates
+        self.failure = None
         self.block_size = sampling.block_size
         is_integer = isinstance(self.block_size, Integral) and not isinstance(self.block_size, bool)
         if not is_integer or not 1 <= self.block_size <= n_coordinates:
@@ -47,22 +52,17 @@ class CheckedSampling:
 
     def draw(self, generator, count):
         """`count` blocks, whatever the sampling does; its first `block_size` coordinates if not."""
-        blocks, n_drawn, problem = self._sound(generator, count), 0, None
-        while n_drawn < count:
-            try:
-                block = next(blocks)
-            except Exception as error:  # the user's code: of any kind
-                problem, blocks = error, itertools.repeat(np.arange(self.block_size, dtype=np.intp))
-                continue
-            n_drawn += 1
-            yield block
-        if problem is not None:
-            warnings.warn(
-                f"sampling failed after its trial ({problem}); in its place the first "
-                f"{self.block_size} coordinates were moved",
-                UserWarning,
-                stacklevel=2,
-            )
+        n_drawn = 0
+        try:
+            for block in self._sound(generator, count):
+                yield block
+                n_drawn += 1
+                if n_drawn == count:
+                    return
+        except Exception as error:  # the user's code: of any kind
+            self.failure = repr(error)
+        fixed = np.arange(self.block_size, dtype=np.intp)
+        yield from itertools.repeat(fixed, count - n_drawn)
 
     def _sound(self, generator, count):
         """`count` blocks, or the error that says what is wrong with them."""

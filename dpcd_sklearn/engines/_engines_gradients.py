@@ -101,6 +101,17 @@ class CompGDEngine(GradientEngine):
             "constraint": model._constraint(target_half_width),
         }
 
+    def event(self, model, delta, problem):
+        # the ridge is part of the gradient, and no clip bounds it
+        least = problem.curvature * float(problem.smoothness.min())
+        if problem.step_size * problem.penalty.l2 > 2 * (least + problem.penalty.l2):
+            longest = 2 * (least / problem.penalty.l2 + 1)
+            raise ValueError(
+                f"step_size={model.step_size!r} with alpha={model.alpha!r} diverges: it must be at "
+                f"most {longest:.6g} for solver='compgd'"
+            )
+        return super().event(model, delta, problem)
+
     @staticmethod
     def _directions(model, n_coordinates):
         if math.isinf(model.epsilon):

@@ -33,7 +33,7 @@ from ..privacy.sums._records import canonical
 from ..solvers._problem import Problem
 from ..utils._compat import HasMethods, Interval, StrOptions, check_sample_weight, fit_context
 from ..utils._input import read_records
-from ..utils._public import MOST, check_count, check_real
+from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import ArrayLike
 
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -170,7 +170,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         sizes = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
         for name, value in sizes.items():
-            most = MOST if name == "n_samples" else 2**31 - 1
+            most = MOST if name == "n_samples" else MOST_COORDINATES
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
             check_count(value, name, high=most)
@@ -233,6 +233,13 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         solution = plan.engine.run(receipt, records, plan, self.fit_intercept, key, generator)
         # 5. what was released
         self._set_released(plan, solution)
+        if (failure := getattr(plan.sampling, "failure", None)) is not None:
+            warnings.warn(
+                f"sampling failed after its trial ({failure}); in its place the first "
+                f"{plan.sampling.block_size} coordinates were moved",
+                UserWarning,
+                stacklevel=4,  # the caller of fit, beyond two decorators
+            )
         return self
 
     def _plan_of_records(self, plan, X, sample_weight):
@@ -283,6 +290,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         for name, closed in _REALS.items():
             if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
+        if 1e300 < self.epsilon < math.inf:
+            raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
+        if self.step_size != "auto" and self.step_size > 1e15:
+            raise ValueError(f"step_size must be at most 1e15, got {self.step_size!r}")
         for name in _COUNTS:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, high=MOST)

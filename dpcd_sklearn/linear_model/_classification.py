@@ -5,9 +5,11 @@ from abc import ABCMeta
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import LogisticLoss
+from ..utils._input import read_input
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 
@@ -159,6 +161,23 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if margins.ndim == 2:
             return log_softmax(margins, axis=1)
         return np.column_stack([log_expit(-margins), log_expit(margins)])
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the predictions on these records, not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        found = self.predict(X)
+        name = "y or sample_weight"
+        return read_input(accuracy_score, y, found, sample_weight=sample_weight, name=name)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

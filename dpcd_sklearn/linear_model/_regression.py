@@ -4,7 +4,9 @@ from abc import ABCMeta
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
+from ..utils._input import read_input
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
@@ -71,6 +73,23 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples,)
         """
         return self._margins(X)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the predictions on these records, not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        found = self.predict(X)
+        name = "y or sample_weight"
+        return read_input(r2_score, y, found, sample_weight=sample_weight, name=name)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

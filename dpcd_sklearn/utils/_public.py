@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 
 MOST = 2**53  # of a count: what double precision counts exactly
+MOST_COORDINATES = 2**31 - 1  # a vector of more of them is 16 GB
 
 
 def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", advice=""):
@@ -70,7 +71,7 @@ def check_interval(bounds, name):
     ValueError
         If one is NaN, or lo >= hi.
     """
-    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if isinstance(bounds, str) or np.ndim(bounds) == 0 or len(bounds) != 2:
         raise TypeError(f"{name} must be a pair (lo, hi) of numbers, got {bounds!r}")
     lo, hi = (check_real(bound, name, closed="both") for bound in bounds)
     if not lo < hi:
@@ -95,7 +96,7 @@ def check_bounds(bounds, n_features, name="feature_bounds"):
     ValueError
         If a bound is not finite, of another length, or lo > hi somewhere.
     """
-    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if isinstance(bounds, str) or np.ndim(bounds) == 0 or len(bounds) != 2:
         raise TypeError(f"{name} must be a pair (lo, hi) of numbers or arrays, got {bounds!r}")
     arrays = []
     for side, bound in zip(("lo", "hi"), bounds, strict=True):
