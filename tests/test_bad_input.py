@@ -259,7 +259,7 @@ BAD_X = {
     "NaN": (lambda X: with_value(X, NAN), "NaN"),
     "infinity": (lambda X: with_value(X, INF), "infinity"),
     "minus infinity, float32": (lambda X: with_value(X, -INF, np.float32), "infinity"),
-    "strings": (lambda X: with_value(X.astype(object), "red"), "could not convert"),
+    "strings": (lambda X: with_value(X.astype(object), "red"), "could not be converted"),
     "numbers as strings of words": (lambda X: np.full(X.shape, "blue"), "dtype|convert"),
     "complex": (lambda X: X + 1j, "Complex data not supported"),
     "too few records": (lambda X: X[:-1], r"inconsistent numbers of samples: \[39, 40\]"),

@@ -309,15 +309,44 @@ class Late(Drawing):
         return [[0] if self.trials == 1 else [99]] * count
 
 
+class Few(Late):
+    """One block where many were asked for."""
+
+    def draw(self, generator, count):
+        self.trials += 1
+        return [[0, 1]] * (count if self.trials == 1 else 1)
+
+
+class Raising(Late):
+    def draw(self, generator, count):
+        self.trials += 1
+        if self.trials > 1:
+            raise KeyError("a fault of the user's code")
+        return [[0]] * count
+
+
 @every_estimator
-def test_a_sampling_that_turns_to_nonsense_later_is_refused_and_stays_charged(
-    accountant, data, estimator
+@pytest.mark.parametrize("sampling", [Late, Few, Raising])
+def test_a_sampling_that_turns_to_nonsense_once_paid_for_is_replaced_by_a_fixed_block(
+    accountant, data, estimator, sampling
 ):
-    model = estimator(solver="skgd", sampling=Late(), accountant=accountant)
-    with pytest.raises(ValueError, match=r"sampling drew \[99\]"):
+    model = estimator(solver="skgd", sampling=sampling(), accountant=accountant)
+    with pytest.warns(UserWarning, match="first 2 coordinates were moved"):
         model.fit(*data)
-    assert len(accountant.entries()) == 1  # records may have been read: nothing is given back
-    assert not hasattr(model, "coef_")
+    assert len(accountant.entries()) == 1
+    moved = model.coef_.ravel() != 0
+    assert moved[:2].all() and not moved[2]  # what was paid for is used, on the public block
+
+
+@every_estimator
+@pytest.mark.parametrize("curvature", [0, 0.5, NAN, INF, "2", None, True])
+def test_a_sampling_with_a_curvature_that_is_none_is_refused(
+    accountant, data, estimator, curvature
+):
+    sampling = Drawing([0])
+    sampling.curvature = lambda spread: curvature
+    model = estimator(solver="skgd", sampling=sampling, accountant=accountant)
+    refuse(model, *data, match="sampling.curvature must be")
 
 
 class Arrays:

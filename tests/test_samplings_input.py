@@ -155,3 +155,10 @@ def test_every_sampling_is_taken_by_the_estimator(maker):
         return
     with pytest.raises(ValueError, match=r"sampling\.block_size must be an integer in \[1, 5\]"):
         model.set_params(sampling=maker(P + 1)).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("value", [2**31, 10**15, 10**400])
+def test_more_coordinates_than_a_vector_can_hold_are_refused(maker, value):
+    with pytest.raises(ValueError, match="n_coordinates must be"):
+        maker(value)

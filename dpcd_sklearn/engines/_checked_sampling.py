@@ -5,14 +5,24 @@ from numbers import Integral
 
 import numpy as np
 
+from ..utils._public import check_real
+
 
 class CheckedSampling:
     """The blocks of a sampling, as ascending intp arrays within the coordinates.
+
+    A fit is paid for when it draws. What turns to nonsense then, after a sound trial, is replaced
+    by a fixed block: the blocks are public, and so is the replacement.
 
     Parameters
     ----------
     sampling : object with ``draw(generator, count)`` and ``block_size``
     n_coordinates : int
+
+    Attributes
+    ----------
+    failure : str or None
+        What went wrong in `draw`, for a warning once the fit is done.
 
     Raises
     ------
@@ -29,6 +39,7 @@ class CheckedSampling:
                 f"got {sampling!r}"
             )
         self._sampling, self._n_coordinates = sampling, n_coordinates
+        self.failure = None
         self.block_size = sampling.block_size
         is_integer = isinstance(self.block_size, Integral) and not isinstance(self.block_size, bool)
         if not is_integer or not 1 <= self.block_size <= n_coordinates:
@@ -36,11 +47,25 @@ class CheckedSampling:
                 f"sampling.block_size must be an integer in [1, {n_coordinates}], the number of "
                 f"coordinates with the intercept; got {self.block_size!r}"
             )
-        for _ in self.draw(np.random.default_rng(0), 10):
+        for _ in self._sound(np.random.default_rng(0), 10):
             pass
 
     def draw(self, generator, count):
-        """`count` blocks."""
+        """`count` blocks, whatever the sampling does; its first `block_size` coordinates if not."""
+        n_drawn = 0
+        try:
+            for block in self._sound(generator, count):
+                yield block
+                n_drawn += 1
+                if n_drawn == count:
+                    return
+        except Exception as error:  # the user's code: of any kind
+            self.failure = repr(error)
+        fixed = np.arange(self.block_size, dtype=np.intp)
+        yield from itertools.repeat(fixed, count - n_drawn)
+
+    def _sound(self, generator, count):
+        """`count` blocks, or the error that says what is wrong with them."""
         blocks = self._sampling.draw(generator, count)
         if not np.iterable(blocks):
             raise TypeError(f"sampling.draw must give an iterable of blocks, got {blocks!r}")
@@ -69,4 +94,7 @@ class CheckedSampling:
     def curvature(self, spread):
         """The sampling's own bound, or that of its largest block."""
         own = getattr(self._sampling, "curvature", None)
-        return spread(self.block_size) if own is None else own(spread)
+        if own is None:
+            return spread(self.block_size)
+        advice = "1 is a set that is no steeper than its coordinates"
+        return check_real(own(spread), "sampling.curvature", low=1, closed="left", advice=advice)

@@ -180,7 +180,13 @@ class Engine(metaclass=ABCMeta):
             return math.inf
         if self.request.clip == "auto":
             return self.recipe["residual_clip"] * self._largest_gradient
-        return self.request.clip / self.request.target_half_width
+        clip, half_width = self.request.clip, self.request.target_half_width
+        if not 0 < clip / half_width < math.inf:
+            raise ValueError(
+                f"clip={clip!r} must be positive and finite over half the width of target_bounds, "
+                f"{half_width:g}; rescale the target"
+            )
+        return clip / half_width
 
     @property
     def _largest_gradient(self):
@@ -202,8 +208,7 @@ class Engine(metaclass=ABCMeta):
         """
         for name in ("geometry", "sampling", "problem", "event", "clip"):
             getattr(self, name)
-        if self.request.private:
-            self.units(n_samples)
+        self.units(n_samples)
         return self
 
     def over(self, geometry):
@@ -225,12 +230,13 @@ class Engine(metaclass=ABCMeta):
         coef : ndarray of shape (..., n_features)
         intercept : ndarray of shape (...)
         """
-        coef = coef * self.request.target_half_width
+        largest = np.finfo(np.float64).max  # bounds near it leave room for nothing more
+        coef = np.clip(coef * self.request.target_half_width, -largest, largest)
         if not self.request.fit_intercept:
             return coef, np.zeros(coef.shape[:-1])
         weights, intercept = coef[..., :-1], coef[..., -1] + self.request.target_center
         # Features were read as x - center: the constant that this removed goes back.
-        return weights, intercept - weights @ self.geometry.center
+        return weights, np.nan_to_num(intercept - weights @ self.geometry.center)
 
     # ---- the records ----
 
@@ -263,6 +269,7 @@ class CoordinateEngine(Engine):
     """
 
     solve = None
+    known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
 
     @property
     def _n_inner(self):
@@ -277,6 +284,7 @@ class CoordinateEngine(Engine):
             clip=self.finite_clip,
             n_normalizer=self.request.n_normalizer,
             n_chosen=self.problem.n_chosen,
+            **self.known_scores,
         )
 
     def run(self, receipt, records, key, generator):

@@ -73,6 +73,15 @@ class GCDEngine(CoordinateEngine):
         return greedy_recipe(self.request.signal, self.request.loss_word == "logistic")
 
     @property
+    def known_scores(self):
+        # of the start, at zero; where it goes from there is up to the noise
+        problem = self.problem
+        smoothness = float(np.min(problem.smoothness))
+        scores = (problem.penalty.greedy_score(problem.rule, 0, 0, smoothness, d) for d in (-1, 1))
+        largest = max(abs(score) if math.isfinite(score) else 0.0 for score in scores)
+        return {"largest_score": largest, "step": problem.step_size / problem.curvature}
+
+    @property
     def _n_chosen(self):
         return min(self.request.block_size or 1, self.request.n_coordinates)
 
@@ -148,6 +157,12 @@ class FrankWolfeEngine(CoordinateEngine):
         # a vertex is chosen by unscaled derivatives: one M for all makes their noise alike
         widest = float(np.max(geometry.smoothness))
         return replace(geometry, smoothness=np.full_like(geometry.smoothness, widest))
+
+    @property
+    def known_scores(self):
+        # iterates stay in the ball, up to rounding; sqrt(M_j) times them is public
+        root = math.sqrt(float(np.max(self.problem.smoothness)))
+        return {"largest_score": 1.001 * self.problem.constraint.radius * root}
 
     @property
     def recipe(self):

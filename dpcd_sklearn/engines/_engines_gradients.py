@@ -85,6 +85,19 @@ class CompGDEngine(GradientEngine):
         own = {"n_directions": self._n_directions, "constraint": self._constraint()}
         return super().extra | own
 
+    @cached_property
+    def event(self):
+        # the ridge is part of the gradient, and no clip bounds it
+        problem, l2 = self.problem, self.problem.penalty.l2
+        least = problem.curvature * float(problem.smoothness.min())
+        if problem.step_size * l2 > 2 * (least + l2):
+            longest = 2 * (least / l2 + 1)
+            raise ValueError(
+                f"step_size={self.request.step_size!r} with alpha={self.request.alpha!r} diverges: "
+                f"it must be at most {longest:.6g} for solver='compgd'"
+            )
+        return super().event
+
     @property
     def _n_directions(self):
         n_coordinates = self.request.n_coordinates

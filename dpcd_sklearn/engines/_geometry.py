@@ -106,6 +106,13 @@ def public_geometry(request):
     curvature = request.loss.curvature
     smoothness = curvature * (scales * scales)
     smoothness = _with_intercept(smoothness, n_features, curvature, request.fit_intercept)
+    # for this range the kernels' guards against overflow are proved
+    if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
+        names = ("feature_scale", "feature_bounds")
+        name = next((n for n in names if getattr(request, n) is not None), "row_norm_bound")
+        raise ValueError(
+            f"{name} must give every feature a scale from about 1e-9 to 1e9; rescale the features"
+        )
     if row_norm_bound is not None and not center.any():
         narrowest = smoothness[:n_features].min() / curvature
         largest_square = row_norm_bound**2 / narrowest + request.fit_intercept
@@ -139,7 +146,8 @@ def record_geometry(X, sample_weight, curvature, fit_intercept, centered):
     n_samples, n_features = X.shape
     weights = np.ones(n_samples) if sample_weight is None else sample_weight
     center, squares = _moments(X, weights, centered)
-    squares[squares <= 1e-24 * weights.sum() * center**2] = 0.0  # constant, up to rounding
+    constant = np.sqrt(squares) <= 1e-12 * np.sqrt(weights.sum()) * np.abs(center)
+    squares[constant] = 0.0  # up to rounding; squares that overflow are none
     smoothness = curvature * squares / n_samples
     if not smoothness.any():
         smoothness = np.ones(n_features)  # constant features: their coefficients stay near zero
@@ -162,6 +170,36 @@ def _moments(X, weights, centered):
     for rows in _tiles(X):
         squares += weights[rows] @ (X[rows] - center) ** 2
     return center, squares
+
+
+# Above half of all exponents of double precision: the product of two scaled down by it is finite.
+_HALF = 540
+
+
+@np.errstate(all="ignore")  # a floating point warning would tell about the records
+def margins_of(X, coef, intercept):
+    """X @ coef.T + intercept in double precision, clamped to finite numbers.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    coef : ndarray of shape (n_outputs, n_features), float64
+    intercept : float or ndarray of shape (n_outputs,)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+    """
+    margins = products(X, coef)
+    margins += intercept
+    overflown = ~np.isfinite(margins).all(axis=1)
+    if overflown.any():  # on the way to them, perhaps, and not they themselves
+        rows = X[overflown].astype(np.float64) * 2.0**-_HALF
+        scaled = products(rows, coef * 2.0**-_HALF)
+        scaled += np.asarray(intercept) * 2.0 ** (-2 * _HALF)
+        largest = np.finfo(np.float64).max
+        margins[overflown] = np.clip(np.ldexp(scaled, 2 * _HALF), -largest, largest)
+    return margins
 
 
 def products(X, coef):

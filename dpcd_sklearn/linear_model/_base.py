@@ -11,7 +11,7 @@
 import math
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Integral
+from numbers import Integral, Rational
 from typing import Self
 
 import numpy as np
@@ -19,10 +19,10 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
-from ..engines._geometry import products, record_geometry
+from ..engines._geometry import margins_of, record_geometry
 from ..engines._request import Request
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
@@ -30,9 +30,16 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.sums._records import canonical
 from ..utils._compat import check_sample_weight, fit_context
-from ..utils._public import check_real
+from ..utils._input import read_records
+from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
+
+# What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
+_REALS = {"epsilon": "right", "alpha": "left", "l1_ratio": "left", "step_decay": "left"}
+_REALS |= dict.fromkeys(("delta", "clip", "max_iter", "step_size", "tol"), "neither")
+_REALS |= dict.fromkeys(("C", "radius", "huber_threshold"), "neither")
+_COUNTS = ("n_public", "n_threads", "block_size", "n_directions", "n_inner")
 
 
 class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
@@ -126,8 +133,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         sizes = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
         for name, value in sizes.items():
+            most = MOST if name == "n_samples" else MOST_COORDINATES
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+            check_count(value, name, high=most)
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return self._plan(n_samples, n_features, self._stated_outputs(n_outputs)).event
@@ -172,6 +181,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         plan = self._plan(*X.shape, n_outputs, sparse=issparse(X))
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
+        if not plan.request.private:  # nothing is protected: what it refuses is not charged
+            plan = plan.over(self._moments(X, sample_weight, plan.request.loss)).planned(X.shape[0])
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -183,16 +194,21 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             reproducible=key is not None,
         )
         # 4. the oracle, which alone reads records, and the solver on what it releases
-        if not plan.request.private:
-            plan = plan.over(self._moments(X, sample_weight, plan.request.loss))
         records = X, self._scale_target(y, plan.request), sample_weight
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
         self._set_released(plan, solution)
+        if (failure := getattr(plan.sampling, "failure", None)) is not None:
+            warnings.warn(
+                f"sampling failed after its trial ({failure}); in its place the first "
+                f"{plan.sampling.block_size} coordinates were moved",
+                UserWarning,
+                stacklevel=4,  # the caller of fit, beyond two decorators
+            )
         return self
 
     def _check_records(self, X, y):
-        X, y = validate_data(
+        X, y = read_records(
             self,
             X,
             y,
@@ -204,15 +220,33 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             return canonical(X), y
         return X if _is_read_in_place(X) else np.array(X, order="C"), y
 
+    def _validate_params(self):
+        # scikit-learn asks of these whether they are NaN, which NumPy can't say
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Integral) and not -MOST <= value <= MOST:
+                raise ValueError(
+                    f"{name} must lie within -2^53 and 2^53 as an integer; write a float if it is "
+                    "larger"
+                )
+            if isinstance(value, Rational) and not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
+        super()._validate_params()
+
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
                 raise TypeError(f"{name} must be a number or a word, not {value!r}")
-        for name in ("epsilon", "delta", "clip", "max_iter", "step_size", "tol", "radius"):
-            if getattr(self, name) != "auto":
-                closed = "right" if name == "epsilon" else "neither"  # only epsilon may be infinite
+        for name, closed in _REALS.items():
+            if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
+        if 1e300 < self.epsilon < math.inf:
+            raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
+        if self.step_size != "auto" and self.step_size > 1e15:
+            raise ValueError(f"step_size must be at most 1e15, got {self.step_size!r}")
+        for name in _COUNTS:
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name, high=MOST)
         if self.neighboring == "add_remove" and self.n_public is None:
             raise ValueError(
                 'neighboring="add_remove" needs n_public, a public number of records: the true '
@@ -320,11 +354,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _margins(self, X):
         """X @ coef.T + intercept; of one output a vector."""
         check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
-        X = validate_data(
+        X = read_records(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        margins = products(X, np.atleast_2d(self.coef_))
-        margins += self.intercept_
+        margins = margins_of(X, np.atleast_2d(self.coef_), self.intercept_)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):

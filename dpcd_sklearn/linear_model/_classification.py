@@ -5,9 +5,11 @@ from abc import ABCMeta
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import LogisticLoss
+from ..utils._input import read_input
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 from ._constraints import CLASSIFICATION, of
@@ -33,12 +35,13 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             check_classification_targets(y)
             classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
         else:
-            classes = np.unique(np.asarray(self.classes))
-            dtypes = [array.dtype.kind for array in (y, classes)]
-            if "O" not in dtypes and len({kind in "biuf" for kind in dtypes}) == 2:
+            classes = self._stated_classes()
+            kinds = [_kind(array.dtype) for array in (y, classes)]
+            if "objects" not in kinds and kinds[0] != kinds[1]:
+                # kinds only: the width of a dtype of words is that of the longest label
                 raise ValueError(
-                    f"y has dtype {y.dtype} and classes has dtype {classes.dtype}: no label of y "
-                    "could be among classes; state them as they stand in y"
+                    f"y has dtype kind {kinds[0]!r} and classes has dtype kind {kinds[1]!r}: no "
+                    "label of y could be among classes; state them as they stand in y"
                 )
         self._check_number_of(classes)
         self.classes_ = classes
@@ -46,8 +49,24 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _stated_outputs(self, n_outputs):
         if self.loss == "multinomial" and n_outputs == 1 and self.classes is not None:
-            n_outputs = len(np.unique(np.asarray(self.classes)))
+            n_outputs = len(self._stated_classes())
         return n_outputs if n_outputs > 2 else 1
+
+    def _stated_classes(self):
+        """The labels of `classes`, each once, in order."""
+        try:
+            classes = np.asarray(self.classes)
+            labels = np.unique(classes)
+        except (TypeError, ValueError):  # ragged, or labels without an order
+            raise TypeError(
+                f"classes must be a list of labels of one kind, got {self.classes!r}"
+            ) from None
+        if classes.ndim != 1 or not (labels == labels).all():
+            raise ValueError(
+                "classes must be a list of labels, each equal to itself (NaN is not), got "
+                f"{self.classes!r}"
+            )
+        return labels
 
     def _check_number_of(self, classes):
         if len(classes) == 2 or (len(classes) > 2 and self.loss == "multinomial"):
@@ -69,6 +88,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         # a label outside `classes` counts as the first one: a fixed rule for each record
         y = np.asarray(y)
         target = np.zeros(len(y))
+        if "O" in (y.dtype.kind, self.classes_.dtype.kind):
+            numbers = {label: k for k, label in enumerate(self.classes_.tolist())}
+            target[:] = [_number_of(label, numbers) for label in y.tolist()]
+            return target
         for k, label in enumerate(self.classes_[1:], start=1):
             target[y == label] = k
         return target
@@ -106,6 +129,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         chosen = margins > 0 if margins.ndim == 1 else np.argmax(margins, axis=1)
         return self.classes_[chosen.astype(np.intp)]
 
+    @np.errstate(all="ignore")  # a warning would tell about the records
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes, in the order of `classes_`.
 
@@ -122,6 +146,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             return softmax(margins, axis=1)
         return np.column_stack([expit(-margins), expit(margins)])
 
+    @np.errstate(all="ignore")  # a warning would tell about the records
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities of the classes, in the order of `classes_`.
 
@@ -138,8 +163,39 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             return log_softmax(margins, axis=1)
         return np.column_stack([log_expit(-margins), log_expit(margins)])
 
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of the predictions on these records, not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        found = self.predict(X)
+        name = "y or sample_weight"
+        return read_input(accuracy_score, y, found, sample_weight=sample_weight, name=name)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.loss == "multinomial"
         tags.classifier_tags.poor_score = True  # on the few records of scikit-learn's checks
         return tags
+
+
+def _kind(dtype):
+    """Which labels could equal each other."""
+    words = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "words"}
+    return (words | {"T": "words", "O": "objects"}).get(dtype.kind, dtype.kind)
+
+
+def _number_of(label, numbers):
+    """The number of any object among the classes, by hash: no comparison of its own can raise."""
+    try:
+        return numbers.get(label, 0)
+    except Exception:
+        return 0

@@ -8,11 +8,10 @@ from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._constraints import GENERIC, REGRESSION, of
-from ._generic import GenericLinearModel
 from ._regression import PrivateRegressor
 
 
-class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
+class DPLinearRegressor(PrivateRegressor):
     r"""Linear regression under differential privacy: any loss, penalty and solver.
 
     Minimises the mean loss plus a penalty, as scikit-learn's SGDRegressor does,
@@ -93,7 +92,8 @@ class DPLinearRegressor(GenericLinearModel, PrivateRegressor):
         drawn uniformly ("block") or with a probability proportional to its largest M_j
         ("block-importance"); any set of `block_size` coordinates ("nice"); or what an object with
         ``block_size`` and ``draw(generator, count)`` draws, see
-        :class:`~dpcd_sklearn.samplings.Sampling`.
+        :class:`~dpcd_sklearn.samplings.Sampling`. One that fails in the fit, after a sound trial
+        of ten draws, is replaced by its first ``block_size`` coordinates, with a UserWarning.
     block_size : int >= 1, default=None
         For "skgd" the number of coordinates in a set or block, the intercept being the last
         coordinate; None is the square root of their number, rounded up. For "gcd" the number of

@@ -4,7 +4,9 @@ from abc import ABCMeta
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
+from ..utils._input import read_input
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
@@ -42,7 +44,12 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _encode_labels(self, y, sample_weight):
         if y.dtype.kind not in "biuf":  # a conversion that fails later would be paid for
-            raise TypeError(f"y must hold real numbers, got dtype {y.dtype}")
+            # of the kind only: the width of a dtype of words is that of the longest one
+            raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
+        if y.dtype.kind == "f" and y.dtype.itemsize > 8:
+            y = y.astype(np.float64)
+        if not np.isfinite(y).all():  # of objects and long doubles, only now
+            raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
         return y, 1
 
     def _scale_target(self, y, request):
@@ -56,7 +63,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         return y
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the target.
+        """Predict the target; what would overflow is the largest finite number.
 
         Parameters
         ----------
@@ -67,6 +74,23 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples,)
         """
         return self._margins(X)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the predictions on these records, not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        found = self.predict(X)
+        name = "y or sample_weight"
+        return read_input(r2_score, y, found, sample_weight=sample_weight, name=name)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -5,10 +5,11 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ..privacy.sums._records import canonical
 from ..utils._compat import fit_context
+from ..utils._input import read_array, read_records
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike, Bounds
 
@@ -143,7 +144,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : BoundsScaler
             The fitted scaler.
         """
-        X = validate_data(self, X, **_CHECKS)
+        X = read_records(self, X, **_CHECKS)
         bounds, n_features = self.bounds, self.n_features_in_
         if isinstance(bounds, dict):
             bounds = _pair_of_named_bounds(bounds, getattr(self, "feature_names_in_", None))
@@ -169,12 +170,12 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             become CSR.
         """
         check_is_fitted(self)
-        X = validate_data(
+        X = read_records(
             self, X, reset=False, copy=self._must_copy(X), force_writeable=True, **_CHECKS
         )
         self._refuse_sparse_if_zero_moves(X)
         if sparse.issparse(X):
-            X = _without_duplicates(X)
+            X = canonical(X)  # clipping is not linear: one entry a cell
         divisor = np.where(self.half_width_ > 0, self.half_width_, 1.0)
         return _map_in_place(X, _to_unit, self.lo_, self.hi_, self.center_, divisor)
 
@@ -192,7 +193,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The records in the units of `bounds`; a feature with lo = hi becomes that value.
         """
         check_is_fitted(self)
-        X = check_array(X, copy=self._must_copy(X), force_writeable=True, estimator=self, **_CHECKS)
+        X = read_array(X, copy=self._must_copy(X), force_writeable=True, estimator=self, **_CHECKS)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
@@ -232,7 +233,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             with np.errstate(invalid="ignore"):  # infinite bounds
                 center, _ = _center_and_half_width(lo, hi, self.with_centering)
             return bool(_zero_stays_zero(lo, hi, center).all())
-        except (TypeError, ValueError):  # `fit` says what is wrong with the bounds
+        except (TypeError, ValueError, OverflowError):  # `fit` says what is wrong with the bounds
             return False
 
 
@@ -268,15 +269,6 @@ def _center_and_half_width(lo, hi, with_centering):
 def _zero_stays_zero(lo, hi, center):
     """Tell for each feature whether the map sends 0 to 0."""
     return (center == 0) & (lo <= 0) & (0 <= hi)
-
-
-def _without_duplicates(X):
-    """Sum entries of a sparse X that stand at the same place: clipping is not linear."""
-    if not X.has_canonical_format:
-        if not (X.indices.flags.writeable and X.indptr.flags.writeable):
-            X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def _to_unit(values, lo, hi, center, divisor):

@@ -24,6 +24,9 @@ class Sampling(metaclass=ABCMeta):
     -----
     A fit converges to the optimum only if every coordinate has a positive probability to be drawn.
 
+    Ten draws are tried before a fit is charged. One that fails later is replaced by the first
+    `block_size` coordinates, with a UserWarning: what was paid for is not thrown away.
+
     Examples
     --------
     >>> import numpy as np

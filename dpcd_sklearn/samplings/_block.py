@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from ..utils._public import check_count
+from ..utils._public import MOST_COORDINATES, check_count
 from ._base import Sampling
 from ._checks import check_partition, check_probabilities
 from ._probabilities import draw_indices
@@ -59,7 +59,7 @@ class BlockSampling(Sampling):
     words = ("block", "block-importance")
 
     def __init__(self, n_coordinates, block_size, probabilities=None):
-        n_coordinates = check_count(n_coordinates, "n_coordinates")
+        n_coordinates = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         if isinstance(block_size, Integral):
             coordinates = np.arange(n_coordinates, dtype=np.intp)
             step = min(check_count(block_size, "block_size"), n_coordinates)

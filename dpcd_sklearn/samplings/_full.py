@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ..utils._public import check_count
+from ..utils._public import MOST_COORDINATES, check_count
 from ._base import Sampling
 
 
@@ -45,7 +45,7 @@ class FullSampling(Sampling):
     words = ("full",)
 
     def __init__(self, n_coordinates):
-        self.block_size = check_count(n_coordinates, "n_coordinates")
+        self.block_size = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         self._all = np.arange(self.block_size, dtype=np.intp)
 
     @classmethod

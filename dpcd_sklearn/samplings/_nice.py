@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..utils._public import check_count
+from ..utils._public import MOST_COORDINATES, check_count
 from ._base import Sampling
 
 
@@ -49,7 +49,7 @@ class NiceSampling(Sampling):
     words = ("nice",)
 
     def __init__(self, n_coordinates, block_size):
-        self.n_coordinates = check_count(n_coordinates, "n_coordinates")
+        self.n_coordinates = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         self.block_size = min(check_count(block_size, "block_size"), self.n_coordinates)
 
     @classmethod

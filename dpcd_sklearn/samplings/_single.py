@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..utils._public import check_count
+from ..utils._public import MOST_COORDINATES, check_count
 from ._base import Sampling
 from ._checks import check_probabilities
 from ._probabilities import draw_indices
@@ -58,7 +58,7 @@ class SingleSampling(Sampling):
     words = ("uniform", "importance")
 
     def __init__(self, n_coordinates, probabilities=None):
-        self.n_coordinates = check_count(n_coordinates, "n_coordinates")
+        self.n_coordinates = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         self.probabilities = check_probabilities(probabilities, self.n_coordinates)
         self.block_size = 1
 

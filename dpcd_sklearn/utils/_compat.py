@@ -5,6 +5,8 @@ from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
+from ._input import read_input
+
 __all__ = ["HasMethods", "Interval", "StrOptions", "check_sample_weight", "fit_context"]
 
 
@@ -13,14 +15,21 @@ def check_sample_weight(sample_weight, X):
 
     Raises
     ------
-    ValueError
-        If a weight is negative or not finite, if all are zero, or the shape is wrong: promises
-        about the domain. scikit-learn's checks ask for an error where all are zero; its versions
-        before 1.9 have none.
+    TypeError, ValueError
+        If a weight is no number, negative or not finite, if all are zero, or the shape is wrong:
+        promises about the domain; the message quotes none. scikit-learn's checks ask for an error
+        where all are zero; its versions before 1.9 have none.
     """
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = read_input(
+        _check_sample_weight,
+        sample_weight,
+        X,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        name="sample_weight",
+    )
     if not weights.any():
         raise ValueError("sample_weight is zero for every record; at least one must be positive")
     return np.ascontiguousarray(weights)

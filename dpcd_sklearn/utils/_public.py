@@ -5,6 +5,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
+MOST = 2**53  # of a count: what double precision counts exactly
+MOST_COORDINATES = 2**31 - 1  # a vector of more of them is 16 GB
+
 
 def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", advice=""):
     """Return `value` as a float, or raise when it is no number or outside the interval.
@@ -25,7 +28,10 @@ def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", a
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
-    value = float(value)
+    try:
+        value = float(value)
+    except OverflowError:  # an integer or a fraction beyond every double; too long to be printed
+        raise ValueError(f"{name} must be below 1.8e308 in absolute value") from None
     above = value >= low if closed in ("left", "both") else value > low
     below = value <= high if closed in ("right", "both") else value < high
     if not (above and below):  # also refuses NaN
@@ -50,7 +56,8 @@ def check_count(value, name, *, low=1, high=math.inf):
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
     if not low <= value <= high:
         allowed = f"at least {low}" if high == math.inf else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+        got = repr(value) if abs(value) < 2**64 else "one of more than 64 bits"
+        raise ValueError(f"{name} must be {allowed}, got {got}")
     return int(value)
 
 
@@ -64,7 +71,7 @@ def check_interval(bounds, name):
     ValueError
         If one is NaN, or lo >= hi.
     """
-    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if isinstance(bounds, str) or np.ndim(bounds) == 0 or len(bounds) != 2:
         raise TypeError(f"{name} must be a pair (lo, hi) of numbers, got {bounds!r}")
     lo, hi = (check_real(bound, name, closed="both") for bound in bounds)
     if not lo < hi:
@@ -89,7 +96,7 @@ def check_bounds(bounds, n_features, name="feature_bounds"):
     ValueError
         If a bound is not finite, of another length, or lo > hi somewhere.
     """
-    if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if isinstance(bounds, str) or np.ndim(bounds) == 0 or len(bounds) != 2:
         raise TypeError(f"{name} must be a pair (lo, hi) of numbers or arrays, got {bounds!r}")
     arrays = []
     for side, bound in zip(("lo", "hi"), bounds, strict=True):

@@ -110,7 +110,7 @@ def epsilon_of(event, delta):
 
     Gaussians alone are exact (Gaussian DP); with selections it is the tight curve of as many
     selections of the largest range, or zCDP with the best conversion, whichever is less; with
-    anything else, the best of many Rényi orders.
+    anything else, the best of many Rényi orders, zCDP's among them where it has a bound.
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)

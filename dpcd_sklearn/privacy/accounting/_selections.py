@@ -16,9 +16,9 @@ from ._selection_curve import loss_distribution
 # least value by 0.02 % for 50 choices, 0.1 % for 200, and 0.6 % for 1,000 and more.
 _TABLE = 2e7
 _FINEST, _COARSEST = 64, 8
-# Beyond so many operations (a second or a few), or losses whose exponential leaves double
-# precision, zCDP is used instead.
-_MOST = 2e9
+# Beyond so many operations (half a second, a dozen times), or losses whose exponential leaves
+# double precision, zCDP is used instead.
+_MOST = 1e9
 _WIDEST = 500.0
 # Share of delta that may be moved to an infinite loss.
 _TAIL = 1e-7

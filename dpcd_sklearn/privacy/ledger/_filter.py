@@ -74,7 +74,7 @@ def fixed_parameters(
         If a parameter is invalid, or the budget admits nothing.
     """
     advice = "a budget is finite" if epsilon == math.inf else ""
-    epsilon = check_real(epsilon, "epsilon", low=0, high=math.inf, advice=advice)
+    epsilon = check_real(epsilon, "epsilon", low=0, high=1e301, advice=advice)
     delta = check_real(
         delta, "delta", low=0, high=0.5, closed="right", advice="take less than 1 / n_samples"
     )

@@ -98,10 +98,14 @@ cdef class CoordinateUnits(Units):
         C, public: C_j = C sqrt(M_j / tr M).
     n_chosen : int, default=1
         Number of coordinates of one greedy choice.
+    largest_score : float, default=0
+        Bound on the public part of its scores at the start.
+    step : float, default=0
+        Over M_j the step of a move in coordinate j.
     """
 
     def __init__(self, event, *, n_samples, smoothness, double clip, n_normalizer,
-                 Py_ssize_t n_chosen=1):
+                 Py_ssize_t n_chosen=1, double largest_score=0.0, double step=0.0):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer)
         self.coordinate_clip = clip / math.sqrt(self.smoothness.sum())
@@ -119,6 +123,7 @@ cdef class CoordinateUnits(Units):
         if selections is not None:
             self.eta, self.n_selections = selections.eta, selections.count
             self._check_choices(n_chosen)
+            self._check_scores(n_chosen, largest_score, step)
 
     def _check_choices(self, n_chosen):
         if self.eta > 0:
@@ -128,6 +133,19 @@ cdef class CoordinateUnits(Units):
                 f"{n_chosen} choices of bounded range {self.eta:g} at once among "
                 f"{self.n_normalizer:g} records are outside what is proved; change epsilon, "
                 "max_iter or block_size"
+            )
+
+    def _check_scores(self, n_chosen, largest, step):
+        # four moves by the longest gradient and sixty standard deviations: iterates that go
+        # farther make no model, and would be refused when they are paid for
+        largest += 4 * step * (self.coordinate_clip
+                               + 60 * self.noise_multiplier * self.score_sensitivity())
+        most = self.most_public_score(n_chosen)
+        if not largest < most:
+            raise ValueError(
+                f"the penalty, the radius or the step makes greedy scores of {largest:.3g} in the "
+                f"scaled problem, and they must stay below {most:.3g}; lower alpha, radius or "
+                "step_size, or raise clip"
             )
 
     cdef double limit(self, Py_ssize_t size) noexcept nogil:

@@ -121,7 +121,10 @@ def canonical(X):
         raise ValueError("the index pointers of sparse X are broken")
     if found == DPCD_OUT_OF_RANGE:
         raise ValueError("an index of sparse X is out of range")
-    if found == DPCD_CANONICAL and X.indptr.dtype == X.indices.dtype == indices.dtype:
+    as_kernels_read = all(a.flags.c_contiguous and a.flags.aligned
+                          for a in (X.data, X.indices, X.indptr))
+    if (found == DPCD_CANONICAL and as_kernels_read
+            and X.indptr.dtype == X.indices.dtype == indices.dtype):
         return X
     X = type(X)((X.data.copy(), indices.astype(np.int64), indptr.astype(np.int64)), shape=X.shape)
     X.sum_duplicates()

@@ -1,0 +1,440 @@
+"""Random fits, plans, scalers and accountants, most of them absurd; see ``test_fuzz``.
+
+A case is a function of its seed alone. ``python tests/fuzzing.py 100 200`` runs the seeds from 100
+to 199 and prints each one that fails, with what was called.
+"""
+
+import datetime
+import math
+import sys
+import time
+import traceback
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
+from dpcd_sklearn.preprocessing import BoundsScaler
+
+SECRET = "SECRET271828"  # stands in cells, and in no message
+MOST_SECONDS = 10.0  # of the processor: other work of the machine does not count
+ALLOWED_ERRORS = (ValueError, TypeError, BudgetExceededError, LedgerError)
+ALLOWED_WARNINGS = (PrivacyLeakWarning, ConvergenceWarning, DataConversionWarning)
+ALLOWED_MESSAGES = (
+    "The number of unique classes is greater than 50%",
+    "X has feature names, but",
+    "X does not have valid feature names, but",
+    "sampling failed after its trial",
+)
+
+NAN, INF = math.nan, math.inf
+HUGE = [1.7e308, 1e300, 1e155, 1e30, 1e15, 10**400, Fraction(10**400), 2**63, 2**53]
+TINY = [5e-324, 1e-320, 1e-300, 1e-155, 1e-30, 1e-15, Fraction(1, 10**400), Fraction(1, 3)]
+WRONG = [NAN, INF, -INF, 0, -1, -0.0, -1e-300, -(10**400), True, None, "1", "auto", 1j, [1.0], {}]
+WRONG += [np.float64(NAN), Decimal("0.5"), object(), np.bool_(True), b"1", np.array(0.5), (), "\0"]
+ABSURD = HUGE + TINY + WRONG
+# What would be carried out for hours is not tried: it is neither refused nor absurd.
+LONG = {"max_iter": [1e15, 2**53, 1e30], "n_inner": [2**53], "sampling_rate": TINY[:-1]}
+
+
+class OwnSampling:
+    """A sampling of the user's own that may turn to nonsense, at once or later."""
+
+    def __init__(self, rng):
+        self.block_size = [1, 2, 2, 0, -1, NAN, 10**400, "2", None][rng.integers(9)]
+        self.sound = int(rng.integers(3))
+        self.odd = [[0], [0, 0], [], [99], [-1], ["0"], [NAN], None, [10**400]][rng.integers(9)]
+
+    def draw(self, generator, count):
+        self.sound -= 1
+        return [[0] if self.sound >= 0 else self.odd] * count
+
+
+def pick(rng, values):
+    return values[rng.integers(len(values))]
+
+
+def some_of(rng, choices, share):
+    """A random subset of parameters: mostly sound values, some absurd ones."""
+    params = {}
+    for name, sound in choices.items():
+        if rng.random() < share:
+            params[name] = pick(rng, sound)
+        if rng.random() < 0.25 * share:
+            value = pick(rng, HUGE + TINY if rng.random() < 0.6 else ABSURD)
+            if not any(value is long or value == long for long in LONG.get(name, ())):
+                params[name] = value
+    return params
+
+
+# ---- parameters ---------------------------------------------------------------------------------
+
+EPSILONS = [1.0, 0.1, 10.0, INF, 1e-6, 1e-3, 100.0]
+COMMON = {
+    "epsilon": EPSILONS,
+    "delta": ["auto", 1e-5, 1e-2, 0.5, 1e-300, 1 - 1e-16],
+    "clip": ["auto", 1.0, 1e-3, 1e3],
+    "max_iter": ["auto", 1, 3, 0.1, 7.5],
+    "step_size": ["auto", 1.0, 0.1, 3.0],
+    "fit_intercept": [True, False],
+    "feature_bounds": [None, (-1, 1), (0, 1), (-1e8, 1e8), (-5e-324, 5e-324), (-1e308, 1e308)]
+    + [(0, 0), ([0, -1], [1, 1]), (10**400, 1), (NAN, 1)],
+    "feature_scale": [None, 1.0, 0.3, 1e-9, 1e9, [1, 2]],
+    "row_norm_bound": [None, 1.0, 100.0, 1e-9],
+    "tol": [1e-6, 1e-2],
+    "coef_path": [True, False],
+    "random_state": [None, 0, np.random.RandomState(1)],
+    "n_threads": [1, 2],
+    "averaging": ["auto", "auto", "last", "tail"],
+}
+TARGET = {
+    "alpha": [0.0, 0.1, 1.0, 100.0],
+    "target_bounds": [None, (-1, 1), (0, 100), (-1e308, 1e308), (0, 5e-324), (1, 1), (NAN, 1)],
+}
+PRESETS = {
+    DPLassoCD: COMMON | TARGET | {"sampling": ["uniform", "importance"], "n_inner": [None, 1, 3]},
+    DPRidgeSkGD: COMMON
+    | TARGET
+    | {
+        "sampling": ["full", "uniform", "importance", "block", "block-importance", "nice"],
+        "block_size": [None, 1, 2, 50],
+        "n_inner": [None, 1, 3],
+        "momentum": ["auto", 0, 0.5, 1 - 1e-16],
+        "accounting": ["composition", "hidden_state"],
+        "penalize_intercept": [True, False],
+    },
+    DPLogisticGCD: COMMON
+    | {
+        "C": [1.0, 1e-3, 1e3],
+        "l1_ratio": [0.0, 0.5, 1.0],
+        "rule": ["gs-s", "gs-r", "gs-q"],
+        "block_size": [None, 1, 2, 50],
+        "selection_share": [0.8, 1e-9, 1 - 1e-12],
+        "selection": ["full", "lazy"],
+        "classes": [None, [0, 1], ["a", "b"], [0, 1, 2], [NAN, 1], [None, 1], [0], [[0, 1]]],
+    },
+}
+GENERIC = {
+    "averaging": ["auto", "auto", "last", "tail", "periodic", "weighted"],
+    "solver": ["auto", "cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe"],
+    "penalty": ["l1", "l2", "elasticnet", "nonnegative", "box", None],
+    "constraint": [None, None, "l1_ball", "l2_ball"],
+    "radius": [1.0, 1e-3, 1e3, 1e9, 1e15],
+    "coef_bounds": [None, (-1, 1), (0, INF), (-1e308, 1e308), (0, 5e-324), (10**400, 1)],
+    "sampling_rate": ["auto", 0.1, 0.5, 1.0],
+    "n_directions": [None, 1, 2, 50],
+    "step_decay": [0.0, 0.5, 1000.0],
+}
+REGRESSION = PRESETS[DPLassoCD] | PRESETS[DPRidgeSkGD] | GENERIC
+REGRESSION |= {n: PRESETS[DPLogisticGCD][n] for n in ("l1_ratio", "rule", "selection_share")}
+CLASSIFICATION = {n: v for n, v in REGRESSION.items() if n != "target_bounds"}
+PRESETS[DPLinearRegressor] = REGRESSION | {
+    "loss": ["squared", "huber"],
+    "huber_threshold": [1.35, 1e-9, 1e9],
+}
+PRESETS[DPLinearClassifier] = CLASSIFICATION | {
+    "loss": ["logistic", "multinomial"],
+    "classes": PRESETS[DPLogisticGCD]["classes"],
+}
+
+
+def random_model(rng, neighboring=True):
+    estimator = pick(rng, list(PRESETS))
+    params = some_of(rng, PRESETS[estimator], share=pick(rng, [0.02, 0.1, 0.3]))
+    if "solver" in PRESETS[estimator] and rng.random() < 0.5:
+        params["solver"] = pick(rng, GENERIC["solver"])
+        if params["solver"] == "frank-wolfe":
+            params |= {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+            params.setdefault("averaging", "auto")
+        if params["solver"] == "skgd" and rng.random() < 0.3:
+            params["sampling"] = OwnSampling(rng)
+    if neighboring and rng.random() < 0.15:
+        params |= {"neighboring": "add_remove", "n_public": pick(rng, [20, 1000] * 9 + ABSURD)}
+        params.setdefault("delta", 1e-4)
+    return estimator(**params)
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")
+def random_values(rng, shape):
+    X = rng.standard_normal(shape)
+    kind = rng.random()
+    if kind < 0.1:
+        X *= pick(rng, [1e308, 1e154, 1e-154, 1e-12, 1e12, 0.0, 5e-324])
+        X = np.clip(X, -1.7e308, 1.7e308)
+    elif kind < 0.2 and X.size:
+        X.flat[rng.integers(X.size)] = pick(rng, [NAN, INF, -INF, 1.7e308, 5e-324, 1e154])
+    elif kind < 0.25:
+        X = np.full(shape, pick(rng, [0.0, 1.0, 1e308]))
+    return X
+
+
+DTYPES = ["float32", "float16", "longdouble", "int8", "int64", "uint64", "bool", "complex128"]
+DTYPES += ["U9", "S9", "object", "datetime64[s]", "timedelta64[s]", ">f8"]
+
+
+@np.errstate(all="ignore")
+def random_dense(rng, X):
+    """An array in some dtype and layout, or something that is none."""
+    kind = rng.random()
+    if kind < 0.2:
+        X = X.astype(pick(rng, DTYPES)) if np.isfinite(X).all() else X.astype("float32")
+    elif kind < 0.25:
+        X = X.astype(object)
+        if X.size:
+            odd = [SECRET, None, 10**400, {}, Decimal("1e999"), [1], datetime.date(2000, 1, 1)]
+            X.flat[rng.integers(X.size)] = pick(rng, odd)
+    layout = rng.random()
+    if layout < 0.2:
+        X = np.asfortranarray(X)
+    elif layout < 0.3:
+        X = np.repeat(X, 2, axis=-1)[..., ::2]
+    elif layout < 0.35:
+        X = X[::-1]
+    elif layout < 0.4:
+        X = np.ascontiguousarray(X)
+        X.flags.writeable = False
+    elif layout < 0.45:
+        return X.tolist()
+    elif layout < 0.5:
+        return [X[0], X[:, :, None], X[:0], X[:, :0], 3.0, None, SECRET, [[1], [1, 2]]][
+            rng.integers(8)
+        ]
+    elif layout < 0.55:
+        import pandas as pd
+
+        X = X.astype(X.dtype.newbyteorder("="))
+        return pd.DataFrame(X, columns=list("abcdefgh"[: X.shape[1]]))
+    return X
+
+
+def random_sparse(rng, X):
+    """A sparse matrix or array of some format, whole or broken."""
+    cells = np.where(rng.random(X.shape) < 0.4, X, 0.0)
+    dtype = pick(rng, ["float64", "float32", "int64", "bool", "complex128"])
+    with np.errstate(all="ignore"):
+        S = sparse.coo_array(np.nan_to_num(cells).astype(dtype) if dtype != "float64" else cells)
+    S = S.asformat(pick(rng, ["csr", "csr", "csc", "csc", "coo", "bsr", "dia", "lil", "dok"]))
+    if rng.random() < 0.3:
+        S = getattr(sparse, f"{S.format}_matrix")(S)
+    if rng.random() < 0.4:
+        break_sparse(rng, S)
+    return S
+
+
+def break_sparse(rng, S):
+    names = [n for n in ("indices", "indptr", "row", "col", "data", "offsets") if hasattr(S, n)]
+    if not names:
+        return
+    name = pick(rng, names)
+    array = np.array(getattr(S, name), copy=True)
+    how = rng.integers(6)
+    if how == 0 and array.size and name != "data":
+        array.flat[rng.integers(array.size)] = pick(rng, [-1, 10**6, 2**31 - 1, -(2**31), 7])
+    elif how == 1:
+        array = array[:-1]
+    elif how == 2 and name != "data":
+        array = array.astype(pick(rng, ["int64", "int16", "float64", "uint64", "object"]))
+    elif how == 3:
+        array = array[::-1]
+    elif how == 4:
+        array = np.array([SECRET] * len(array), dtype=object)
+    elif how == 5:
+        array = np.append(array, array[-1:], axis=0)
+    try:
+        setattr(S, name, array)
+    except (AttributeError, TypeError, ValueError):
+        pass  # SciPy itself does not let it be broken
+
+
+def random_records(rng, shape):
+    X = random_values(rng, shape)
+    if rng.random() < 0.4:
+        return X
+    return random_sparse(rng, X) if rng.random() < 0.3 else random_dense(rng, X)
+
+
+def shown(array):
+    """What an array is, short; a broken one may not be able to say it itself."""
+    try:
+        kind = getattr(array, "dtype", None), getattr(array, "shape", None)
+        with np.errstate(all="ignore"):  # of pandas
+            text = repr(array)
+    except Exception as error:
+        kind, text = None, repr(error)
+    return f"<{type(array).__name__} {kind} {' '.join(text.split())[:120]}>"
+
+
+def random_y(rng, model, n):
+    y = rng.standard_normal(n)
+    if "Classifier" in type(model).__name__ or "Logistic" in type(model).__name__:
+        y = rng.integers(pick(rng, [2, 2, 2, 3]), size=n)
+        words = [np.array(["a", "b", SECRET]), np.array(["a", 1, None], dtype=object)]
+        if rng.random() < 0.3:
+            y = pick(rng, words)[y]
+    if rng.random() < 0.75:
+        return y
+    odd = [y[:-1], y[:, None], np.column_stack([y, y]), None, y.astype(object), y.astype(str), 1.0]
+    odd += [random_values(rng, n), [10**400] * n, [SECRET] * n, [{}] * n, y.tolist(), SECRET]
+    odd += [np.full(n, np.datetime64("2000-01-01")), [None] * n, [NAN] * n, np.full(n, 1j)]
+    return pick(rng, odd)
+
+
+def random_weights(rng, n):
+    if rng.random() < 0.8:
+        return None
+    odd = [np.ones(n), rng.random(n), np.zeros(n), -np.ones(n), np.full(n, 1e308), [SECRET] * n]
+    odd += [np.ones(n + 1), 1.0, 10**400, NAN, random_values(rng, n), [1j] * n, np.ones((n, 1))]
+    return pick(rng, odd)
+
+
+# ---- what is tried ------------------------------------------------------------------------------
+
+
+def try_fit(rng):
+    n, p = int(pick(rng, [1, 2, 10, 10, 30, 30])), int(rng.integers(1, 6))
+    model = random_model(rng)
+    if rng.random() < 0.5:
+        relation = {"neighboring": model.neighboring} if model.neighboring == "add_remove" else {}
+        n_public = 1000 if relation else None
+        model.accountant = PrivacyAccountant(
+            1e9, 0.4, testing=bool(rng.random() < 0.7), n_public=n_public, **relation
+        )
+    X, y = random_records(rng, (n, p)), random_y(rng, model, n)
+    weights = random_weights(rng, n)
+    yield f"{model!r}.fit({shown(X)}, {shown(y)}, {shown(weights)})"
+    try:
+        model.fit(X, y, sample_weight=weights)
+    except ALLOWED_ERRORS:
+        if model.accountant is not None:
+            assert model.accountant.entries() == [], "charged, then refused"
+        raise
+    released = [model.coef_, model.intercept_, *([model.coef_path_] if model.coef_path else [])]
+    for array in released:
+        assert np.isfinite(array).all(), f"not finite: {array!r}"
+    assert model.accountant is None or len(model.accountant.entries()) == 1
+    X = random_records(rng, (n, p))
+    yield f"{model!r} predicts {shown(X)}"
+    found = model.predict(X)
+    assert len(found) == n
+    if hasattr(model, "predict_proba"):
+        for array in (model.decision_function(X), model.predict_proba(X)):
+            assert np.isfinite(array).all(), "not finite"
+        assert not np.isnan(model.predict_log_proba(X)).any()
+    else:
+        assert np.isfinite(found).all(), "not finite"
+
+
+def try_plan(rng):
+    model = random_model(rng)
+    sizes = [pick(rng, [10, 1000, 10**6] * 5 + [1, 10**400, 2**53, 0, 1.5, NAN, None, "1", True])]
+    sizes += [pick(rng, [1, 3, 50, 1000] * 5 + [10**400, 0, -1, 1.5, None, "1"])]
+    outputs = pick(rng, [1] * 20 + [2, 3, 0, -1, 10**400, 1.5, None])
+    yield f"{model!r}.planned_event({sizes}, {outputs})"
+    str(model.planned_event(*sizes, n_outputs=outputs))
+
+
+def try_scaler(rng):
+    n, p = int(pick(rng, [1, 5])), int(rng.integers(1, 4))
+    edges = [-1.7e308, -1e300, -1.0, -5e-324, 0.0, 5e-324, 1e-300, 1.0, 2.0, 1e300, 1.7e308]
+    bounds = pick(rng, edges), pick(rng, edges)
+    if rng.random() < 0.8:
+        bounds = min(bounds), max(bounds)
+    if rng.random() < 0.2:
+        bounds = [pick(rng, ABSURD), pick(rng, [*ABSURD, 1.0])]
+    if rng.random() < 0.1:
+        bounds = pick(rng, [*ABSURD, {"a": (0, 1)}, ([0] * p, [1] * p), (0,), [[0, 1]] * p])
+    scaler = BoundsScaler(bounds, with_centering=pick(rng, [True, True, True, False, False, 1]))
+    X, Z = random_records(rng, (n, p)), random_records(rng, (n, p))
+    yield f"{scaler!r}: {shown(X)}, {shown(Z)}"
+    scaler.fit(X)
+    for array in (scaler.transform(Z), scaler.inverse_transform(Z)):
+        cells = array.data if sparse.issparse(array) else np.asarray(array)
+        assert not np.isnan(cells).any()
+
+
+def try_accountant(rng):
+    choices = {
+        "epsilon": [1.0, 1e-3, 1e3, 1e-12, 1e12],
+        "delta": [1e-5, 0.5, 1e-300],
+        "currency": ["rdp", "rdp", "gdp", "gdp", "zcdp"],
+        "neighboring": ["replace_one"] * 6 + ["swap"],
+        "n_public": [None, None, None, 1],
+        "testing": [True, False],
+        "path": [None, "", ":memory:", "\0", "/nowhere/at/all", "a" * 5000, "/dev/null", "/"],
+    }
+    params = {"epsilon": 1.0, "delta": 1e-5} | some_of(rng, choices, share=0.4)
+    path = params.get("path")
+    if isinstance(path, str) and path not in choices["path"]:
+        del params["path"]  # no litter in the working directory
+    if rng.random() < 0.3:
+        params |= {"neighboring": "add_remove", "n_public": pick(rng, [1, 1000] * 9 + ABSURD)}
+    model = random_model(rng)
+    yield f"PrivacyAccountant({params}), {model!r}"
+    accountant = PrivacyAccountant(**params)
+    assert accountant.spent().epsilon == 0 and accountant.remaining() >= 0
+    accountant.cost(model, 100, 3)
+
+
+TRIED = [try_fit] * 7 + [try_plan, try_scaler, try_accountant]
+
+
+# ---- the judge ----------------------------------------------------------------------------------
+
+
+def fault_of(seed, attempts=None):
+    """What is wrong with the case of a seed, with what was called; None if nothing is."""
+    rng = np.random.default_rng(seed)
+    attempt = pick(rng, attempts or TRIED)
+    called, fault, start = "", None, time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            for called in attempt(rng):  # noqa: B007
+                start = time.process_time()
+        except ALLOWED_ERRORS as error:
+            fault = _quoted(error)
+        except Exception:
+            fault = traceback.format_exc(limit=-8)
+    seconds = time.process_time() - start
+    if fault is None and seconds > MOST_SECONDS:
+        fault = f"took {seconds:.1f} s"
+    for warning in caught:
+        known = isinstance(warning.message, ALLOWED_WARNINGS)
+        if not known and not str(warning.message).startswith(ALLOWED_MESSAGES):
+            fault = fault or f"{warning.category.__name__}: {warning.message} ({warning.filename})"
+    return None if fault is None else f"seed {seed}: {fault}\n{called}"
+
+
+def _quoted(error):
+    while error is not None:
+        if SECRET in str(error) or f"<U{len(SECRET)}" in str(error):
+            return f"quotes a record: {error}"
+        error = error.__cause__ or error.__context__
+    return None
+
+
+if __name__ == "__main__":
+    faults = 0
+    for number in range(int(sys.argv[1]), int(sys.argv[2])):
+        print(number, end="\r", flush=True)  # the last one that is printed crashed or hangs
+        if (text := fault_of(number)) is not None:
+            faults += 1
+            print(text, end="\n\n", flush=True)
+    print(f"{faults} faults")
+    sys.exit(faults > 0)
