@@ -1,4 +1,4 @@
-"""Units of a fit's releases: noise, limits of a record and sensitivities, from public numbers alone.
+"""Units of releases: noise, limits of a record and sensitivities, from public numbers alone.
 
 Made with the plan, so that whatever can't be carried out is refused before anything is charged; a
 mechanism redeems from its receipt what the units were made for, no more and nothing else.
@@ -9,7 +9,6 @@ Sensitivities stand here and in ``_grid.record_limit``, once. Proofs:
 import math
 
 import numpy as np
-from libc.stdint cimport uint64_t
 
 from ._grid cimport noise_bits, record_limit
 
