@@ -40,9 +40,9 @@ class Engine(metaclass=ABCMeta):
     losses, penalties, constraints, averagings : set of str
         What it can solve.
     has_momentum : bool
-    exact_max_iter : int
+    noiseless_max_iter : int
         Passes of a fit without noise.
-    exact_recipe : dict of step_size and momentum
+    noiseless_recipe : dict of step_size and momentum
         What "auto" stands for in a fit without noise.
     sampling : object of `samplings`, or None where every update has all coordinates
     extra : dict
@@ -54,8 +54,8 @@ class Engine(metaclass=ABCMeta):
     constraints = {None}
     averagings = {"auto", "last", "tail", "periodic"}
     has_momentum = False
-    exact_max_iter = 10_000
-    exact_recipe = {"step_size": 1.0, "momentum": 0.0}
+    noiseless_max_iter = 10_000
+    noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
     extra = {}
 
@@ -113,8 +113,8 @@ class Engine(metaclass=ABCMeta):
             return stated
         if self.request.private:
             return self.recipe[name]
-        exact = {"max_iter": self.exact_max_iter, "averaging": "last"}
-        return (self.exact_recipe | exact)[name]
+        fixed = {"max_iter": self.noiseless_max_iter, "averaging": "last"}
+        return (self.noiseless_recipe | fixed)[name]
 
     def updates(self, n_passes):
         """How many updates so many passes are; it need not be an integer."""
@@ -318,7 +318,7 @@ class GradientEngine(Engine):
     default_rate = 0.1
     losses = set(LOSSES)
     averagings = {"auto", "last", "tail", "weighted"}
-    exact_max_iter = 100_000
+    noiseless_max_iter = 100_000
 
     @property
     def rate(self):

@@ -15,8 +15,8 @@ from ._engine import CoordinateEngine
 from ._recipes import (
     coordinate_recipe,
     descent_recipe,
-    exact_descent_recipe,
     greedy_recipe,
+    noiseless_descent_recipe,
     vertex_recipe,
 )
 
@@ -66,7 +66,7 @@ class GCDEngine(CoordinateEngine):
     """DP-GCD: the coordinates that promise most."""
 
     solve = staticmethod(_gcd.solve)
-    exact_max_iter = 1_000_000
+    noiseless_max_iter = 1_000_000
 
     @property
     def recipe(self):
@@ -107,7 +107,7 @@ class SkGDEngine(DrawnEngine):
 
     solve = staticmethod(_skgd.solve)
     has_momentum = True
-    exact_max_iter = 100_000
+    noiseless_max_iter = 100_000
 
     @cached_property
     def sampling(self):
@@ -132,8 +132,8 @@ class SkGDEngine(DrawnEngine):
         return descent_recipe(self.request.signal, spread, self.curvature, self._full)
 
     @property
-    def exact_recipe(self):
-        return exact_descent_recipe(self._full, self.sampling.block_size)
+    def noiseless_recipe(self):
+        return noiseless_descent_recipe(self._full, self.sampling.block_size)
 
 
 class FrankWolfeEngine(CoordinateEngine):
@@ -143,7 +143,7 @@ class FrankWolfeEngine(CoordinateEngine):
     penalties = {None}
     constraints = {"l1_ball"}
     averagings = {"auto", "last"}
-    exact_max_iter = 10_000
+    noiseless_max_iter = 10_000
 
     @classmethod
     def needs(cls, request):

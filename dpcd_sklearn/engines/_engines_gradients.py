@@ -9,7 +9,7 @@ from ._engine import SINGLE_OUTPUT, GradientEngine
 from ._recipes import (
     compressed_recipe,
     descent_recipe,
-    exact_descent_recipe,
+    noiseless_descent_recipe,
     variance_reduced_recipe,
 )
 
@@ -19,7 +19,7 @@ class SGDEngine(GradientEngine):
 
     solve = staticmethod(_sgd.solve)
     has_momentum = True
-    exact_recipe = exact_descent_recipe(full=True)
+    noiseless_recipe = noiseless_descent_recipe(full=True)
 
     @property
     def recipe(self):
@@ -72,7 +72,7 @@ class CompGDEngine(GradientEngine):
     losses = SINGLE_OUTPUT
     penalties = {None, "l2"}
     constraints = {None, "l1_ball", "l2_ball"}
-    exact_max_iter = 20_000
+    noiseless_max_iter = 20_000
 
     @property
     def recipe(self):

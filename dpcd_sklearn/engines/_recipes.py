@@ -55,7 +55,7 @@ def hidden_state_recipe(signal, condition):
     }
 
 
-def exact_descent_recipe(full, block_size=1):
+def noiseless_descent_recipe(full, block_size=1):
     """DP-SkGD without noise: the trace, |S|, bounds the curvature of a block whatever the data."""
     if full:
         return {"step_size": 10.0, "momentum": 0.9}

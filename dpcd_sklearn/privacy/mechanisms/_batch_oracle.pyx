@@ -95,12 +95,12 @@ cdef class BatchOracle(IterateOracle):
             return REFUSED
         bits = self._units.sampled.bits if sampled else self._units.full.bits
         normalizer = self._units.n_normalizer * (self._units.rate if sampled else 1.0)
-        if not self._units.exact:
+        if not self._units.noiseless:
             if left[0] <= 0 or self._noise.failed:
                 return REFUSED
             left[0] -= 1
         cdef Question question = self._question(sampled, coef, anchor, directions, n_directions)
-        if self._units.exact:
+        if self._units.noiseless:
             plain = self._sums.plain(&question)
             if plain == NULL:
                 self._noise.failed = True  # out of memory: refuse this and all that follow
@@ -131,7 +131,7 @@ cdef class BatchOracle(IterateOracle):
         cdef Question question = question_of(
             NULL, self._n_coordinates, True,
             self._units.clip if anchor == NULL else self._units.anchor_clip,
-            0.0 if self._units.exact else self._units.limit(sampled, size))
+            0.0 if self._units.noiseless else self._units.limit(sampled, size))
         question.coef, question.anchor, question.directions = coef, anchor, directions
         question.n_directions = n_directions if directions != NULL else 0
         if sampled and self._units.threshold:

@@ -97,7 +97,7 @@ cdef class RecordOracle(Oracle):
     cdef LazyChoice _lazy
     cdef KnownScores _known
     cdef Py_ssize_t _n_coordinates, _gaussians_left, _selections_left
-    cdef bint _exact
+    cdef bint _noiseless
     cdef double _n_normalizer
     cdef NoiseSource _noise
     cdef const double[::1] _smoothness
@@ -108,7 +108,7 @@ cdef class RecordOracle(Oracle):
         if self._sums is not None:
             raise RuntimeError("an oracle is made once; make another one with another receipt")
         units.redeem(receipt, place, fit_intercept)
-        self._units, self._exact, self._smoothness = units, units.exact, units.smoothness
+        self._units, self._noiseless, self._smoothness = units, units.noiseless, units.smoothness
         self._n_coordinates, self._n_normalizer = units.n_coordinates, units.n_normalizer
         self._gaussians_left, self._selections_left = units.n_gaussians, units.n_selections
         self._noise = NoiseSource(key)
@@ -116,7 +116,7 @@ cdef class RecordOracle(Oracle):
                                   by_row=units.n_selections > 0)
         self._noisy = np.empty(1)
         # of one choice, which is never of more coordinates than are paid for
-        self._keys = np.empty(self._n_coordinates if self._exact else
+        self._keys = np.empty(self._n_coordinates if self._noiseless else
                               min(self._n_coordinates, self._selections_left))
         if lazy and self._selections_left:
             self._lazy = LazyChoice(self._n_coordinates)
@@ -128,7 +128,7 @@ cdef class RecordOracle(Oracle):
     # ---- releases ----
 
     cdef bint _spend_gaussian(self) noexcept nogil:
-        if self._exact:
+        if self._noiseless:
             return True
         if self._gaussians_left <= 0 or self._noise.failed:
             return False
@@ -140,12 +140,12 @@ cdef class RecordOracle(Oracle):
         """Of a block, or all coordinates (NULL): clipped by its norm, or one by one."""
         return question_of(block, size, joint,
                            self._units.coordinate_clip * (sqrt(<double>size) if joint else 1.0),
-                           0.0 if self._exact else self._units.limit(size if joint else 1))
+                           0.0 if self._noiseless else self._units.limit(size if joint else 1))
 
     cdef bint _ask(self, const Question *question, Answer *answer) noexcept nogil:
         """False when out of memory: this release is refused, and all that follow."""
         answer.integers, answer.plain = NULL, NULL
-        if self._exact:
+        if self._noiseless:
             answer.plain = self._sums.plain(question)
         else:
             answer.integers = self._sums.integers(question)
@@ -168,7 +168,7 @@ cdef class RecordOracle(Oracle):
     cdef double _noisy_mean(self, double total, Py_ssize_t j,
                             const Question *question) noexcept nogil:
         """The released value of a sum: (sum + floor(N) + 1/2) units, over n."""
-        if self._exact:
+        if self._noiseless:
             return total / self._n_normalizer
         cdef int64_t noisy = <int64_t>total + self._noise.gaussian(self._units.bits)
         cdef double unit = question.clip * sqrt(self._smoothness[j]) / question.limit
@@ -222,7 +222,7 @@ cdef class RecordOracle(Oracle):
         cdef double most = self._units.most_public_score(size)
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
-        if not self._exact:
+        if not self._noiseless:
             if self._selections_left < size or self._noise.failed:
                 return REFUSED
             self._selections_left -= size
@@ -232,7 +232,7 @@ cdef class RecordOracle(Oracle):
             return self._choose_lazily(penalty, n_penalized, rule, coef, most, &answer, size,
                                        chosen, directions)
         for j in range(self._n_coordinates):
-            if j % DRAWN == 0 and not self._exact:
+            if j % DRAWN == 0 and not self._noiseless:
                 self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
                                                           self._n_coordinates - j), noise)
             if not self._score(penalty, j < n_penalized, rule, coef[j], most, j,
@@ -243,7 +243,7 @@ cdef class RecordOracle(Oracle):
                 if scores[sign > 0] == -INFINITY:
                     continue
                 key = -scores[sign > 0]
-                if not self._exact:
+                if not self._noiseless:
                     key += noise[2 * (j % DRAWN) + (sign > 0)]
                 if key < least:
                     least, direction = key, sign
@@ -289,16 +289,16 @@ cdef class RecordOracle(Oracle):
                 score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
                 known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
                          + fabs(w) * root)
-                if not (score == -INFINITY or self._exact or known < most):
+                if not (score == -INFINITY or self._noiseless or known < most):
                     return False
-            if not self._exact:
+            if not self._noiseless:
                 score = self._in_noise_scales(score)
             scores[sign > 0] = score
         return True
 
     cdef double _mean_gradient(self, double total, Py_ssize_t j) noexcept nogil:
         """Of a score. No larger than n records can make it, so that it has a public bound."""
-        if self._exact:
+        if self._noiseless:
             return total / self._n_normalizer
         cdef double limit = self._units.limit(1), most = limit * self._n_normalizer
         cdef double unit = self._units.coordinate_clip * sqrt(self._smoothness[j]) / limit
@@ -332,7 +332,7 @@ cdef class RecordOracle(Oracle):
             raise MemoryError
         cdef const int64_t[::1] integers
         cdef const double[::1] plain
-        if self._exact:
+        if self._noiseless:
             plain = <const double[:size]>answer.plain
             return np.array(plain), question.limit
         integers = <const int64_t[:size]>answer.integers

@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 cdef class Units:
     cdef readonly object event
     cdef readonly Py_ssize_t n_samples, n_coordinates
-    cdef readonly bint exact
+    cdef readonly bint noiseless
     cdef readonly double n_normalizer, neighbors
     cdef readonly object smoothness
 

@@ -50,7 +50,7 @@ cdef class Units:
     def __init__(self, event, *, n_samples, smoothness, n_normalizer):
         self.event, self.n_samples, self.n_normalizer = event, n_samples, n_normalizer
         self.neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
-        self.exact = event.releases == (NonPrivateEvent(),)
+        self.noiseless = event.releases == (NonPrivateEvent(),)
         smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
         # The kernels' guards against overflow are proved for this range.
         if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
@@ -60,7 +60,7 @@ cdef class Units:
     def _kinds(self, *kinds):
         """The releases by their kind, each at most once."""
         found = {}
-        for release in () if self.exact else self.event.releases:
+        for release in () if self.noiseless else self.event.releases:
             if not isinstance(release, kinds) or type(release) in found:
                 raise TypeError(f"this mechanism can't carry out {release!r}, or only once")
             if not release.count >= 1:
@@ -112,7 +112,7 @@ cdef class CoordinateUnits(Units):
             raise ValueError("clip over the root of the summed smoothness must lie in "
                              "(1e-30, 1e30); rescale the target or the features")
         gaussians, selections = self._kinds(GaussianEvent, SelectionEvent)
-        if self.exact:
+        if self.noiseless:
             return
         self.noise_multiplier = 1.0  # a grid that is fine enough for choices
         if gaussians is not None:
