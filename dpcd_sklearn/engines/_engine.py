@@ -128,8 +128,8 @@ class Engine(metaclass=ABCMeta):
         asked = self.updates(self._chosen("max_iter"))
         if asked > 2**53:
             raise ValueError(
-                f"max_iter={self.request.max_iter!r} asks for {asked:.3g} updates, at most 2^53 "
-                "can be counted; ask for fewer passes"
+                f"max_iter={self.request.max_iter!r} asks for more than the 2^53 updates that can "
+                "be counted; ask for fewer passes"
             )
         return max(1, math.ceil(asked))
 

@@ -67,8 +67,8 @@ def gdp_mu(epsilon, delta):
         mu *= 1 - 1e-9
     if not mu > 1e-100:  # squares of such noise leave double precision
         raise ValueError(
-            f"a budget of epsilon={epsilon}, delta={delta} admits no release at all; raise "
-            "epsilon or delta"
+            f"epsilon={epsilon:g} and delta={delta:g} are so small that the budget admits no "
+            "release at all; raise one of them"
         )
     return mu
 
