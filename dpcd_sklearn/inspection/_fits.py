@@ -53,7 +53,7 @@ class Subject:
         self.fitted = last_step(fitted(copies[0], pair[0]))
         if statistic is None and watches[0] is not None and watches[0].records is not None:
             fitted(copies[1], pair[1])
-            if watches[1].records is not None:
+            if watches[1].records is not None and (watches[0].recorder or is_hidden(self.fitted)):
                 self.rows = pair_rows(watches[0].plan, *(w.records for w in watches))
 
     def shows(self, side, n_runs, noise=1.0):
@@ -65,6 +65,11 @@ class Subject:
         if not np.isfinite(found).all():
             raise ValueError("the statistic of a fit is not finite")
         return found
+
+
+def is_hidden(model):
+    """Whether a fit of this package released nothing but its last iterate."""
+    return isinstance(model.privacy_event_.releases[0], HiddenStateEvent)
 
 
 def fitted(model, data):
@@ -85,7 +90,7 @@ def _some_fits(model, data, statistic, rows, noise, size):
 
 
 def _ratio(watch, rows):
-    if not isinstance(watch.plan.event.releases[0], HiddenStateEvent):
+    if watch.recorder is not None:
         return log_ratios(watch.plan, watch.recorder, rows)[0]
     # nothing but the last iterate: along the gradients at the start
     start = np.zeros((1, 1, rows.features.shape[1]))
@@ -125,7 +130,7 @@ def best_test(subject, shown):
     if subject.rows is not None:
         values = [s[:, 0] for s in shown]
         gap = 0.0
-        if isinstance(subject.fitted.privacy_event_.releases[0], HiddenStateEvent):
+        if is_hidden(subject.fitted):
             gap = sum(map(np.mean, values)) / 2  # it is not centred
         alone = np.eye(1, size)[0]
         tests.append(Test(alone, gap, separation(*values), "likelihood of all releases"))

@@ -29,7 +29,8 @@ class Family:
     alternate : bool
         Whether its features have alternating signs.
     reach : float
-        Its features in units of their bounds; beyond one for features without bounds only.
+        Its features, where they have no bounds; they are at their bounds otherwise, or, for a
+        reach of zero, in the middle.
     weight : float
     others : float
         The others' weight; next to nothing, or one, so that they hold the iterate near zero.
@@ -52,11 +53,10 @@ class Family:
 FAMILIES = {
     "one feature": Family(),
     "opposite signs": Family(0, alternate=True),
-    "several features": Family(5, last=True),
-    "intercept alone": Family(reach=0.0),
+    "several features": Family(5, weight=64.0, last=True),
+    "intercept alone": Family(reach=0.0, weight=64.0),
     "heavy record": Family(2, weight=64.0, last=True),
-    "long record": Family(reach=8.0),
-    "pulling others": Family(others=1.0),
+    "pulling others": Family(weight=64.0, others=1.0),
     "many features": Family(20, weight=1e4),
     "other signs": Family(2, alternate=True, neighbor="signs"),
     "other axis": Family(2, reach=1e4, neighbor="axis"),
@@ -76,12 +76,9 @@ def worst_pairs(model, names):
     pairs : dict of str to (data, neighbor), each a tuple (X, y, sample_weight)
     """
     intercept = bool(getattr(model, "fit_intercept", True))
-    bounded = getattr(model, "feature_bounds", None) is not None
     unfit = set()
     if not intercept:
         unfit.add("intercept alone")
-    if bounded:
-        unfit.add("long record")
     if _stated_width(model) == 1:
         unfit.add("other axis")
     return {name: _pair(model, FAMILIES[name], intercept) for name in names if name not in unfit}

@@ -16,6 +16,9 @@ from ..privacy.accounting._events import (
 from ..privacy.mechanisms._oracle import Oracle
 from ._recorders import RecordingIterateOracle, RecordingOracle
 
+# Numbers of the iterates of one transcript; a longer one is not kept.
+_MOST_NUMBERS = 5e7
+
 
 def last_step(model):
     """The model itself, or what a pipeline ends in."""
@@ -58,10 +61,13 @@ class Watch:
     records : tuple (X, target, sample_weight), as the oracle reads them
     recorder : RecordingOracle, RecordingIterateOracle or None
     solution : Solution
+    before_run : callable or None
+        Called with what a run gets, once `records` are kept.
     """
 
     def __init__(self, model, noise=1.0):
         self.plan = self.records = self.recorder = self.solution = None
+        self.before_run = None
         self._noise, last = noise, last_step(model)
         self._planned = last._plan
         last._plan = self._plan
@@ -77,6 +83,8 @@ class Watch:
         run, solve = engine.run, getattr(engine, "solve", None)
 
         def recorded(oracle, problem, *rest):
+            if problem.n_updates * problem.n_coordinates * problem.n_outputs > _MOST_NUMBERS:
+                return solve(oracle, problem, *rest)
             if isinstance(oracle, Oracle):
                 self.recorder = RecordingOracle(oracle, problem.n_coordinates)
             else:
@@ -87,6 +95,8 @@ class Watch:
 
         def watched(receipt, records, *rest):
             self.records, self.recorder = records, None
+            if self.before_run is not None:
+                self.before_run(receipt, records, *rest)
             self.solution = run(receipt, records, *rest)
             return self.solution
 
