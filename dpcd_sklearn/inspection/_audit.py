@@ -28,7 +28,7 @@ from ._fits import Subject, best_test
 from ._pairs import FAMILIES, worst_pairs
 from ._watch import is_watchable, last_step
 
-_FIRST_LOOK = 20  # fits on each data set of every pair; the finalists have four times as many more
+_FIRST_LOOK = 20  # fits on each data set of every pair; the finalists have six times as many more
 _FINALISTS = 3
 _POWER_RUNS = 250
 REQUIRED_POWER = 0.9
@@ -294,7 +294,7 @@ def _search(model, pairs, stated, statistic, n_runs, n_jobs):
         found.sort(key=lambda c: c[3].separation / max(mu_shown(c[2].error), 1e-3), reverse=True)
         if len(found) <= _FINALISTS:
             return found[0][:4]
-        found, look = found[:_FINALISTS], 4 * look
+        found, look = found[:_FINALISTS], 6 * look
 
 
 # ---- bounds -------------------------------------------------------------------------------------

@@ -86,14 +86,10 @@ def worst_pairs(model, names):
 
 def _stated_width(model):
     """The number of features that a parameter fixes, or None."""
-    for name in ("feature_bounds", "feature_scale"):
-        value = getattr(model, name, None)
-        parts = value if isinstance(value, tuple) and name == "feature_bounds" else (value,)
-        if isinstance(value, list) and name == "feature_bounds":
-            return len(value)
-        for part in parts:
-            if part is not None and np.ndim(part) > 0:
-                return len(part)
+    bounds, scale = getattr(model, "feature_bounds", None), getattr(model, "feature_scale", None)
+    for part in (*(() if bounds is None else bounds), scale):
+        if part is not None and np.ndim(part) > 0:
+            return len(part)
     return None
 
 
