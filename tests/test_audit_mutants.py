@@ -151,9 +151,9 @@ VECTORS = ["skgd", "blocks", "sgd", "compgd"]
 CASES = {
     "half the noise": (1, [*GAUSSIAN, "gcd", "frank-wolfe"]),
     "factor 1 for replace_one": (2, [*GAUSSIAN, "gcd", "frank-wolfe"]),
-    "unclipped intercept": (3, ["cd", "gcd", "skgd", "blocks", "sgd", "svrg", "compgd"]),
+    "unclipped intercept": (3, ["cd", "gcd", "skgd", "blocks", "sgd", "svrg", "compgd", "hidden"]),
     "one draw for a block": (4, [*VECTORS, "svrg", "hidden"]),
-    "clip before weight": (5, ["skgd", "blocks", "sgd", "svrg"]),
+    "clip before weight": (5, [*VECTORS, "svrg"]),
     "a quarter of the Gumbel scale": (6, ["gcd", "frank-wolfe"]),
 }
 
