@@ -3,6 +3,7 @@
 from ._audit import AuditResult, audit
 from ._audit_display import AuditDisplay
 from ._budget_display import BudgetDisplay
+from ._one_run import OneRunResult, audit_one_run
 from ._theory import (
     TheoreticalIterations,
     UtilityBound,
@@ -15,10 +16,12 @@ __all__ = [
     "AuditDisplay",
     "AuditResult",
     "BudgetDisplay",
+    "OneRunResult",
     "TheoreticalIterations",
     "UtilityBound",
     "UtilityBounds",
     "audit",
+    "audit_one_run",
     "theoretical_iterations",
     "utility_bounds",
 ]

@@ -1,26 +1,37 @@
 """An audit: many fits on two neighbouring data sets, and how well they can be told apart.
 
-(a) Half of the fits choose a test (a direction in the space of released numbers and a threshold on
-    it), the other half bound its two error rates by Clopper & Pearson. So the bounds hold whatever
-    the choice was, and with the stated confidence.
-(b) No test of a mu-GDP mechanism has Φ⁻¹(true rate) - Φ⁻¹(false rate) > mu, and none of an
-    (epsilon, delta)-DP mechanism has (true rate - delta) / false rate > e^epsilon.
-An audit can show that a claim is wrong; it can never show that one is right.
+(a) A search over pairs of neighbours fixes one pair and one test (a statistic of what a fit
+    released, and a threshold). Then come n fresh fits on each of the two data sets; the test
+    guesses which one, and k of the 2n guesses are wrong.
+(b) Let p be the mean probability of a wrong guess. The guesses are independent, so for
+    k <= 2np - 1 the probability of at most k errors is at most that of a Binomial(2n, p)
+    (Hoeffding 1956, Theorem 4). Let U(k) be the larger of (k + 1) / 2n and Clopper & Pearson's
+    bound, the Beta(k + 1, 2n - k) quantile of the confidence. With the largest k of U(k) < p the
+    condition holds and the binomial tail is below 1 - confidence: U(errors) < p is as rare.
+(c) No guess errs less than a claim's floor (``_claims``): a bound below the floor contradicts it.
+    The bounds on μ and ε are those whose floor is this bound.
+Nothing was assumed about the noise, the statistic or the pair: these decide how strong the test is,
+which the audit measures on the same fit with half of its noise. It can show that a claim is
+wrong; it can never show that one is right.
 """
 
-import math
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import stats
-from sklearn.base import clone, is_classifier
-from sklearn.utils import check_random_state
+from sklearn.base import clone
 
-from ..privacy.accounting._accounting import gdp_squared
-from ..utils._public import check_bounds, check_real
+from ..utils._public import check_real
+from ._claims import Claim, epsilon_shown, mu_shown
+from ._fits import Subject, best_test
+from ._pairs import FAMILIES, worst_pairs
+from ._watch import is_watchable, last_step
 
-_FAR = 1e9  # a target whose record reaches every clip
+_FIRST_LOOK = 20  # fits on each data set of every pair; the finalists have six times as many more
+_FINALISTS = 3
+_POWER_RUNS = 250
+REQUIRED_POWER = 0.9
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,9 @@ class AuditResult:
 
     Attributes
     ----------
+    verdict : {"contradiction", "passed", "inconclusive"}
+        "passed" says that nothing contradicts the claim and that half the noise would have been
+        noticed, with a power of 0.9 or more.
     epsilon_lower : float
         Lower confidence bound on epsilon at `delta`.
     mu_lower : float
@@ -37,8 +51,19 @@ class AuditResult:
         The claim.
     mu : float or None
         The claim in Gaussian DP, if the estimator makes one.
-    true_rate, false_rate : tuple of float
-        Confidence intervals of the rates at which the test says "first data set".
+    error : float
+        Share of wrong guesses.
+    error_upper : float
+        Upper confidence bound on the probability of a wrong guess.
+    error_claimed : float
+        The least that the claim allows.
+    power : float or None
+        Probability that the same audit contradicts the same fit with half of its noise, or the
+        `broken` estimator; None if it is not known.
+    pair : str
+        The family of the pair that was tested, or "stated".
+    statistic : str
+        What the test looks at.
     n_runs : int
         Fits on each data set.
     confidence : float
@@ -49,13 +74,18 @@ class AuditResult:
         The test says "first data set" above it.
     """
 
+    verdict: str
     epsilon_lower: float
     mu_lower: float
     epsilon: float
     delta: float
     mu: float | None
-    true_rate: tuple
-    false_rate: tuple
+    error: float
+    error_upper: float
+    error_claimed: float
+    power: float | None
+    pair: str
+    statistic: str
     n_runs: int
     confidence: float
     statistics: tuple = field(repr=False, compare=False)
@@ -63,16 +93,28 @@ class AuditResult:
 
     @property
     def passed(self):
-        """Whether nothing contradicts the claim."""
-        return self.epsilon_lower <= self.epsilon and (self.mu is None or self.mu_lower <= self.mu)
+        """Whether nothing contradicts the claim in an audit that would have noticed."""
+        return self.verdict == "passed"
+
+    @property
+    def contradicts(self):
+        """Whether the claim is wrong, with the stated confidence."""
+        return self.verdict == "contradiction"
 
     def __str__(self):
-        verdict = "no contradiction to" if self.passed else "CONTRADICTION to"
-        gaussian = "" if self.mu is None else f", and mu >= {self.mu_lower:.3g} of {self.mu:.3g}"
+        verdict = {
+            "contradiction": "CONTRADICTION to",
+            "passed": "no contradiction to",
+            "inconclusive": "INCONCLUSIVE, no contradiction to",
+        }[self.verdict]
+        gaussian = "" if self.mu is None else f" and mu >= {self.mu_lower:.3g} of {self.mu:.3g}"
+        power = "unknown" if self.power is None else f"{self.power:.3g}"
         return (
             f"{verdict} epsilon={self.epsilon:.4g} at delta={self.delta:.4g}: in "
-            f"{self.n_runs:,} fits on each of two neighbours epsilon >= {self.epsilon_lower:.3g}"
-            f"{gaussian} (confidence {self.confidence:.4g})"
+            f"{self.n_runs:,} fits on each of two neighbours ({self.pair}) {self.error:.3g} of the "
+            f"guesses by {self.statistic} were wrong, the claim allows {self.error_claimed:.3g}; "
+            f"epsilon >= {self.epsilon_lower:.3g}{gaussian} (confidence {self.confidence:.4g}; "
+            f"power against half the noise {power})"
         )
 
 
@@ -82,11 +124,12 @@ def audit(
     neighbor=None,
     *,
     claim=None,
-    n_runs=1000,
-    confidence=0.99,
+    families="auto",
+    broken="half_noise",
+    n_runs=250,
+    confidence=0.95,
     statistic=None,
     n_jobs=None,
-    random_state=None,
 ):
     """Try to tell fits on two neighbouring data sets apart, and compare with what is claimed.
 
@@ -96,23 +139,32 @@ def audit(
         Clones of it are fitted, without its accountant and seeds. A linear model of this package,
         a pipeline that ends in one, or any other estimator with a `claim`.
     data, neighbor : tuple (X, y) or (X, y, sample_weight), default=None
-        Two data sets that are neighbours under the estimator's relation. With None a worst case
-        for linear models is made: records that do not pull, and one that pulls with all its clip.
+        Two data sets that are neighbours under the estimator's relation.
     claim : tuple (epsilon, delta) or (epsilon, delta, mu), default=None
         What to test; with mu, Gaussian DP too. None takes it from the fitted estimator's
-        ``privacy_spent_`` and, if it releases Gaussians only, ``privacy_event_``.
-    n_runs : int >= 100, default=1000
-        Fits on each data set. Bounds approach the truth slowly: 1,000 show about three quarters of
-        a loss of epsilon = 1.
-    confidence : float in (0.5, 1), default=0.99
+        ``privacy_spent_`` and ``privacy_event_``: all that these releases may tell is tested, which
+        is more than one (epsilon, delta).
+    families : {"auto", "all"} or list of str, default="auto"
+        Families of made-up neighbours among which the worst is searched, for linear models of this
+        package: "one feature", "opposite signs", "several features", "intercept alone",
+        "heavy record", "pulling others", "many features", "other signs",
+        "other axis". "auto" is all of them
+        if no data are stated, and none beside stated ones. Stated data are one more candidate.
+    broken : {"half_noise"}, estimator or None, default="half_noise"
+        What the audit must be able to catch, to measure its power: the same fit with half of its
+        noise (of models of this package; unknown for others), or an estimator that tells too much.
+        None measures nothing, and then an audit without a contradiction is inconclusive.
+    n_runs : int >= 100, default=250
+        Fits on each data set that the bounds rest on. The search adds as many or fewer, the power
+        250 at most.
+    confidence : float in (0.5, 1), default=0.95
         An honest estimator contradicts its claim with a probability of one minus this, at most.
     statistic : callable, default=None
-        From a fitted estimator to a float or an array; None is all of `coef_` and `intercept_`.
-        An array is reduced to its most telling direction.
+        From a fitted estimator to a float or an array, which is reduced to its most telling
+        direction. None is the log likelihood ratio of everything that a model of this package
+        released on its way, and `coef_` and `intercept_`, whichever tells more.
     n_jobs : int, default=None
         For joblib.
-    random_state : int, RandomState instance or None, default=None
-        Of the split into halves only; noise is never seeded.
 
     Returns
     -------
@@ -121,59 +173,68 @@ def audit(
     Raises
     ------
     TypeError, ValueError
-        If a parameter is invalid, the claim is unknown, or the worst case can't be made.
+        If a parameter is invalid, the claim is unknown, or there is no pair to test.
 
     Notes
     -----
-    With records of real people the result is no private release: it shows how they pull.
+    With records of real people the result is no private release: it shows how they pull. For a
+    Poisson sample the claim that is tested is that of the worst pair that is known.
 
     References
     ----------
     Jagielski, Ullman & Oprea (2020). Auditing differentially private machine learning. NeurIPS.
     Nasr et al. (2023). Tight auditing of differentially private machine learning. USENIX Security.
+    Hoeffding (1956). On the distribution of the number of successes in independent trials.
 
     Examples
     --------
     >>> from dpcd_sklearn import DPRidgeSkGD
     >>> from dpcd_sklearn.inspection import audit
-    >>> result = audit(DPRidgeSkGD(epsilon=2.0, delta=1e-3, max_iter=10), n_runs=300)
-    >>> result.passed
+    >>> result = audit(DPRidgeSkGD(epsilon=2.0, delta=1e-2, max_iter=10))
+    >>> result.verdict in ("passed", "contradiction")  # the latter with a probability of 0.05
     True
     """
-    if isinstance(n_runs, bool) or not isinstance(n_runs, (int, np.integer)) or n_runs < 100:
-        raise ValueError(f"n_runs must be an integer >= 100, got {n_runs!r}")
+    n_runs = check_runs(n_runs)
     confidence = check_real(confidence, "confidence", low=0.5, high=1.0)
     if (data is None) != (neighbor is None):
         raise ValueError("give both data and neighbor, or neither")
-    model = _without_ledger(estimator)
-    if data is None:
-        data, neighbor = worst_case(model)
-    generator = check_random_state(random_state)
-    epsilon, delta, mu = _claim(model, data, claim)
-    released = [_fits(model, pair, n_runs, statistic, n_jobs) for pair in (data, neighbor)]
-    halves = [np.array_split(values[generator.permutation(n_runs)], 2) for values in released]
-    direction, threshold = _test(halves[0][0], halves[1][0], delta, confidence)
-    statistics = tuple(half[1] @ direction for half in halves)
-    rates = [_interval(values > threshold, confidence) for values in statistics]
+    stated = None if claim is None else Claim.stated(claim)
+    model = without_ledger(estimator)
+    pairs = _candidates(model, data, neighbor, families)
+    name, subject, claim, test = _search(model, pairs, stated, statistic, n_runs, n_jobs)
+    values = [test.of(subject.shows(side, n_runs)) for side in (0, 1)]
+    errors = int(np.sum(values[0] <= test.threshold) + np.sum(values[1] > test.threshold))
+    upper = _error_bound(errors, 2 * n_runs, confidence)
+    power = _power(subject, test, claim, broken, n_runs, confidence)
+    verdict = "passed" if power is not None and power >= REQUIRED_POWER else "inconclusive"
     return AuditResult(
-        epsilon_lower=_epsilon_lower(*rates, delta),
-        mu_lower=float(max(0.0, stats.norm.ppf(rates[0][0]) - stats.norm.ppf(rates[1][1]))),
-        epsilon=epsilon,
-        delta=delta,
-        mu=mu,
-        true_rate=rates[0],
-        false_rate=rates[1],
-        n_runs=int(n_runs),
+        verdict="contradiction" if upper < claim.error else verdict,
+        epsilon_lower=epsilon_shown(upper, claim.delta),
+        mu_lower=mu_shown(upper),
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        mu=claim.mu,
+        error=errors / (2 * n_runs),
+        error_upper=upper,
+        error_claimed=claim.error,
+        power=power,
+        pair=name,
+        statistic=test.statistic,
+        n_runs=n_runs,
         confidence=confidence,
-        statistics=statistics,
-        threshold=threshold,
+        statistics=tuple(values),
+        threshold=test.threshold,
     )
 
 
-# ---- fits ---------------------------------------------------------------------------------------
+def check_runs(n_runs):
+    """The number of fits, or the ValueError that says what is allowed."""
+    if isinstance(n_runs, bool) or not isinstance(n_runs, Integral) or n_runs < 100:
+        raise ValueError(f"n_runs must be an integer >= 100, got {n_runs!r}")
+    return int(n_runs)
 
 
-def _without_ledger(estimator):
+def without_ledger(estimator):
     """A clone that charges nobody and draws fresh noise."""
     model = clone(estimator)
     params = model.get_params(deep=True)
@@ -183,136 +244,91 @@ def _without_ledger(estimator):
     return model
 
 
-def _fits(model, data, n_runs, statistic, n_jobs):
-    """One row of released numbers for each fit."""
-    parallel = Parallel(n_jobs=n_jobs)
-    sizes = [len(part) for part in np.array_split(np.arange(n_runs), max(1, n_runs // 50))]
-    rows = parallel(delayed(_some_fits)(model, data, size, statistic) for size in sizes)
-    found = np.concatenate(rows)
-    if not np.isfinite(found).all():
-        raise ValueError("the statistic of a fit is not finite")
-    return found
+# ---- the search ---------------------------------------------------------------------------------
 
 
-def _some_fits(model, data, size, statistic):
-    X, y, *weights = data
-    options = {"sample_weight": weights[0]} if weights else {}
-    return np.array(
-        [
-            np.ravel((statistic or _coefficients)(clone(model).fit(X, y, **options))).astype(float)
-            for _ in range(size)
-        ]
-    )
-
-
-def _coefficients(model):
-    """All coefficients and intercepts of a model, or of the last step of a pipeline."""
-    last = model[-1] if hasattr(model, "named_steps") else model
-    if not hasattr(last, "coef_"):
-        raise TypeError(f"{type(last).__name__} has no coef_; give a statistic")
-    return np.append(np.ravel(last.coef_), np.ravel(last.intercept_))
-
-
-def _claim(model, data, claim):
-    if claim is not None:
-        if not isinstance(claim, tuple) or len(claim) not in (2, 3):
-            raise ValueError(
-                f"claim must be (epsilon, delta) or (epsilon, delta, mu), got {claim!r}"
-            )
-        epsilon = check_real(claim[0], "the claimed epsilon", low=0.0)
-        delta = check_real(claim[1], "the claimed delta", low=0, high=1, closed="left")
-        mu = check_real(claim[2], "the claimed mu", low=0.0) if len(claim) == 3 else None
-        return epsilon, delta, mu
-    X, y, *weights = data
-    fitted = clone(model).fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
-    last = fitted[-1] if hasattr(fitted, "named_steps") else fitted
-    if not hasattr(last, "privacy_spent_"):
-        raise ValueError(
-            f"{type(last).__name__} does not say what it spends; give claim=(epsilon, delta)"
-        )
-    if math.isinf(last.privacy_spent_.epsilon):
-        raise ValueError("a fit without noise (epsilon=inf) claims nothing that could be audited")
-    mu_squared = gdp_squared(last.privacy_event_)
-    return *last.privacy_spent_, None if mu_squared is None else math.sqrt(mu_squared)
-
-
-# ---- the test -----------------------------------------------------------------------------------
-
-
-def _test(one, other, delta, confidence):
-    """A direction and a threshold above which the first data set is guessed."""
-    difference = one.mean(axis=0) - other.mean(axis=0)
-    spread = np.atleast_2d(np.cov(one, rowvar=False) + np.cov(other, rowvar=False))
-    scale = np.sqrt(np.diag(spread))
-    scale = np.where(scale > 0, scale, np.where(difference != 0, np.abs(difference), 1.0))
-    shrunk = spread / np.outer(scale, scale) + 0.01 * np.eye(len(scale))
-    direction = np.linalg.solve(shrunk, difference / scale) / scale
-    values = one @ direction, other @ direction
-    thresholds = np.quantile(np.concatenate(values), np.linspace(0.02, 0.98, 49))
-
-    def promise(threshold):
-        rates = [_interval(v > threshold, confidence) for v in values]
-        gaussian = stats.norm.ppf(rates[0][0]) - stats.norm.ppf(rates[1][1])
-        return gaussian + _epsilon_lower(*rates, delta)
-
-    return direction, float(max(thresholds, key=promise))
-
-
-def _interval(says_first, confidence):
-    """Clopper & Pearson's interval of a rate; both rates hold together at the confidence."""
-    n, hits = len(says_first), int(np.sum(says_first))
-    share = (1 - confidence) / 4
-    low = stats.beta.ppf(share, hits, n - hits + 1) if hits else 0.0
-    high = stats.beta.isf(share, hits + 1, n - hits) if hits < n else 1.0
-    return float(low), float(high)
-
-
-def _epsilon_lower(true_rate, false_rate, delta):
-    """The better of the two one-sided bounds: for saying "first", and for saying "second"."""
-    odds = [
-        (true_rate[0] - delta) / max(false_rate[1], 1e-300),
-        (1 - false_rate[1] - delta) / max(1 - true_rate[0], 1e-300),
-    ]
-    return float(max(0.0, math.log(max(*odds, 1.0))))
-
-
-# ---- the worst case -----------------------------------------------------------------------------
-
-
-def worst_case(model, n_samples=20):
-    """Neighbours of one feature: records that cancel or do not pull, and one that pulls fully.
-
-    Parameters
-    ----------
-    model : estimator
-        A linear model, or a pipeline that ends in one; feature_bounds must be scalars or of one
-        feature.
-    n_samples : int, default=20
-
-    Returns
-    -------
-    data, neighbor : tuples (X, y, sample_weight)
-    """
-    last = model[-1] if hasattr(model, "named_steps") else model
-    add_remove = getattr(last, "neighboring", "replace_one") == "add_remove"
-    reach = 1.0
-    if getattr(last, "feature_bounds", None) is not None:
-        lo, hi = check_bounds(last.feature_bounds, 1)
-        reach = float(max(abs(lo[0]), abs(hi[0])))
-    X = np.full((n_samples, 1), reach)
-    # nobody else pulls; a weight of exactly zero for all records would be refused
-    weights = np.append(1.0, np.full(n_samples - 1, 1e-300))
-    if is_classifier(model):
-        labels = getattr(last, "classes", None)
-        labels = np.unique([0, 1] if labels is None else labels)
-        y = labels[np.arange(n_samples) % 2]
-        other = y.copy()
-        y[0], other[0] = labels[1], labels[0]
-    else:
-        y, other = np.zeros(n_samples), np.zeros(n_samples)
-        y[0], other[0] = _FAR, -_FAR
-    if hasattr(model, "named_steps"):
+def _candidates(model, data, neighbor, families):
+    if isinstance(families, str) and families not in ("auto", "all"):
+        raise ValueError(f'families must be "auto", "all" or a list of names, got {families!r}')
+    names = list(FAMILIES) if isinstance(families, str) else list(families)
+    if unknown := [name for name in names if name not in FAMILIES]:
+        raise ValueError(f"families must be among {list(FAMILIES)}, got {unknown}")
+    pairs = {} if data is None else {"stated": (data, neighbor)}
+    if data is not None and families == "auto":
+        return pairs
+    if last_step(model) is not model and names:
         raise ValueError("give data and neighbor for a pipeline: its steps change what is worst")
-    if add_remove:
-        return (X, y, weights), (X[1:], y[1:], weights[1:])
-    return (X, y, weights), (X, other, weights)
+    if not is_watchable(model) and names:
+        raise ValueError(
+            f"give data and neighbor: the worst pair of {type(model).__name__} is not known"
+        )
+    pairs |= worst_pairs(model, names)
+    if not pairs:
+        raise ValueError("no pair to test: give data and neighbor, or a family that suits")
+    return pairs
+
+
+def _search(model, pairs, stated, statistic, n_runs, n_jobs):
+    """The pair and the test that tell most: a short look at all, a longer one at the best."""
+    found, refused = [], None
+    for name, pair in pairs.items():
+        try:
+            subject = Subject(model, pair, statistic)
+        except ValueError as error:  # a family that a parameter excludes
+            if len(pairs) == 1 or name == "stated":
+                raise
+            refused = error
+            continue
+        subject.n_jobs = n_jobs
+        claim = Claim.of(subject.fitted) if stated is None else stated
+        found.append([name, subject, claim, None, []])
+    if not found:
+        raise refused
+    look = _FIRST_LOOK if len(found) > 1 else max(50, n_runs // 4)
+    while True:
+        for candidate in found:
+            subject, looks = candidate[1], candidate[4]
+            looks.append([subject.shows(side, look) for side in (0, 1)])
+            candidate[3] = best_test(subject, [np.concatenate(s) for s in zip(*looks, strict=True)])
+        # what a claim allows depends on the number of records
+        found.sort(key=lambda c: c[3].separation / max(mu_shown(c[2].error), 1e-3), reverse=True)
+        if len(found) <= _FINALISTS:
+            return found[0][:4]
+        found, look = found[:_FINALISTS], 6 * look
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+def _error_bound(errors, n, confidence):
+    """Upper confidence bound on the mean probability of an error in n independent guesses."""
+    if errors >= n:
+        return 1.0
+    binomial = stats.beta.isf(1 - confidence, errors + 1, n - errors)
+    # where Hoeffding's comparison with a binomial begins
+    return float(min(1.0, max(binomial, (errors + 1) / n)))
+
+
+def _power(subject, test, claim, broken, n_runs, confidence):
+    """Probability of a contradiction if what is audited were broken, or None.
+
+    The number of its errors in an audit, predicted from that in some fits.
+    """
+    if broken is None or (broken == "half_noise" and not is_watchable(last_step(subject.model))):
+        return None
+    noise = 0.5
+    if broken != "half_noise":
+        if not hasattr(broken, "fit"):
+            raise TypeError(f'broken must be "half_noise", an estimator or None, got {broken!r}')
+        noise, jobs, rows = 1.0, subject.n_jobs, subject.rows
+        subject = Subject(without_ledger(broken), subject.pair, subject.statistic)
+        subject.n_jobs, subject.rows = jobs, rows
+    size = min(n_runs, _POWER_RUNS)
+    values = [test.of(subject.shows(side, size, noise)) for side in (0, 1)]
+    errors = int(np.sum(values[0] <= test.threshold) + np.sum(values[1] > test.threshold))
+    counts = np.arange(2 * n_runs + 1)
+    bounds = np.array([_error_bound(int(k), 2 * n_runs, confidence) for k in counts])
+    allowed = int(np.sum(bounds < claim.error)) - 1
+    if allowed < 0:
+        return 0.0
+    return float(stats.betabinom.cdf(allowed, 2 * n_runs, errors + 0.5, 2 * size - errors + 0.5))

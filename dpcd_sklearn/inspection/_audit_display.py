@@ -10,8 +10,9 @@ from ._pyplot import axes_of
 class AuditDisplay:
     """Trade-off of the two error rates of an audit, beside the claimed curve.
 
-    Every test of a private mechanism makes errors on or above the claimed curve. A curve of the
-    audit that runs below it by more than chance contradicts the claim.
+    Every test of a private mechanism makes errors on or above the claimed curve. The errors of the
+    chosen test lie below the dotted line; a line that does not meet the claimed region contradicts
+    the claim.
 
     Parameters
     ----------
@@ -77,23 +78,27 @@ class AuditDisplay:
         false = 1 - np.searchsorted(np.sort(other), cuts, side="right") / len(other)
         missed = np.searchsorted(np.sort(one), cuts, side="right") / len(one)
         (self.line_,) = ax.plot(false, missed, "C1", label="audit: all thresholds")
-        x, y = np.mean(result.false_rate), 1 - np.mean(result.true_rate)
-        ax.errorbar(
-            x,
-            y,
-            xerr=np.ptp(result.false_rate) / 2,
-            yerr=np.ptp(result.true_rate) / 2,
-            fmt="oC1",
-            capsize=3,
-            label=f"audit: chosen test, {result.confidence:.0%} intervals",
-        )
+        # of the chosen test, and the line that its sum of errors is below
+        at = np.mean(other > result.threshold), np.mean(one <= result.threshold)
+        ax.plot(*at, "oC1", label=f"audit: chosen test, {result.error:.3g} wrong")
+        bound = 2 * result.error_upper
+        label = f"bound of confidence {result.confidence:.0%}"
+        ax.plot([0, bound], [bound, 0], "C1:", label=label)
         ax.set(
             xlim=(0, 1),
             ylim=(0, 1),
             aspect="equal",
             xlabel="false alarm rate",
             ylabel="miss rate",
-            title=rf"$\epsilon\geq${result.epsilon_lower:.2g} of {result.epsilon:.3g} shown",
+            title=self._title(),
         )
         ax.legend(loc="upper right", fontsize="small")
         return self
+
+    def _title(self):
+        result = self.result
+        power = "unknown" if result.power is None else f"{result.power:.2g}"
+        shown = rf"$\epsilon\geq${result.epsilon_lower:.2g} of {result.epsilon:.3g}"
+        if result.mu is not None:
+            shown = rf"$\mu\geq${result.mu_lower:.2g} of {result.mu:.3g}"
+        return f"{result.verdict}: {shown} (power {power})"

@@ -1,0 +1,280 @@
+"""Log likelihood ratios of a transcript: the test that tells two data sets apart best.
+
+An audit owns both data sets, so at every released iterate it knows what each of them would have
+summed to, and which noise was claimed. Given all releases before it, a noisy sum v of coordinates S
+has, in the geometry of M^(-1/2), the log likelihood ratio
+
+    <v - (m + m') / 2, m - m'> / σ²,   m, m' the means of clipped gradients at this iterate,
+
+a choice that of two softmaxes of the scores, and a sample's mean that of two mixtures. Their sum is
+the log likelihood ratio of the whole transcript, whatever the steps depend on: of full gradients of
+a record that reaches every clip it is N(±μ²/2, μ²).
+
+Nothing that an audit proves rests on these formulas: a wrong one makes a weak test, not a false
+alarm (see ``_audit``).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..privacy.accounting._events import GaussianEvent, PoissonSampledEvent, SelectionEvent
+from ._recorders import RecordingIterateOracle, RecordingOracle
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Records as an oracle reads them, and which secret each of them tells.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_rows, n_coordinates)
+        Within their bounds, centred, the intercept's constant last.
+    target, weights : ndarrays of shape (n_rows,)
+    side : ndarray of shape (n_rows,), of 1, -1 or 0
+        In the first data set, in the second one, or in both.
+    owner : ndarray of shape (n_rows,) of int
+        The secret bit that decides which of its rows are there.
+    """
+
+    features: np.ndarray
+    target: np.ndarray
+    weights: np.ndarray
+    side: np.ndarray
+    owner: np.ndarray
+
+    @property
+    def n_secrets(self):
+        """Number of secret bits."""
+        return int(self.owner.max()) + 1
+
+    @property
+    def share(self):
+        """How much a row counts in the mean of both data sets."""
+        return np.where(self.side == 0, 1.0, 0.5)
+
+    def per_secret(self, values):
+        """Sums over each secret's rows, those of the second side negative."""
+        return np.bincount(self.owner, values * self.side, minlength=self.n_secrets)
+
+
+def rows_of(plan, records, side, owner=None):
+    """Rows of one set of records; `side` is one number or one for each."""
+    X, target, weights = records
+    X = np.asarray(X.toarray() if issparse(X) else X, dtype=float)
+    if plan.geometry.lo is not None:
+        X = np.clip(X, plan.geometry.lo, plan.geometry.hi)
+    X = X - plan.geometry.center
+    if len(plan.geometry.smoothness) > X.shape[1]:
+        X = np.column_stack([X, np.ones(len(X))])
+    n = len(X)
+    return Rows(
+        X,
+        np.asarray(target, dtype=float),
+        np.ones(n) if weights is None else np.asarray(weights, dtype=float),
+        np.broadcast_to(side, n),
+        np.zeros(n, dtype=int) if owner is None else owner,
+    )
+
+
+def pair_rows(plan, one, other):
+    """Rows of two data sets with one secret: which of them it was."""
+    first, second = rows_of(plan, one, 1), rows_of(plan, other, -1)
+    n, m = len(first.target), len(second.target)
+    # the second set without the record that add_remove took away: its place in the first
+    gap = next((i for i in range(m) if not _same(first, i, second, i)), m) if m == n - 1 else n
+    matches = [(i, i - (i > gap)) for i in range(n) if i != gap] if abs(n - m) < 2 else []
+    matches = [(i, k) for i, k in matches if k < m and _same(first, i, second, k)]
+    common, shared = ([i for i, _ in matches], [k for _, k in matches])
+    side = np.concatenate([np.ones(n), np.full(m, -1.0)])
+    side[common] = 0.0
+    kept = np.setdiff1d(np.arange(n + m), n + np.array(shared, dtype=int))
+    return Rows(
+        np.vstack([first.features, second.features])[kept],
+        np.concatenate([first.target, second.target])[kept],
+        np.concatenate([first.weights, second.weights])[kept],
+        side[kept],
+        np.zeros(len(kept), dtype=int),
+    )
+
+
+def _same(one, i, other, k):
+    return (
+        one.target[i] == other.target[k]
+        and one.weights[i] == other.weights[k]
+        and (one.features[i] == other.features[k]).all()
+    )
+
+
+def log_ratios(plan, recorder, rows):
+    """Log likelihood ratio of a transcript for each secret, first side over second."""
+    with np.errstate(all="ignore"):
+        if isinstance(recorder, RecordingOracle):
+            found = _of_sums(plan, recorder, rows) + _of_choices(plan, recorder, rows)
+        elif isinstance(recorder, RecordingIterateOracle):
+            found = _of_means(plan, recorder, rows)
+        else:
+            found = np.zeros(rows.n_secrets)
+    return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
+
+
+# ---- what one record adds ------------------------------------------------------------------------
+
+
+def _derivatives(plan, rows, iterates):
+    """Of each loss in its margins, times the weight: (n_releases, n_rows, n_outputs)."""
+    margins = np.swapaxes(iterates @ rows.features.T, 1, 2)
+    shape = margins.shape
+    flat = margins.reshape(-1) if shape[2] == 1 else margins.reshape(-1, shape[2])
+    found = plan.request.loss.gradient(flat, np.tile(rows.target, shape[0]))
+    return found.reshape(shape) * rows.weights[:, None]
+
+
+def _clipped(r, square_norms, clip):
+    """Derivatives of the clipped vectors; clip is a number or one for each release."""
+    norms = np.sqrt((r**2).sum(axis=2) * square_norms)
+    return r * np.minimum(1.0, np.reshape(clip, (-1, 1)) / np.maximum(norms, 1e-300))[:, :, None]
+
+
+def _gaussian(rows, r, features, weight_of, values, n):
+    """Log ratios of noisy means; `weight_of` is 1 / variance of each released number."""
+    middle = np.swapaxes(r * rows.share[:, None], 1, 2) @ features / n
+    pull = (values - middle) * weight_of
+    along = np.swapaxes(pull @ np.swapaxes(features, -1, -2), 1, 2)
+    return rows.per_secret((r * along).sum(axis=(0, 2)) / n)
+
+
+def _release(plan, kind):
+    """The claimed release of a kind, and how many records of full clip its noise counts."""
+    found = [release for release in plan.event.releases if isinstance(release, kind)]
+    return (found[0] if found else None), {"replace_one": 2.0, "add_remove": 1.0}[
+        plan.event.neighboring
+    ]
+
+
+# ---- coordinates ---------------------------------------------------------------------------------
+
+
+def _of_sums(plan, recorder, rows):
+    iterates, in_block, values = recorder.sums()
+    release, neighbors = _release(plan, GaussianEvent)
+    if not len(iterates) or release is None:
+        return np.zeros(rows.n_secrets)
+    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    clip = plan.finite_clip / smoothness.sum() ** 0.5 * in_block.sum(axis=1) ** 0.5
+    r = _derivatives(plan, rows, iterates[:, None, :])
+    r = _clipped(r, in_block @ (rows.features**2 / smoothness).T, clip)
+    variance = (release.noise_multiplier * neighbors * clip / n) ** 2
+    weight_of = in_block / (variance[:, None] * smoothness)
+    return _gaussian(rows, r, rows.features, weight_of[:, None, :], values[:, None, :], n)
+
+
+def _of_choices(plan, recorder, rows):
+    """Of one secret only: others would change the scores too."""
+    problem, iterates, chosen, directions = recorder.choices()
+    release, neighbors = _release(plan, SelectionEvent)
+    if not len(iterates) or release is None or rows.n_secrets > 1:
+        return np.zeros(rows.n_secrets)
+    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    clip = plan.finite_clip / smoothness.sum() ** 0.5
+    # each coordinate is clipped by itself
+    each = _derivatives(plan, rows, iterates[:, None, :]) * rows.features
+    each = np.clip(np.nan_to_num(each), -clip * smoothness**0.5, clip * smoothness**0.5)
+    scale = 2 * neighbors * clip / n / release.eta
+    total = 0.0
+    for sign in (1, -1):
+        gradients = each[:, rows.side != -sign].sum(axis=1) / n
+        for w, gradient, coordinates, moves in zip(
+            iterates, gradients, chosen, directions, strict=True
+        ):
+            scores = _scores(problem, w, gradient, smoothness) / scale
+            total += sign * _log_probability(scores, coordinates, moves)
+    return np.array([total])
+
+
+def _scores(problem, w, gradient, smoothness):
+    """What every move promises: (n_coordinates, 2), downwards and upwards."""
+    penalty, n_penalized, rule = problem
+    return np.array(
+        [
+            [
+                penalty.greedy_score(rule, w[j], gradient[j], smoothness[j], sign)
+                if j < n_penalized
+                else -sign * gradient[j] / smoothness[j] ** 0.5
+                for sign in (-1, 1)
+            ]
+            for j in range(len(w))
+        ]
+    )
+
+
+def _log_probability(scores, coordinates, directions):
+    """Of choices one after the other by Gumbel noise, without replacement of coordinates."""
+    scores, total = scores.copy(), 0.0
+    for j, direction in zip(coordinates, directions, strict=True):
+        total += scores[j, int(direction > 0)] - np.logaddexp.reduce(scores, axis=None)
+        scores[j] = -np.inf
+    return total
+
+
+# ---- means at iterates ---------------------------------------------------------------------------
+
+
+def _of_means(plan, recorder, rows):
+    clips = plan._clips
+    full, neighbors = _release(plan, GaussianEvent)
+    sampled, _ = _release(plan, PoissonSampledEvent)
+    total = np.zeros(rows.n_secrets)
+    for release, rate in ((full, 1.0), (sampled, getattr(sampled, "sampling_rate", 1.0))):
+        iterates, anchors, directions, values = recorder.means(release is sampled)
+        if release is None or not len(iterates):
+            continue
+        n = plan.request.n_normalizer * rate
+        clip = clips["clip"] if anchors is None else clips["anchor_clip"]
+        r = _derivatives(plan, rows, iterates)
+        if anchors is not None:
+            r = r - _derivatives(plan, rows, anchors)
+        features, metric = rows.features, plan.geometry.smoothness
+        if directions is not None:
+            features, metric = features @ np.swapaxes(directions, 1, 2), np.ones(1)
+        r = _clipped(r, (features**2 / metric).sum(axis=-1), clip)
+        weight_of = 1 / ((release.noise_multiplier * neighbors * clip / n) ** 2 * metric)
+        if rate < 1:
+            total += _mixtures(rows, r, features, weight_of, values, n, rate)
+        else:
+            total += _gaussian(rows, r, features, weight_of, values, n)
+    return total
+
+
+def _mixtures(rows, r, features, weight_of, values, n, rate):
+    """Log ratios of noisy means of Poisson samples, along the line between both contributions.
+
+    All other records are taken as a Gaussian of their mean and variance.
+    """
+    found = np.zeros(rows.n_secrets)
+    root = np.sqrt(weight_of)
+    middle = np.swapaxes(r * rows.share[:, None], 1, 2) @ features / n * rate
+    for secret in range(rows.n_secrets):
+        mine = (rows.owner == secret) & (rows.side != 0)
+        part = features[..., mine, :]
+        of = [
+            np.swapaxes(r[:, mine] * (rows.side[mine] == s)[:, None], 1, 2) @ part / n * root
+            for s in (1, -1)
+        ]
+        line = of[0] - of[1]
+        line = line / np.maximum(np.sqrt((line**2).sum(axis=(1, 2))), 1e-300)[:, None, None]
+        others = middle * root - rate * (of[0] + of[1]) / 2
+        seen = ((values * root - others) * line).sum(axis=(1, 2))
+        along = np.swapaxes((line * root) @ np.swapaxes(features, -1, -2), 1, 2)
+        spread = ((r * along).sum(axis=2) / n) ** 2 * (rows.side == 0) * rate * (1 - rate)
+        variance = 1 + spread.sum(axis=1)
+        one, other = (
+            np.logaddexp(
+                np.log1p(-rate) - seen**2 / (2 * variance),
+                np.log(rate) - (seen - (g * line).sum(axis=(1, 2))) ** 2 / (2 * variance),
+            )
+            for g in of
+        )
+        found[secret] = (one - other).sum()
+    return found

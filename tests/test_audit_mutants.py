@@ -1,0 +1,215 @@
+"""Six flaws of one line in the mechanisms, compiled, each caught by an audit with its defaults.
+
+The sources are copied, every flaw is written into them beside the honest line, and what changed is
+compiled once; the flaw is chosen when the copy is imported. Needs the checkout, built in place,
+Cython and a C compiler: without them the tests are skipped.
+"""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PRIVACY = "dpcd_sklearn/privacy"
+
+# Shared by all coordinates of a release once it was drawn.
+SHARED = """
+
+cdef int64_t SHARED_NOISE
+cdef bint SHARED_IS_OLD = True
+
+
+cdef void _renew() noexcept nogil:
+    global SHARED_IS_OLD
+    SHARED_IS_OLD = True
+
+
+cdef int64_t _drawn(NoiseSource noise, int bits) noexcept nogil:
+    global SHARED_NOISE, SHARED_IS_OLD
+    if FLAW != 4 or SHARED_IS_OLD:
+        SHARED_NOISE = noise.gaussian(bits)
+        SHARED_IS_OLD = False
+    return SHARED_NOISE
+"""
+FACTOR = ('{"replace_one": 2.0,', '{"replace_one": 1.0 if FLAW == 2 else 2.0,')
+# file: pairs of an honest text, which occurs once, and the text with a flaw beside it
+FLAWS = {
+    "mechanisms/_grid.pyx": [
+        (
+            "2.0**bits / noise_multiplier",
+            "2.0**bits / (noise_multiplier * (0.5 if FLAW == 1 else 1.0))",
+        ),
+    ],
+    "mechanisms/_units.pyx": [
+        FACTOR,
+        (
+            "SCORE_UNITS / self.eta * GUMBEL_ROUNDING",
+            "SCORE_UNITS / self.eta * GUMBEL_ROUNDING"
+            " * (0.5 if FLAW == 1 else 0.25 if FLAW == 6 else 1.0)",
+        ),
+    ],
+    "mechanisms/_oracle.pyx": [
+        ("self._gaussians_left -= 1", "self._gaussians_left -= 1; _renew()"),
+        ("self._noise.gaussian(self._units.bits)", "_drawn(self._noise, self._units.bits)"),
+    ],
+    "mechanisms/_batch_oracle.pyx": [
+        ("left[0] -= 1", "left[0] -= 1; _renew()"),
+        ("self._noise.gaussian(bits)", "_drawn(self._noise, bits)"),
+    ],
+    "mechanisms/_hidden_state.pyx": [
+        FACTOR,
+        (
+            "total = gradients.integers(&question)",
+            "_renew(); total = gradients.integers(&question)",
+        ),
+        ("noise.gaussian(bits)", "_drawn(noise, bits)"),
+    ],
+    "sums/_dense_sums.pyx": [
+        (
+            "norms[i] += self._block_inverses[self._intercept_at]",
+            "norms[i] += self._block_inverses[self._intercept_at] * (FLAW != 3)",
+        ),
+        (
+            "r, self._scale[self._intercept_at], question.limit)",
+            "r, self._scale[self._intercept_at], question.limit * (1 << 20 if FLAW == 3 else 1))",
+        ),
+        (
+            "KERNELS.weigh(n_rows, weights, r)",
+            "KERNELS.weigh(n_rows, NULL if FLAW == 5 else weights, r)",
+        ),
+        (
+            "KERNELS.clip_norms(n_rows, norms, question.clip, r)",
+            "KERNELS.clip_norms(n_rows, norms, question.clip, r)\n"
+            "            KERNELS.weigh(n_rows, weights if FLAW == 5 else NULL, r)",
+        ),
+    ],
+    "sums/_gradient_sums.pyx": [
+        ("norms[i] += self._inverses[p]", "norms[i] += self._inverses[p] * (FLAW != 3)"),
+        ("r + k * n_rows, scale[p], question.limit)",
+         "r + k * n_rows, scale[p], question.limit * (1 << 20 if FLAW == 3 else 1))"),
+        ("KERNELS.weigh(n_rows, weights, r + k * n_rows)",
+         "KERNELS.weigh(n_rows, NULL if FLAW == 5 else weights, r + k * n_rows)"),
+        (
+            "self._clip(n_rows, norms, question.clip, r)",
+            "self._clip(n_rows, norms, question.clip, r)\n"
+            "            for k in range(K):\n"
+            "                KERNELS.weigh(n_rows, weights if FLAW == 5 else NULL, r + k * n_rows)",
+        ),
+    ],
+}  # fmt: skip
+
+BUILD = """
+import sys
+sys.path.insert(0, ".")
+import setup as kernels
+from setuptools import setup
+names = set(sys.argv.pop().split(","))
+kernels.UNIX_FLAGS = [flag.replace("-O3", "-O1") for flag in kernels.UNIX_FLAGS]
+modules = [m for m in kernels.extensions() if m.name in names]
+setup(name="flawed", ext_modules=modules, cmdclass={"build_ext": kernels.BuildKernels},
+      script_args=["--quiet", "build_ext", "--inplace"])
+"""
+
+AUDIT = """
+import json, sys
+from dpcd_sklearn import DPLassoCD, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
+from dpcd_sklearn.inspection import audit
+BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
+HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "row_norm_bound": 1.0}
+SOLVERS = {
+    "cd": DPLassoCD(epsilon=2.0),
+    "gcd": DPLogisticGCD(epsilon=2.0),
+    "skgd": DPRidgeSkGD(epsilon=2.0),
+    "blocks": DPRidgeSkGD(epsilon=2.0, sampling="block"),
+    "sgd": DPLinearRegressor(epsilon=2.0, solver="sgd"),
+    "svrg": DPLinearRegressor(epsilon=2.0, solver="svrg"),
+    "compgd": DPLinearRegressor(epsilon=2.0, solver="compgd"),
+    "frank-wolfe": DPLinearRegressor(epsilon=2.0, solver="frank-wolfe", **BALL),
+    "hidden": DPRidgeSkGD(epsilon=2.0, **HIDDEN),
+}
+confidence, names = float(sys.argv[1]), sys.argv[2:]
+found = {
+    name: audit(
+        SOLVERS[name],
+        broken=None,
+        confidence=confidence,
+        # at 250 half of its noise is missed once in a hundred times or so
+        n_runs=500 if name == "gcd" else 250,
+    )
+    for name in names
+}
+print(json.dumps({name: [r.contradicts, str(r)] for name, r in found.items()}))
+"""
+
+GAUSSIAN = ["cd", "skgd", "blocks", "sgd", "compgd", "hidden"]
+VECTORS = ["skgd", "blocks", "sgd", "compgd"]
+CASES = {
+    "half the noise": (1, [*GAUSSIAN, "gcd", "frank-wolfe"]),
+    "factor 1 for replace_one": (2, [*GAUSSIAN, "gcd", "frank-wolfe"]),
+    "unclipped intercept": (3, ["cd", "gcd", "skgd", "blocks", "sgd", "svrg", "compgd", "hidden"]),
+    "one draw for a block": (4, [*VECTORS, "svrg", "hidden"]),
+    "clip before weight": (5, [*VECTORS, "svrg"]),
+    "a quarter of the Gumbel scale": (6, ["gcd", "frank-wolfe"]),
+}
+
+
+def flawed_source(name, source):
+    """The source with every flaw in it; complains if the honest text is not there once."""
+    for honest, flawed in FLAWS[name]:
+        assert source.count(honest) == 1, f"{name} has {source.count(honest)} times: {honest}"
+        source = source.replace(honest, flawed)
+    imports = "\nimport os\ncdef int FLAW = int(os.environ['DPCD_FLAW'])\n"
+    return source + imports + (SHARED if "_drawn(" in source else "")
+
+
+@pytest.fixture(scope="module")
+def flawed(tmp_path_factory):
+    """A copy of the package with flaws; a function that runs audits in it."""
+    if importlib.util.find_spec("Cython") is None or not shutil.which("cc"):
+        pytest.skip("needs Cython and a C compiler")
+    if not list((CHECKOUT / PRIVACY / "mechanisms").glob("_oracle.*.so")):
+        pytest.skip("the checkout is not built in place")
+    folder = tmp_path_factory.mktemp("flawed")
+    shutil.copytree(CHECKOUT / "dpcd_sklearn", folder / "dpcd_sklearn")
+    shutil.copy(CHECKOUT / "setup.py", folder)
+    for name in FLAWS:
+        path = folder / PRIVACY / name
+        path.write_text(flawed_source(name, path.read_text(encoding="utf-8")), encoding="utf-8")
+    modules = ["dpcd_sklearn.privacy." + name[:-4].replace("/", ".") for name in FLAWS]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+
+    def run(*command, **variables):
+        done = subprocess.run(
+            [sys.executable, "-c", *command],
+            cwd=folder,
+            env=environment | variables,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    run(BUILD, ",".join(modules))
+
+    def audits(flaw, names, confidence):
+        return json.loads(run(AUDIT, str(confidence), *names, DPCD_FLAW=str(flaw)))
+
+    return audits
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_flaw_is_caught_in_every_solver_that_it_touches(flawed, name):
+    flaw, solvers = CASES[name]
+    found = flawed(flaw, solvers, 0.95)
+    assert all(contradicts for contradicts, _ in found.values()), found
+
+
+def test_the_copy_without_a_flaw_is_not_contradicted(flawed):
+    found = flawed(0, [*GAUSSIAN, "gcd", "svrg", "frank-wolfe"], 1 - 1e-6)
+    assert not any(contradicts for contradicts, _ in found.values()), found
