@@ -26,7 +26,7 @@ from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting._accounting import zcdp_epsilon
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
-from dpcd_sklearn.privacy.ledger import _ledger
+from dpcd_sklearn.privacy.ledger import _sqlite
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant, charge
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
@@ -138,7 +138,7 @@ def test_pickles_hold_a_path_and_public_parameters_only():
     accountant, event = budget_for(3)
     accountant.charge(event)
     state = accountant.__getstate__()
-    assert set(state) == {"path", "parameters", "seen", "closed"}
+    assert set(state) == {"path", "parameters", "seen", "closed", "locks"}
     assert state["seen"] == (1, accountant.entries()[0].hash)
     assert len(pickle.dumps(accountant)) < 2000
 
@@ -248,6 +248,29 @@ def test_processes_that_create_one_path_at_once_share_one_ledger(tmp_path):
     assert os.listdir(tmp_path) == [path.name]
 
 
+def test_a_name_that_another_creator_has_reserved_is_waited_for(tmp_path, monkeypatch):
+    """Without hard links the name stands empty before the ledger is moved there."""
+    path, replace, reserved = tmp_path / "shared.ledger", os.replace, threading.Event()
+
+    def no_link(source, target):
+        raise PermissionError("no hard links here")
+
+    def slow(source, target):
+        reserved.set()
+        time.sleep(0.2)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(os, "replace", slow)
+    made = []
+    create = threading.Thread(target=lambda: made.append(PrivacyAccountant(1.0, 1e-5, path=path)))
+    create.start()
+    assert reserved.wait(30)
+    other = PrivacyAccountant(1.0, 1e-5, path=path)
+    create.join()
+    assert made == [other]
+
+
 def test_reports_read_one_snapshot_while_others_charge():
     accountant = PrivacyAccountant(5.0, 1e-5)
     stop = threading.Event()
@@ -352,7 +375,7 @@ def test_a_charge_waits_for_the_lock_of_another_process(tmp_path):
     read_end, write_end = os.pipe()
 
     def hold():
-        with _ledger._connected(accountant.path) as connection:
+        with _sqlite.connected(accountant.path) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             os.write(write_end, b"!")
             time.sleep(0.3)

@@ -23,7 +23,7 @@ from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import _ledger
+from dpcd_sklearn.privacy.ledger import _ledger, _sqlite
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
 
 if not hasattr(os, "fork"):
@@ -158,7 +158,7 @@ def kill_at_line(accountant, number):
 
             def count(frame, event, arg):
                 nonlocal seen
-                if frame.f_code.co_filename != _ledger.__file__:
+                if os.path.dirname(frame.f_code.co_filename) != os.path.dirname(_ledger.__file__):
                     return None
                 if event == "line":
                     seen += 1
@@ -178,9 +178,9 @@ def kill_at_line(accountant, number):
     return int.from_bytes(answer, "big") if answer else None
 
 
-def test_a_kill_before_any_line_of_a_charge_leaves_the_entry_whole_or_absent(tmp_path):
+def test_a_kill_anywhere_in_a_charge_leaves_the_entry_whole_or_absent(tmp_path):
     outcomes = []
-    for number in range(1, 500):
+    for number in range(1, 900, 3):  # not at each line: a fork takes its time
         accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / f"{number}.ledger")
         returned = kill_at_line(accountant, number)
         entries = accountant.entries()
@@ -189,7 +189,7 @@ def test_a_kill_before_any_line_of_a_charge_leaves_the_entry_whole_or_absent(tmp
         if returned:
             break
     assert outcomes == sorted(outcomes)  # absent, then whole
-    assert outcomes[0] == 0 and outcomes[-1] == 1 and len(outcomes) > 30
+    assert outcomes[0] == 0 and outcomes[-1] == 1 and len(outcomes) > 20
 
 
 # ---- the disk -----------------------------------------------------------------------------------
@@ -269,6 +269,17 @@ def test_an_unreadable_folder_gives_no_ledger(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_deleted_working_directory_is_named(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for ask in (PrivacyAccountant.open, lambda path: PrivacyAccountant(5.0, 1e-5, path=path)):
+        with pytest.raises(LedgerError, match="working directory was deleted.*absolute path"):
+            ask("a.ledger")
+    path = tmp_path / "a.ledger"
+    assert PrivacyAccountant(5.0, 1e-5, path=path).charge(SMALL).entry_id == 1
+
+
 def test_no_temporary_folder_gives_no_ledger(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(LedgerError, match="Give a path"):
@@ -298,10 +309,22 @@ def test_a_deleted_ledger_is_never_made_anew(accountant):
     assert not os.path.exists(accountant.path)
 
 
+def test_a_ledger_that_goes_away_during_a_charge_fails_closed(accountant, monkeypatch):
+    check = _ledger.check_locks
+
+    def unlink_first(path, *args):
+        os.unlink(path)
+        check(path, *args)
+
+    monkeypatch.setattr(_ledger, "check_locks", unlink_first)
+    with pytest.raises(LedgerError, match="does not exist"):
+        accountant.charge(SMALL)
+
+
 def test_a_directory_in_place_of_the_ledger_fails_closed(accountant):
     os.unlink(accountant.path)
     os.mkdir(accountant.path)
-    assert_fails_closed(accountant, "can't be")
+    assert_fails_closed(accountant, "is no regular file")
 
 
 def test_a_handle_on_another_machine_names_the_path_and_the_host_it_came_from(
@@ -376,12 +399,12 @@ def test_a_foreign_database_is_left_alone(tmp_path):
     edit(path, "CREATE TABLE entries (id INTEGER PRIMARY KEY, amount REAL)")
     before = path.read_bytes()
     for attempt in (PrivacyAccountant.open, lambda path: PrivacyAccountant(5.0, 1e-5, path=path)):
-        with pytest.raises(LedgerError, match="empty or no ledger of dpcd_sklearn"):
+        with pytest.raises(LedgerError, match="no ledger of dpcd_sklearn"):
             attempt(path)
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 1, 3])
 def test_another_schema_version_asks_for_the_package_that_wrote_it(accountant, version):
     edit(accountant.path, f"PRAGMA user_version = {version}")
     assert_fails_closed(accountant, f"schema version {version}.*Use the version of dpcd_sklearn")
@@ -404,7 +427,8 @@ def test_a_schema_without_its_tables_fails_closed(accountant):
         "DELETE FROM entries",
         "REPLACE INTO entries SELECT * FROM entries WHERE id = 2",
         "INSERT INTO entries SELECT 9, time, estimator, params, event, releases, amount, rho, "
-        "mu_squared, n_samples, n_features, private, version, hash FROM entries WHERE id = 2",
+        "mu_squared, n_samples, n_features, private, version, amount_sum, rho_sum, all_private, "
+        "hash FROM entries WHERE id = 2",
         "UPDATE ledger SET parameters = ''",
         "DELETE FROM ledger",
     ],
@@ -434,7 +458,10 @@ def test_triggers_keep_the_ledger_append_only(accountant, statement):
 )
 def test_tampering_is_named(accountant, drop, statement, fault):
     edit(accountant.path, f"DROP TRIGGER {drop}", statement)
-    assert_fails_closed(accountant, fault)
+    assert_fails_closed(accountant, "damaged or changed")
+    for call in (accountant.entries, accountant.verify, accountant.report):
+        with pytest.raises(LedgerError, match=fault):
+            call()
     with pytest.raises(LedgerError, match=fault):  # a handle that has seen nothing before
         PrivacyAccountant.open(accountant.path)
 
@@ -461,7 +488,7 @@ def test_a_wider_budget_cannot_be_written_into_the_ledger(accountant):
 
 
 def test_a_ledger_that_stays_locked_fails_closed_and_recovers(accountant, monkeypatch):
-    monkeypatch.setattr(_ledger, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.05)
     other = sqlite3.connect(accountant.path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     assert_fails_closed(accountant, r"was locked for more than 0\.05 s")
@@ -474,6 +501,14 @@ def test_a_ledger_that_stays_locked_fails_closed_and_recovers(accountant, monkey
     assert len(accountant.entries()) == 3
     other.close()
     assert accountant.charge(SMALL).entry_id == 4
+
+
+def test_a_ledger_that_a_tool_left_in_another_journal_mode_gets_its_own_back(accountant):
+    edit(accountant.path, "PRAGMA journal_mode = WAL")
+    assert accountant.charge(SMALL).entry_id == 4
+    with contextlib.closing(sqlite3.connect(accountant.path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    assert os.listdir(os.path.dirname(accountant.path)) == ["a.ledger"]
 
 
 def test_an_error_in_the_filter_writes_nothing_and_frees_the_lock(accountant):

@@ -72,6 +72,38 @@ def test_a_testing_ledger_flags_releases_without_noise_and_reports_infinity(curr
     assert repr(accountant).endswith("testing=True)")
 
 
+def test_a_testing_ledger_flags_noise_that_a_seed_repeats_and_reports_infinity(currency):
+    accountant = PrivacyAccountant(1.0, 1e-5, currency=currency, testing=True)
+    fit = gaussian_fit_event(0.3, 1e-5, 5, ONE)
+    accountant.charge(fit)
+    assert math.isfinite(accountant.spent().epsilon)
+    remaining = accountant.remaining()
+    accountant.charge(fit, reproducible=True)
+    private, flagged = accountant.entries()
+    assert private.private and not flagged.private
+    assert flagged.amount == private.amount  # it counts as it would without the seed
+    assert accountant.remaining() < remaining
+    accountant.charge(gaussian(1e-9))  # once infinite, always
+    for handle in (accountant, PrivacyAccountant.open(accountant.path)):
+        assert handle.spent() == PrivacySpent(math.inf, 1e-5)
+    report = accountant.report()
+    assert report.epsilons[0] < 1.0 and report.epsilons[1:] == (math.inf, math.inf)
+    lines = str(report).splitlines()
+    assert "known noise" in lines[2] and "known noise" not in lines[1] + lines[3]
+    assert "spent epsilon=inf" in lines[-1]
+
+
+@pytest.mark.parametrize("single_fit", [False, True])
+def test_a_ledger_that_is_not_for_testing_refuses_reproducible_noise_by_itself(single_fit):
+    accountant = PrivacyAccountant(1.0, 1e-5, single_fit=single_fit)
+    with pytest.raises(ValueError, match=r"random_state.*testing=True"):
+        accountant.charge(gaussian(0.01), reproducible=True)
+    for flag in (1, 0, None, "no"):
+        with pytest.raises(TypeError, match="reproducible must be True or False"):
+            accountant.charge(gaussian(0.01), reproducible=flag)
+    assert accountant.entries() == []
+
+
 def test_a_testing_ledger_stays_one(tmp_path):
     PrivacyAccountant(1.0, 1e-5, path=tmp_path / "a.ledger", testing=True)
     with pytest.raises(ValueError, match="testing=True.*testing=False"):
@@ -299,7 +331,7 @@ def test_a_report_tells_candidates_apart_and_stays_readable():
 
 
 def test_a_fit_that_took_the_whole_budget_is_reported_as_all_of_it():
-    accountant = PrivacyAccountant(1.0, 1e-5)
+    accountant = PrivacyAccountant(1.0, 1e-5, single_fit=True)
     accountant.charge(gaussian_fit_event(1.0, 1e-5, 9, ONE))
     assert "100.00%" in str(accountant.report())
     assert "spent epsilon=1 of 1" in str(accountant.report())
@@ -337,6 +369,8 @@ def test_to_frame_says_what_to_install(monkeypatch):
         ({"neighboring": "add_remove", "n_public": True}, TypeError, "n_public"),
         ({"n_public": 10}, ValueError, "leave it out"),
         ({"testing": 1}, TypeError, "testing"),
+        ({"single_fit": 1}, TypeError, "single_fit"),
+        ({"path": "a\0b"}, ValueError, "null"),
         ({"path": 3}, TypeError, "path"),
         ({"path": b"/tmp/x"}, TypeError, "path"),
         ({"path": ":memory:"}, ValueError, "file"),
@@ -355,7 +389,7 @@ def test_properties_are_as_stated_and_cannot_be_set():
     accountant = PrivacyAccountant(1, np.float64(1e-5), neighboring="add_remove", n_public=9)
     assert (accountant.epsilon, accountant.delta, accountant.currency) == (1.0, 1e-5, "rdp")
     assert (accountant.neighboring, accountant.n_public) == ("add_remove", 9)
-    assert accountant.testing is False and os.path.isabs(accountant.path)
+    assert accountant.testing is accountant.single_fit is False and os.path.isabs(accountant.path)
     assert accountant.order == best_order(1.0, 1e-5)[0]
     assert PrivacyAccountant(1, 1e-5, currency="gdp").order is None
     with pytest.raises(AttributeError):
@@ -406,6 +440,7 @@ def test_relative_paths_are_those_of_the_folder_at_creation(tmp_path, monkeypatc
         {"currency": "gdp"},
         {"neighboring": "add_remove", "n_public": 10},
         {"testing": True},
+        {"single_fit": True},
     ],
 )
 def test_an_existing_ledger_keeps_its_parameters(other, tmp_path):

@@ -417,8 +417,8 @@ def test_an_accountant_for_testing_admits_both_and_says_so(data, estimator, para
     accountant = PrivacyAccountant(epsilon=5.0, delta=0.01, testing=True)
     estimator(accountant=accountant, **params).fit(*data)
     (entry,) = accountant.entries()
-    if "epsilon" in params:
-        assert not entry.private and accountant.spent().epsilon == INF
+    assert not entry.private and accountant.spent().epsilon == INF
+    assert ("no noise" if "epsilon" in params else "known noise") in str(accountant.report())
     assert "random_state" not in str(entry.params)
 
 

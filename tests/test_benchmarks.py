@@ -70,3 +70,14 @@ def test_quick_growth_prints_times_and_slopes_and_draws_them(tmp_path):
             assert "step" in row or np.isfinite(cells).all()
     assert len(re.findall(r"^DP\w+, a pass over the map", printed, flags=re.MULTILINE)) == 6
     assert (tmp_path / "growth.png").stat().st_size > 10_000
+
+
+@needs_benchmarks
+def test_quick_ledger_prints_a_line_for_each_number_of_entries():
+    table = run("--quick", script="ledger.py").split("\n\n")[-1].splitlines()
+    assert table[0].split()[:2] == ["entries", "charge"]
+    lines = [line.split() for line in table[1:]]
+    assert [line[0] for line in lines] == ["0", "10", "1,000"]
+    for _, charge, commit, rest, *others in lines:
+        assert 0 < float(commit) < float(charge) and 0 < float(rest)
+        assert all(float(cell) > 0 for cell in others)

@@ -180,6 +180,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             params=self.get_params(deep=False),
             n_samples=plan.request.n_normalizer,
             n_features=X.shape[1],
+            reproducible=key is not None,
         )
         # 4. the oracle, which alone reads records, and the solver on what it releases
         if not plan.request.private:

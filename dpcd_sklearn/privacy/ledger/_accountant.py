@@ -1,29 +1,22 @@
 """The accountant: one handle to the budget of one data set, wherever it is copied.
 
-What is admitted is decided in ``_filter``, what is kept is kept by ``_ledger``; here is the face of
-both, and the receipts without which no record is read.
+What is admitted is decided in ``_filter``, what is kept is kept by ``_ledger``, and ``_forecast``
+says in epsilon what that means; here is the face of them, and the receipts without which no record
+is read.
 """
 
 import dataclasses
 import os
 from typing import Literal, Self
 
-from ...exceptions import BudgetExceededError
-from ...utils._public import check_count
+from ...exceptions import BudgetExceededError, LedgerError
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
-from . import _filter
+from . import _filter, _forecast, _locks
+from ._facts import facts_of_charge
 from ._ledger import Ledger, create_temporary, open_or_create
-from ._ledger_records import (
-    LedgerEntry,
-    LedgerParameters,
-    PrivacyCost,
-    PrivacySpent,
-    package_version,
-    plain_text,
-    to_json,
-)
+from ._ledger_records import Balance, LedgerEntry, LedgerParameters, PrivacyCost, PrivacySpent
 from ._ledger_report import LedgerReport
 
 __all__ = [
@@ -105,8 +98,12 @@ class PrivacyAccountant:
     n_public : int, default=None
         Public number of records, needed under add_remove only.
     testing : bool, default=False
-        Admit releases without noise (``epsilon=inf``), counted as 0 and flagged: `spent` then says
-        infinity. Never for records that matter.
+        Admit what protects nobody: releases without noise (``epsilon=inf``), which count 0, and
+        noise that a seed repeats. Both are flagged, and `spent` then says infinity. Never for
+        records that matter.
+    single_fit : bool, default=False
+        Admit exactly one fit, and nothing after it: one that is within the budget by itself, by the
+        curve that calibrated it.
 
     Attributes
     ----------
@@ -114,7 +111,7 @@ class PrivacyAccountant:
         Absolute path of the ledger.
     order : float or None
         The Rényi order of an "rdp" ledger.
-    epsilon, delta, currency, neighboring, n_public, testing
+    epsilon, delta, currency, neighboring, n_public, testing, single_fit
         As stored in the ledger.
 
     Raises
@@ -122,15 +119,18 @@ class PrivacyAccountant:
     TypeError, ValueError
         If a parameter is invalid or differs from that of the existing ledger.
     LedgerError
-        If the file can't be created or read.
+        If the file can't be created or read, or its file system has no working locks.
 
     Notes
     -----
     The order of an "rdp" ledger is the one at which the budget admits the largest zCDP loss by the
     conversion of Canonne, Kamath & Steinke (2020), and the filter is that of Feldman & Zrnic
     (2021); for "gdp" it is that of Smith & Thakurta (2022). In the "rdp" currency a fit counts
-    slightly more than the (epsilon, delta) to which it was calibrated exactly. The first one may
-    take the whole budget all the same, and is then the last one; for more fits ask `remaining`.
+    slightly more than the (epsilon, delta) to which it was calibrated exactly: one fit of a whole
+    budget needs ``single_fit=True``, or "gdp" if it releases Gaussians only. Ask `remaining`.
+
+    A charge takes the same time however many entries there are. `entries`, `verify`, `report` and
+    opening by path check all of them: 2 s for 100,000.
 
     Examples
     --------
@@ -139,6 +139,8 @@ class PrivacyAccountant:
     >>> accountant.spent()
     PrivacySpent(epsilon=0.0, delta=1e-05)
     >>> accountant.remaining()
+    4.630...
+    >>> PrivacyAccountant(epsilon=5.0, delta=1e-5, single_fit=True).remaining()
     5.0
     """
 
@@ -152,9 +154,10 @@ class PrivacyAccountant:
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         testing: bool = False,
+        single_fit: bool = False,
     ):
         parameters = _filter.fixed_parameters(
-            epsilon, delta, currency, neighboring, n_public, testing
+            epsilon, delta, currency, neighboring, n_public, testing, single_fit
         )
         if path is None:
             self._ledger = create_temporary(parameters)
@@ -185,6 +188,7 @@ class PrivacyAccountant:
         params: dict | None = None,
         n_samples: int | None = None,
         n_features: int | None = None,
+        reproducible: bool = False,
     ) -> Receipt:
         """Record an event, durably, or refuse it.
 
@@ -198,6 +202,9 @@ class PrivacyAccountant:
             Its public parameters, for the record; seeds are left out.
         n_samples, n_features : int, default=None
             Shape of the data, for the record; ``n_public`` stands for n_samples under add_remove.
+        reproducible : bool, default=False
+            Whether the noise can be drawn again by somebody who knows a seed. Then the fit is
+            private for nobody: only a ledger made with ``testing=True`` admits it, and flags it.
 
         Returns
         -------
@@ -208,7 +215,8 @@ class PrivacyAccountant:
         BudgetExceededError
             If it does not fit into the budget; nothing was recorded.
         LedgerError
-            If the ledger can't be read or written; nothing may be released.
+            If the ledger can't be read or written, or its file system has no working locks; nothing
+            may be released.
         TypeError
             If no accounting is known for the event.
         ValueError
@@ -218,29 +226,30 @@ class PrivacyAccountant:
         self._check_open()
         parameters = self._ledger.parameters
         price = _filter.price(parameters, event)
-        if (n_known := parameters.n_public) is None:
-            n_known = _known(n_samples, "n_samples")
-        facts = {
-            "amount": price.amount,
-            "rho": price.rho,
-            "mu_squared": price.mu_squared,
-            "private": int(price.private),
-            "estimator": plain_text(estimator),
-            "params": _params_json(params),
-            "event": plain_text(event),
-            "releases": to_json([_described(r) for r in _filter.checked_releases(event)]),
-            "n_samples": n_known,
-            "n_features": _known(n_features, "n_features"),
-            "version": package_version(),
-        }
-        rows, entry_id = self._ledger.append(
-            facts,
-            lambda rows: _filter.admits(
-                parameters, _filter.amounts_of(rows), price.amount, price.whole
-            ),
+        if not isinstance(reproducible, bool):
+            raise TypeError(f"reproducible must be True or False, got {reproducible!r}")
+        if reproducible:
+            if not parameters.testing:
+                raise ValueError(
+                    "a fixed random_state makes the noise removable, so the accountant can't vouch "
+                    "for this fit. Leave random_state=None, or make the accountant with "
+                    "testing=True"
+                )
+            price = dataclasses.replace(price, private=False)
+        facts = facts_of_charge(
+            event,
+            price,
+            parameters.n_public,
+            estimator=estimator,
+            params=params,
+            n_samples=n_samples,
+            n_features=n_features,
+        )
+        balance, entry_id = self._ledger.append(
+            facts, lambda balance: _filter.admits(parameters, balance, price)
         )
         if entry_id is None:
-            raise BudgetExceededError(_filter.refusal(parameters, rows, event))
+            raise BudgetExceededError(_forecast.refusal(parameters, balance, event))
         return Receipt(event, entry_id)
 
     # ---- reports --------------------------------------------------------------------------------
@@ -249,7 +258,7 @@ class PrivacyAccountant:
         """Report what was spent, at the ledger's delta.
 
         The guarantee is the budget; this is the part of it that was used, converted from the
-        ledger's sum. Infinite after a release without noise (``testing=True``).
+        ledger's sum. Infinite after a release without noise of its own (``testing=True``).
 
         Returns
         -------
@@ -263,7 +272,7 @@ class PrivacyAccountant:
             If the handle is closed.
         """
         self._check_open()
-        return _filter.spent(self._ledger.parameters, self._ledger.rows())
+        return _forecast.spent(self._ledger.parameters, self._ledger.balance())
 
     def remaining(self) -> float:
         """Report the largest epsilon of one more Gaussian fit that would be admitted.
@@ -283,10 +292,7 @@ class PrivacyAccountant:
             If the handle is closed.
         """
         self._check_open()
-        return self._remaining(self._ledger.rows())
-
-    def _remaining(self, rows):
-        return _filter.remaining(self._ledger.parameters, _filter.amounts_of(rows))
+        return _forecast.remaining(self._ledger.parameters, self._ledger.balance())
 
     def cost(self, estimator, n_samples: int, n_features: int, n_outputs: int = 1) -> PrivacyCost:
         """Report what a fit would cost, without fitting and without a charge.
@@ -321,13 +327,13 @@ class PrivacyAccountant:
             )
         event = estimator.planned_event(n_samples, n_features, n_outputs=n_outputs)
         price = _filter.price(self._ledger.parameters, event)
-        amounts = _filter.amounts_of(self._ledger.rows())
+        balance = self._ledger.balance()
         return PrivacyCost(
             epsilon=_filter.epsilon_alone(event, self.delta),
             delta=self.delta,
             amount=price.amount,
             currency=self.currency,
-            fits_left=_filter.fits_left(self._ledger.parameters, amounts, price),
+            fits_left=_forecast.fits_left(self._ledger.parameters, balance, price),
         )
 
     def entries(self) -> list[LedgerEntry]:
@@ -376,12 +382,14 @@ class PrivacyAccountant:
         """
         self._check_open()
         parameters, rows = self._ledger.parameters, self._ledger.rows()
+        balances = [Balance(), *map(Balance.of_row, rows)]
+        spent = [_forecast.spent(parameters, balance) for balance in balances]
         return LedgerReport(
             parameters,
             map(LedgerEntry.from_row, rows),
-            [_filter.spent(parameters, rows[: k + 1]).epsilon for k in range(len(rows))],
-            _filter.spent(parameters, rows),
-            self._remaining(rows),
+            [epsilon for epsilon, _ in spent[1:]],
+            spent[-1],
+            _forecast.remaining(parameters, balances[-1]),
         )
 
     # ---- the handle -----------------------------------------------------------------------------
@@ -410,7 +418,8 @@ class PrivacyAccountant:
     currency = _stored("currency", "What is added up: 'rdp' or 'gdp'.")
     neighboring = _stored("neighboring", "The neighbouring relation of the ledger.")
     n_public = _stored("n_public", "Public number of records under add_remove, else None.")
-    testing = _stored("testing", "Whether releases without noise are admitted.")
+    testing = _stored("testing", "Whether releases that protect nobody are admitted.")
+    single_fit = _stored("single_fit", "Whether exactly one fit is admitted.")
     order = _stored("order", "Rényi order of an 'rdp' ledger, else None.")
 
     def __repr__(self):
@@ -420,6 +429,8 @@ class PrivacyAccountant:
             text += f", neighboring={self.neighboring!r}, n_public={self.n_public!r}"
         if self.testing:
             text += ", testing=True"
+        if self.single_fit:
+            text += ", single_fit=True"
         return f"PrivacyAccountant({text})"
 
     def __eq__(self, other):
@@ -451,12 +462,14 @@ class PrivacyAccountant:
             "parameters": parameters,
             "seen": self._ledger.seen,
             "closed": self._closed,
+            "locks": _locks.proof(self.path),
         }
 
     def __setstate__(self, state):
         parameters = LedgerParameters(**state["parameters"])
         self._ledger = Ledger(state["path"], parameters, state["seen"])
         self._closed = state["closed"]
+        _locks.trust(state["locks"])
 
 
 # ---- arguments --------------------------------------------------------------------------------
@@ -468,21 +481,12 @@ def _absolute(path):
         raise TypeError(f"path must be a string or a path-like object, got {path!r}")
     if name in ("", ":memory:"):
         raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
-    return os.path.abspath(name)  # workers may run in another folder
-
-
-def _described(release):
-    numbers = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
-    if isinstance(numbers.get("base"), FitEvent):
-        numbers["base"] = [_described(part) for part in numbers["base"].releases]
-    return {"release": type(release).__name__, **numbers}
-
-
-def _known(value, name):
-    return None if value is None else check_count(value, name, low=0, high=_filter.MOST)
-
-
-def _params_json(params):
-    if params is not None and not isinstance(params, dict):
-        raise TypeError(f"params must be a dict or None, got {params!r}")
-    return to_json(params or {})
+    if "\0" in name:
+        raise ValueError("a path has no null character")
+    try:
+        return os.path.abspath(name)  # workers may run in another folder
+    except FileNotFoundError as error:
+        raise LedgerError(
+            f"no ledger can be reached at {name}: the working directory was deleted; nothing was "
+            "released. Give an absolute path"
+        ) from error

@@ -1,21 +1,20 @@
-"""The privacy filter: what an event counts, what is admitted, what was spent. Arithmetic only.
+"""The privacy filter: what an event counts, and what is admitted. Arithmetic only.
 
 A filter, not a composition: later charges may depend on earlier outputs, and so may the choice of
 what to charge. It is valid (Feldman & Zrnic 2021, for the Rényi divergence at one order) because
 the rule was fixed before the first of them: one currency, one order, one limit, all stored in the
-ledger. The tight curves of ``_accounting`` calibrate single fits and make reports. They admit in
-one case only: the first charge of an empty ledger, chosen before any output, may take the whole
-budget, and nothing else is admitted after it. Proof: ``proofs/accountant.md``.
+ledger. The tight curves of ``_accounting`` calibrate single fits and make reports;
+they admit in a ledger for a single fit only, which was asked for as such and admits nothing after
+its first charge (``proofs/accountant.md``).
 
 Rounding goes towards more loss. An amount is rounded upwards by one part in 10^12, more than all
-errors of the operations behind it and behind the limit; the sum of the stored amounts is exact.
+errors of the operations behind it and behind the limit; sums and comparisons of amounts are exact.
 """
 
 import dataclasses
 import math
 import platform
 import uuid
-from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 
 from ...utils._public import check_count, check_real
@@ -25,11 +24,8 @@ from ..accounting._accounting import (
     epsilon_of,
     gdp_squared,
     rdp,
-    rdp_epsilon,
     zcdp,
-    zcdp_epsilon,
 )
-from ..accounting._calibration import gaussian_fit_event
 from ..accounting._events import (
     NEIGHBORING,
     TUNING_DISTRIBUTIONS,
@@ -43,8 +39,8 @@ from ..accounting._events import (
     SelectionEvent,
     TuningEvent,
 )
-from ..accounting._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
-from ._ledger_records import LedgerParameters, PrivacySpent, now, package_version
+from ..accounting._gaussian_dp import gdp_delta, gdp_mu
+from ._ledger_records import LedgerParameters, now, package_version
 
 _UP = 1 + 1e-12
 MOST = 2**63 - 1  # what an integer of SQLite can hold
@@ -54,20 +50,22 @@ MOST = 2**63 - 1  # what an integer of SQLite can hold
 class Price:
     """What one event counts in one ledger; rho and mu_squared are for information.
 
-    `whole`: it exceeds the limit in the ledger's currency, but by itself is within the budget.
+    `alone`: by itself it is within the budget; found out for a ledger for a single fit only.
     """
 
     amount: float
     rho: float | None
     mu_squared: float | None
     private: bool
-    whole: bool = False
+    alone: bool = False
 
 
 # ---- the rule -----------------------------------------------------------------------------------
 
 
-def fixed_parameters(epsilon, delta, currency, neighboring, n_public, testing):
+def fixed_parameters(
+    epsilon, delta, currency, neighboring, n_public, testing=False, single_fit=False
+):
     """Check what a new ledger is asked to be, and fix its order and limit for good.
 
     Raises
@@ -90,8 +88,9 @@ def fixed_parameters(epsilon, delta, currency, neighboring, n_public, testing):
         n_public = check_count(n_public, "n_public", high=MOST)
     elif n_public is not None:
         raise ValueError("n_public belongs to neighboring='add_remove'; leave it out")
-    if not isinstance(testing, bool):
-        raise TypeError(f"testing must be True or False, got {testing!r}")
+    for name, value in (("testing", testing), ("single_fit", single_fit)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, got {value!r}")
     order, limit = _limit(epsilon, delta, currency)
     return LedgerParameters(
         ledger_id=uuid.uuid4().hex,
@@ -104,6 +103,7 @@ def fixed_parameters(epsilon, delta, currency, neighboring, n_public, testing):
         neighboring=neighboring,
         n_public=n_public,
         testing=testing,
+        single_fit=single_fit,
         order=order,
         limit=limit,
     )
@@ -121,9 +121,17 @@ def _limit(epsilon, delta, currency):
     return None, generous if gdp_delta(math.sqrt(generous), epsilon) <= delta else limit
 
 
-def admits(parameters, amounts, amount, whole=False):
-    """The one rule by which anything is ever admitted; ``fsum`` is the rounded exact sum."""
-    return math.fsum([*amounts, amount]) <= parameters.limit or (whole and not amounts)
+def admits(parameters, balance, price):
+    """The one rule of a ledger, by which anything is ever admitted.
+
+    The sum of all amounts, exact, stays within the limit; or, where the ledger is for a single fit,
+    that fit is the first entry and by itself within the budget.
+    """
+    if parameters.single_fit:
+        return balance.entries == 0 and price.alone
+    if not math.isfinite(price.amount):
+        return False
+    return balance.amount + Fraction(price.amount) <= Fraction(parameters.limit)
 
 
 def price(parameters, event):
@@ -149,13 +157,12 @@ def price(parameters, event):
                 "a fit without noise (epsilon=inf) is not private and can't be charged; give the "
                 "estimator a finite epsilon, or fit without an accountant"
             )
-        return Price(0.0, None, None, private=False)
+        return Price(0.0, None, None, private=False, alone=True)
     rho, mu_squared = (
-        None if None in parts else math.fsum(parts)
-        for parts in ([_loss(measure, r) for r in releases] for measure in (zcdp, gdp_squared))
+        _total(_loss(measure, release) for release in releases) for measure in (zcdp, gdp_squared)
     )
     if parameters.currency == "rdp":
-        amount = math.fsum(
+        amount = _total(
             _loss(rdp, release, parameters.order, event.neighboring) for release in releases
         )
     elif mu_squared is None:
@@ -166,16 +173,37 @@ def price(parameters, event):
     else:
         amount = mu_squared
     amount *= _UP
-    checked = FitEvent(releases, event.neighboring)
-    whole = amount > parameters.limit and _within_budget(parameters, checked)
-    return Price(amount, rho, mu_squared, private=True, whole=whole)
+    alone = parameters.single_fit and math.isfinite(amount) and within_budget(parameters, event)
+    if rho == math.inf:
+        rho = None  # no bound, and nothing that a sum can hold
+    return Price(amount, rho, mu_squared, private=True, alone=alone)
 
 
-def _within_budget(parameters, event):
+def _total(losses):
+    """The sum of losses rounded once; None where one of them is unknown."""
+    losses = list(losses)
+    if None in losses:
+        return None
+    try:
+        return math.fsum(losses)
+    except OverflowError:
+        return math.inf
+
+
+def within_budget(parameters, event):
     """Whether an event by itself is (epsilon, delta)-DP by the tightest curve known."""
+    event = FitEvent(tuple(checked_releases(event)), event.neighboring)
     if (mu_squared := gdp_squared(event)) is not None:
         return bool(gdp_delta(math.sqrt(mu_squared), parameters.epsilon) <= parameters.delta)
     return epsilon_alone(event, parameters.delta) <= parameters.epsilon
+
+
+def epsilon_alone(event, delta):
+    """The loss of one event by itself; infinite where the exact curve leaves double precision."""
+    try:
+        return float(epsilon_of(event, delta))
+    except ValueError:  # no root: noise below 1e-15 of the sensitivity
+        return math.inf
 
 
 def checked_releases(event):
@@ -245,94 +273,3 @@ def _loss(measure, release, *args):
     if value is not None and not value >= 0:
         raise ValueError(f"the loss of {release!r} is no number >= 0")
     return value
-
-
-# ---- reports ----------------------------------------------------------------------------------
-
-
-def spent(parameters, rows):
-    """What the entries of a ledger cost together, at the ledger's delta."""
-    delta = parameters.delta
-    if not all(row["private"] for row in rows):
-        return PrivacySpent(math.inf, delta)
-    total = math.fsum(amounts_of(rows))
-    if parameters.currency == "gdp":
-        epsilon = gdp_epsilon(math.sqrt(total), delta)
-    else:
-        epsilon = rdp_epsilon(total, parameters.order, delta)
-        rhos = [row["rho"] for row in rows]
-        if None not in rhos:  # then every order has a bound, not only the ledger's
-            epsilon = min(epsilon, zcdp_epsilon(math.fsum(rhos) * _UP, delta))
-    # What was admitted is within the budget, though conversions round upwards.
-    return PrivacySpent(float(min(epsilon, parameters.epsilon)), delta)
-
-
-def remaining(parameters, amounts):
-    """The largest epsilon of one more Gaussian fit that is admitted, rounded downwards."""
-    if not amounts:
-        return parameters.epsilon
-    left = parameters.limit - math.fsum(amounts)
-    if left <= 0:
-        return 0.0
-    mu = math.sqrt(left if parameters.currency == "gdp" else 2 * left / parameters.order)
-    target = gdp_epsilon(mu, parameters.delta)
-
-    def admitted(epsilon):
-        fit = gaussian_fit_event(epsilon, parameters.delta, 1, parameters.neighboring)
-        # A fit of more than one release differs by its rounding.
-        return admits(parameters, amounts, price(parameters, fit).amount * (1 + 1e-14))
-
-    # The conversions there and back round by 1e-10; near epsilon = 0 they are ill-conditioned.
-    for step in (-1e-9, 0.0, *(10.0**k for k in range(-11, 0))):
-        epsilon = min(target * (1 - step), parameters.epsilon)
-        if epsilon > 0 and admitted(epsilon):
-            return float(epsilon)
-    return 0.0
-
-
-def fits_left(parameters, amounts, price):
-    """How many events of one price are admitted in a row; infinitely many if they count 0."""
-    if price.amount == 0:
-        return math.inf
-    if price.whole:
-        return int(not amounts)
-    # In exact arithmetic, as the sum of `admits`, which is rounded once: so is float(Fraction).
-    total, step = sum(map(Fraction, amounts)), Fraction(price.amount)
-    fits = max(0, int((Fraction(parameters.limit) - total) / step))
-    return fits + (float(total + (fits + 1) * step) <= parameters.limit)
-
-
-def refusal(parameters, rows, event):
-    """Why an event was refused, and what to do; from public facts only."""
-    amounts = amounts_of(rows)
-    left, delta = remaining(parameters, amounts), parameters.delta
-    entries = "1 entry" if len(rows) == 1 else f"{len(rows):,} entries"
-    # cut, not rounded: what is read here must be admitted when it is typed in
-    shown = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
-    text = (
-        f"this fit would cost epsilon={epsilon_alone(event, delta):.6g} at delta={delta:g} by "
-        "itself and does not fit into the budget; nothing was drawn or recorded. Spent so far: "
-        f"epsilon={spent(parameters, rows).epsilon:.6g} of {parameters.epsilon:g} in {entries}. "
-        f"Left for one more Gaussian fit: remaining() = {shown}. "
-    )
-    if left == 0:
-        return text + "The budget is spent: no other fit may use these records under it"
-    gaussian = gdp_squared(event) is not None
-    other = "" if gaussian else " (to less, since this one makes private choices too)"
-    return text + (
-        f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often; cost() "
-        "tells the price beforehand"
-    )
-
-
-def epsilon_alone(event, delta):
-    """The loss of one event by itself; infinite where the exact curve leaves double precision."""
-    try:
-        return float(epsilon_of(event, delta))
-    except ValueError:  # no root: noise below 1e-15 of the sensitivity
-        return math.inf
-
-
-def amounts_of(rows):
-    """The column that the filter adds up."""
-    return [row["amount"] for row in rows]

@@ -1,90 +1,43 @@
-"""Storage of a ledger: one SQLite file, append-only, hash-chained; no connection outlives a call.
+"""Entries in one SQLite file: append-only, hash-chained, each with the sums so far.
 
 What is stored here is public: facts fixed before a record was used. What may be charged is decided
 by ``_filter``; this module only promises that an entry is either on the disk, whole, or absent.
 
-A. *Durability.* One charge is one ``BEGIN IMMEDIATE`` transaction in a rollback journal with
-   ``synchronous=EXTRA``: the write lock is taken before the sum is read, and the commit has reached
-   the disk (the removal of the journal too) before `append` returns.
-B. *Handles.* A connection lives for one call, so that pickles, clones and threads carry only a
-   path. ``_GATE`` lets no fork happen while a connection is open: a child would inherit SQLite's
-   table of this process's locks and wait for a thread that it does not have.
-C. *Chain.* Each entry carries the SHA-256 of its canonical JSON and the hash before it, from the
-   hash of the ledger's parameters on. It uncovers accidents (bit rot, a restored copy, an edit by
-   hand), not somebody who rewrites the whole file.
-D. *Never open the file with anything but SQLite in this process*: closing any descriptor of it
-   drops the POSIX locks of every connection.
+*Chain.* Each entry carries the SHA-256 of its canonical JSON and the hash before it, from the hash
+of the ledger's parameters on. It uncovers accidents (bit rot, a restored copy, an edit by hand),
+not somebody who rewrites the whole file.
+
+*Head.* Each entry carries the exact sums up to itself, so that a charge reads two entries however
+many there are: the last one, whose content must have its hash and whose number must be the count
+that SQLite keeps, and the last one that this handle has seen before, which must still be there. A
+changed older entry changes neither; `rows` checks all of them.
 """
 
-import atexit
 import contextlib
-import hashlib
-import json
 import os
-import platform
 import shutil
-import sqlite3
-import tempfile
-import threading
-from pathlib import Path
+import time
 
 from ...exceptions import LedgerError
-from ._ledger_records import LedgerParameters, canonical, now
-
-APPLICATION_ID = 0x64706364  # "dpcd"
-SCHEMA_VERSION = 1
-BUSY_SECONDS = 60.0
-
-_SCHEMA = """
-CREATE TABLE ledger (parameters TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE entries (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    time TEXT NOT NULL,
-    estimator TEXT NOT NULL,
-    params TEXT NOT NULL,
-    event TEXT NOT NULL,
-    releases TEXT NOT NULL,
-    amount REAL NOT NULL CHECK (amount >= 0),
-    rho REAL,
-    mu_squared REAL,
-    n_samples INTEGER,
-    n_features INTEGER,
-    private INTEGER NOT NULL,
-    version TEXT NOT NULL,
-    hash TEXT NOT NULL
-);
-CREATE TRIGGER ledger_is_fixed BEFORE UPDATE ON ledger
-    BEGIN SELECT RAISE(ABORT, 'the parameters of a ledger are fixed'); END;
-CREATE TRIGGER ledger_stays BEFORE DELETE ON ledger
-    BEGIN SELECT RAISE(ABORT, 'the parameters of a ledger are fixed'); END;
-CREATE TRIGGER entries_are_fixed BEFORE UPDATE ON entries
-    BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-CREATE TRIGGER entries_stay BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-CREATE TRIGGER entries_follow BEFORE INSERT ON entries
-    WHEN NEW.id IS NOT (SELECT coalesce(max(id), 0) + 1 FROM entries)
-    BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END;
-"""
-_TRIGGERS = {
-    "ledger_is_fixed", "ledger_stays", "entries_are_fixed", "entries_stay", "entries_follow"
-}  # fmt: skip
-_COLUMNS = (
-    "id", "time", "estimator", "params", "event", "releases", "amount", "rho", "mu_squared",
-    "n_samples", "n_features", "private", "version", "hash",
-)  # fmt: skip
-
-# What the user asks for; the rest of the parameters follows from it.
-_FIXED = ("epsilon", "delta", "currency", "neighboring", "n_public", "testing")
-_RESTORE = (
-    "Restore a copy that holds every charge; if there is none, count the whole budget as spent"
+from ._files import create_file, temporary_path
+from ._ledger_records import Balance, canonical, now
+from ._locks import check_locks
+from ._sqlite import (
+    COLUMNS,
+    RESTORE,
+    connected,
+    has_its_triggers,
+    read_parameters,
+    sha256,
+    uri,
 )
 
-# Note B. Held for the life of each connection, and by fork() itself.
-_GATE = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release
-    )
+# What the user asks for; the rest of the parameters follows from it.
+_FIXED = ("epsilon", "delta", "currency", "neighboring", "n_public", "testing", "single_fit")
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
+_INSERT = (
+    f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + c for c in COLUMNS)})"
+)
 
 
 class Ledger:
@@ -96,14 +49,16 @@ class Ledger:
         Absolute path of the file.
     parameters : LedgerParameters
         What the file must state about itself.
+    seen : tuple (int, str or None), default=(0, None)
+        Number and hash of an entry that it must hold.
     """
 
     def __init__(self, path, parameters, seen=(0, None)):
         self.path = path
         self.parameters = parameters
-        # Number and hash of the last entry that this object has seen: a file that lacks it is an
-        # older copy. Read before a transaction starts and set after it ended, so that of two
-        # threads neither finds the other's news missing.
+        # The last entry that this object has seen: a file that lacks it is an older copy. Read
+        # before a transaction starts and set after it ended, so that of two threads neither finds
+        # the other's news missing.
         self.seen = seen
 
     @classmethod
@@ -115,153 +70,191 @@ class Ledger:
         FileExistsError
             If there is a file at `path` already; it is left alone.
         LedgerError
-            If the file can't be written.
+            If the file can't be written, or its file system has no locks.
         """
-        folder = os.path.dirname(path)
-        try:
-            handle, draft = tempfile.mkstemp(prefix=".dpcd-ledger-", dir=folder)
-            os.close(handle)
-            try:
-                with _connected(draft, parameters.host) as connection:
-                    _write_schema(connection, parameters)
-                _publish(draft, path)
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(draft)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            raise LedgerError(
-                f"no ledger can be created at {path}: {error}; nothing was released. Choose a "
-                "path in an existing folder that can be written to"
-            ) from error
+        create_file(path, parameters)
         return cls(path, parameters)
 
     @classmethod
     def open(cls, path):
-        """Open an existing ledger with what it states about itself.
+        """Open an existing ledger with what it states about itself, after a check of all entries.
 
         Raises
         ------
         LedgerError
-            If it can't be read, or is no ledger of this version.
+            If it can't be read, was changed, or is no ledger of this version.
         """
-        with _connected(path) as connection:
+        with connected(path) as connection:
             connection.execute("BEGIN")
-            ledger = cls(path, _read_parameters(connection, path))
-            ledger._verified_rows(connection, ledger.seen)
+            parameters = read_parameters(connection, path)
+        ledger = cls(path, parameters)
+        ledger.rows()
         return ledger
 
-    def rows(self):
-        """All entries as dicts of columns, after a check of the whole chain.
+    def balance(self):
+        """The sums over all entries, as the last one states them.
 
         Raises
         ------
         LedgerError
-            If the file can't be read or the chain is broken.
+            If the file can't be read, or what was read was changed.
         """
         seen = self.seen
-        with _connected(self.path, self.parameters.host) as connection:
+        with connected(self.path, self.parameters.host) as connection:
             connection.execute("BEGIN")  # one snapshot for every statement below
             self._check_identity(connection)
-            rows = self._verified_rows(connection, seen)
-        self._advance(rows[-1:])
-        return rows
+            balance, last = self._head(connection, seen)
+        self._advance(balance.entries, last)
+        return balance
 
     def append(self, facts, admits):
-        """Add an entry if `admits(rows)` says so; it is on the disk when this returns.
+        """Add an entry if `admits(balance)` says so; it is on the disk when this returns.
 
         Parameters
         ----------
         facts : dict
-            The columns of the entry but its id, time and hash.
+            The columns of the entry but its id, time, sums and hash.
         admits : callable
-            Gets the rows so far, under the write lock; returns a bool.
+            Gets the sums so far, under the write lock; returns a bool.
 
         Returns
         -------
-        rows : list of dict
-            The entries before.
+        balance : Balance
+            The sums before.
         entry_id : int or None
             None if it was not admitted; the file is untouched then.
 
         Raises
         ------
         LedgerError
-            If the file can't be read or written, or the chain is broken.
+            If the file can't be read or written, what was read was changed, or the file system has
+            no locks.
         """
         seen = self.seen
-        with _connected(self.path, self.parameters.host) as connection:
+        with connected(self.path, self.parameters.host) as connection:
+            # Somebody's tool may have left it in another mode, which the file remembers.
+            connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("BEGIN IMMEDIATE")
+            check_locks(self.path, uri(self.path), self.path)
             self._check_identity(connection)
-            rows = self._verified_rows(connection, seen)
-            if not admits(rows):
-                return rows, None
-            previous = rows[-1]["hash"] if rows else _sha256(self.parameters.to_json())
-            entry = {"id": len(rows) + 1, "time": now(), **facts}
-            entry["hash"] = _sha256(canonical(entry | {"previous": previous}))
-            connection.execute(_INSERT, entry)
+            balance, previous = self._head(connection, seen)
+            if not admits(balance):
+                return balance, None
+            after = balance.after(facts)
+            last = insert(connection, after, previous, facts)
             connection.execute("COMMIT")
-        self._advance([entry])
-        return rows, entry["id"]
+        self._advance(after.entries, last)
+        return balance, after.entries
 
-    def _advance(self, rows):
-        if rows and rows[0]["id"] > self.seen[0]:
-            self.seen = rows[0]["id"], rows[0]["hash"]
+    def rows(self):
+        """All entries as dicts of columns, after a check of the whole chain and of every sum.
 
-    def _check_identity(self, connection):
-        found = _read_parameters(connection, self.path)
-        if found != self.parameters:
-            raise LedgerError(
-                f"the file {self.path} holds another ledger than this handle was made for; nothing "
-                f"was released. Put the former file back ({self._identity()}); to go on with this "
-                "one, open it with PrivacyAccountant.open"
-            )
+        Raises
+        ------
+        LedgerError
+            If the file can't be read, or was changed.
+        """
+        seen = self.seen
+        with connected(self.path, self.parameters.host) as connection:
+            connection.execute("BEGIN")
+            self._check_identity(connection)
+            found = connection.execute(f"{_SELECT} ORDER BY id").fetchall()
+            written, has_triggers = _count(connection), has_its_triggers(connection)
+        # Hashing takes long where entries are many; nobody waits for it.
+        rows = [dict(zip(COLUMNS, values, strict=True)) for values in found]
+        self._check_chain(rows)
+        if written != len(rows):
+            raise self._broken(f"entry {len(rows) + 1} is missing")
+        number = seen[0]
+        found = rows[number - 1]["hash"] if 0 < number <= len(rows) else None
+        self._check_seen(seen, len(rows), found)
+        self._check_triggers(has_triggers)
+        if rows:
+            self._advance(len(rows), rows[-1]["hash"])
+        return rows
 
-    def _identity(self):
-        return f"created {self.parameters.created} on host {self.parameters.host!r}"
+    # ---- checks ---------------------------------------------------------------------------------
 
-    def _verified_rows(self, connection, seen):
-        """Check the whole chain and return the rows: 1 ms at 100 entries, 0.1 s at 10,000."""
-        previous, rows = _sha256(self.parameters.to_json()), []
-        for values in connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM entries ORDER BY id"):
-            row = dict(zip(_COLUMNS, values, strict=True))
-            number, stored = len(rows) + 1, row.pop("hash")
+    def _head(self, connection, seen):
+        """The sums so far and the hash that the next entry builds on."""
+        last = connection.execute(f"{_SELECT} ORDER BY id DESC LIMIT 2").fetchall()
+        rows = [dict(zip(COLUMNS, values, strict=True)) for values in last]
+        count = rows[0]["id"] if rows else 0
+        if _count(connection) != count:
+            raise self._broken(f"entry {count + 1} is missing")
+        if count > 1 and (len(rows) < 2 or rows[1]["id"] != count - 1):
+            raise self._broken(f"entry {count - 1} is missing")
+        if rows:
+            previous = rows[1]["hash"] if count > 1 else self._origin()
+            self._check_hash(rows[0], previous)
+        found = connection.execute("SELECT hash FROM entries WHERE id = ?", seen[:1]).fetchone()
+        self._check_seen(seen, count, found[0] if found else None)
+        self._check_triggers(has_its_triggers(connection))
+        if not rows:
+            return Balance(), self._origin()
+        return Balance.of_row(rows[0]), rows[0]["hash"]
+
+    def _check_chain(self, rows):
+        balance, previous = Balance(), self._origin()
+        for number, row in enumerate(rows, 1):
             if row["id"] != number:
                 raise self._broken(f"entry {number} is missing")
-            row["previous"] = previous
-            if _sha256(canonical(row)) != stored:
-                raise self._broken(f"entry {number} is not what was written")
-            del row["previous"]
-            row["hash"] = previous = stored
-            rows.append(row)
-        written = connection.execute("SELECT seq FROM sqlite_sequence").fetchone()
-        if (written[0] if written else 0) != len(rows):
-            raise self._broken(f"entry {len(rows) + 1} is missing")
+            self._check_hash(row, previous)
+            balance, previous = balance.after(row), row["hash"]
+            if any(row[name] != value for name, value in balance.columns().items()):
+                raise self._broken(f"the sums of entry {number} are not those of the entries")
+
+    def _check_hash(self, row, previous):
+        content = {name: value for name, value in row.items() if name != "hash"}
+        if sha256(canonical(content | {"previous": previous})) != row["hash"]:
+            raise self._broken(f"entry {row['id']} is not what was written")
+
+    def _check_seen(self, seen, count, found):
         number, known = seen
-        if number > len(rows):
-            raise self._broken(f"entry {len(rows) + 1}, written before, is missing (an older copy)")
-        if number and rows[number - 1]["hash"] != known:
+        if number > count:
+            raise self._broken(f"entry {count + 1}, written before, is missing (an older copy)")
+        if number and found != known:
             raise self._broken(f"entry {number} is not the one that was written before")
-        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        if {name for (name,) in triggers} != _TRIGGERS:
+
+    def _check_triggers(self, there):
+        if not there:
             raise self._broken("the triggers that keep it append-only were changed")
-        return rows
+
+    def _check_identity(self, connection):
+        if read_parameters(connection, self.path) != self.parameters:
+            stated = self.parameters
+            raise LedgerError(
+                f"the file {self.path} holds another ledger than this handle was made for; nothing "
+                f"was released. Put the former file back (created {stated.created} on host "
+                f"{stated.host!r}); to go on with this one, open it with PrivacyAccountant.open"
+            )
 
     def _broken(self, fault):
         return LedgerError(
             f"the ledger {self.path} was damaged or changed: {fault}; nothing was released. "
-            f"{_RESTORE}"
+            f"{RESTORE}"
         )
 
+    def _origin(self):
+        return sha256(self.parameters.to_json())
 
-_INSERT = (
-    f"INSERT INTO entries ({', '.join(_COLUMNS)}) VALUES ({', '.join(':' + c for c in _COLUMNS)})"
-)
+    def _advance(self, number, known):
+        if number > self.seen[0]:
+            self.seen = number, known
 
 
-def _sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
+def insert(connection, balance, previous, facts):
+    """Write one entry after the hash of the one before; `balance` includes it. Its hash."""
+    entry = {"id": balance.entries, "time": now(), **facts, **balance.columns()}
+    entry["hash"] = sha256(canonical(entry | {"previous": previous}))
+    connection.execute(_INSERT, entry)
+    return entry["hash"]
+
+
+def _count(connection):
+    """How many entries were ever written; SQLite keeps it on a page of its own."""
+    written = connection.execute("SELECT seq FROM sqlite_sequence").fetchone()
+    return written[0] if written else 0
 
 
 # ---- opening ----------------------------------------------------------------------------------
@@ -269,19 +262,12 @@ def _sha256(text):
 
 def create_temporary(parameters):
     """A ledger in a folder of its own that goes when this process exits."""
+    path = temporary_path()
     try:
-        folder = tempfile.mkdtemp(prefix="dpcd-ledger-")  # readable for its owner only
-    except OSError as error:
-        raise LedgerError(
-            f"no temporary ledger can be created: {error}; nothing was released. Give a path"
-        ) from error
-    atexit.register(_remove_temporary, folder, os.getpid())
-    return Ledger.create(os.path.join(folder, "ledger.sqlite"), parameters)
-
-
-def _remove_temporary(folder, pid):
-    if os.getpid() == pid:  # not at the end of a forked child
-        shutil.rmtree(folder, ignore_errors=True)
+        return Ledger.create(path, parameters)
+    except BaseException:
+        shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+        raise
 
 
 def open_or_create(path, parameters):
@@ -289,6 +275,7 @@ def open_or_create(path, parameters):
     if not os.path.lexists(path):
         with contextlib.suppress(FileExistsError):  # somebody was faster: open that one
             return Ledger.create(path, parameters)
+    _await_content(path)
     ledger = Ledger.open(path)
     pairs = [(n, getattr(ledger.parameters, n), getattr(parameters, n)) for n in _FIXED]
     differing = [pair for pair in pairs if pair[1] != pair[2]]
@@ -302,111 +289,11 @@ def open_or_create(path, parameters):
     return ledger
 
 
-# ---- SQLite -----------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _connected(path, host=None):
-    """A connection for one call; every failure of SQLite leaves as LedgerError (fail closed).
-
-    Closing it rolls back what was not committed. ``mode=rw`` never creates a file: a ledger that
-    was deleted must not come back empty.
-    """
-    if not _GATE.acquire(timeout=BUSY_SECONDS):
-        raise _locked(path)
-    try:
-        uri = Path(path).as_uri() + "?mode=rw"
-        with contextlib.closing(
-            sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-        ) as connection:
-            connection.execute("PRAGMA synchronous = EXTRA")
-            yield connection
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged file garbles messages too
-        raise _explained(error, path, host) from error
-    finally:
-        _GATE.release()
-
-
-def _write_schema(connection, parameters):
-    text = parameters.to_json()
-    connection.execute("PRAGMA journal_mode = DELETE")
-    connection.executescript(
-        f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID};"
-        f"PRAGMA user_version = {SCHEMA_VERSION};"
-    )
-    connection.execute("INSERT INTO ledger VALUES (?, ?)", (text, _sha256(text)))
-    connection.execute("COMMIT")
-
-
-def _publish(draft, path):
-    """Give a finished file its name, unless the name is taken (then FileExistsError)."""
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links: reserve the name, then replace it
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            os.replace(draft, path)
-        except OSError:
-            os.unlink(path)  # ours, and empty
-            raise
-    # The name must be as durable as the file; some systems can't open or sync a folder.
-    with contextlib.suppress(OSError):
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _read_parameters(connection, path):
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if application != APPLICATION_ID:
-        raise LedgerError(
-            f"the file {path} is empty or no ledger of dpcd_sklearn; nothing was released. Choose "
-            f"another path; if it was a ledger, it is damaged. {_RESTORE}"
-        )
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
-        raise LedgerError(
-            f"the ledger {path} has schema version {version}, and this version of dpcd_sklearn "
-            f"reads {SCHEMA_VERSION}; nothing was released. Use the version of dpcd_sklearn that "
-            "wrote the ledger"
-        )
-    stated = connection.execute("SELECT parameters, hash FROM ledger").fetchall()
-    if len(stated) != 1 or _sha256(str(stated[0][0])) != stated[0][1]:
-        raise LedgerError(
-            f"the parameters of the ledger {path} were damaged or changed; nothing was released. "
-            f"{_RESTORE}"
-        )
-    return LedgerParameters(**json.loads(stated[0][0]))
-
-
-def _locked(path):
-    return LedgerError(
-        f"the ledger {path} was locked for more than {BUSY_SECONDS:g} s by another process or "
-        "thread; nothing was released. Let it end, then try again"
-    )
-
-
-def _explained(error, path, host):
-    """The LedgerError that says what an error of SQLite means for the user."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return _locked(path)
-    if not os.path.exists(path):
-        made = f" (it was created on host {host!r})" if host else ""
-        problem = f"does not exist on host {platform.node()!r}{made}"
-        advice = "Bring the file back, or run where it can be reached; it is never made anew"
-    elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        problem, advice = f"is damaged or no ledger ({error})", _RESTORE
-    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        problem = f"can't be opened for writing ({error})"
-        advice = "Make the file and its folder readable and writable for this user"
-    elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        problem = f"can't be read or written: no space is left, or the disk is at fault ({error})"
-        advice = "Make room or repair the disk, then try again; entries so far are kept"
-    else:
-        problem, advice = f"can't be used ({error})", _RESTORE
-    return LedgerError(f"the ledger {path} {problem}; nothing was released. {advice}")
+def _await_content(path):
+    """Give a creator without hard links a second to move its ledger to the name it reserved."""
+    for _ in range(20):
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_size == 0:
+                time.sleep(0.05)
+                continue
+        return

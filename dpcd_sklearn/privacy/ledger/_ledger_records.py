@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import types
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -69,11 +70,65 @@ class LedgerParameters:
     neighboring: str
     n_public: int | None
     testing: bool
+    single_fit: bool
     order: float | None
     limit: float
 
     def to_json(self):
         return canonical(dataclasses.asdict(self))
+
+
+@dataclasses.dataclass(frozen=True)
+class Balance:
+    """The sums over all entries up to one; exact, so that nothing is lost however many there are.
+
+    Each entry stores its own, within the hash chain: who knows the last one knows the sums.
+
+    Attributes
+    ----------
+    entries : int
+        How many there are.
+    amount : Fraction
+        Sum of what they count in the ledger's currency.
+    rho : Fraction or None
+        Sum of their losses in zCDP; None if one of them has none.
+    all_private : bool
+        Whether every one of them is.
+    """
+
+    entries: int = 0
+    amount: Fraction = Fraction(0)
+    rho: Fraction | None = Fraction(0)
+    all_private: bool = True
+
+    def after(self, facts):
+        """The sums with one more entry."""
+        unknown = self.rho is None or facts["rho"] is None
+        return Balance(
+            self.entries + 1,
+            self.amount + Fraction(facts["amount"]),
+            None if unknown else self.rho + Fraction(facts["rho"]),
+            self.all_private and bool(facts["private"]),
+        )
+
+    def columns(self):
+        """As an entry stores them: fractions as text, which holds every digit."""
+        return {
+            "amount_sum": str(self.amount),
+            "rho_sum": None if self.rho is None else str(self.rho),
+            "all_private": int(self.all_private),
+        }
+
+    @classmethod
+    def of_row(cls, row):
+        """Read the sums from a verified row."""
+        rho = row["rho_sum"]
+        return cls(
+            row["id"],
+            Fraction(row["amount_sum"]),
+            None if rho is None else Fraction(rho),
+            bool(row["all_private"]),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +156,8 @@ class LedgerEntry:
     n_samples, n_features : int or None
         Shape of the data; ``n_public`` stands for n_samples under add_remove neighbours.
     private : bool
-        False for a release without noise in a ledger made for tests.
+        False for a release without noise, or with noise that a seed repeats, in a ledger made for
+        tests.
     version : str
         Version of the package that wrote it.
     hash : str
@@ -127,7 +183,7 @@ class LedgerEntry:
     def from_row(cls, row):
         """Build an entry from a verified row."""
         return cls(
-            **row
+            **{field.name: row[field.name] for field in dataclasses.fields(cls)}
             | {
                 "time": datetime.datetime.fromisoformat(row["time"]),
                 "params": json.loads(row["params"]),

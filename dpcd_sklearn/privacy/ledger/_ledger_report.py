@@ -45,7 +45,7 @@ class LedgerReport:
                 _cut(_brief(entry.releases)),
                 n,
                 p,
-                f"{share:.2%}" if entry.private else "no noise",
+                f"{share:.2%}" if entry.private else _flaw(entry),
                 f"{epsilon:.4g}",
             )
 
@@ -99,6 +99,12 @@ class LedgerReport:
         rows = [[getattr(entry, name) for name in columns] for entry in self.entries]
         frame = pd.DataFrame(rows, columns=columns).set_index("id")
         return frame.assign(epsilon_so_far=list(self.epsilons))
+
+
+def _flaw(entry):
+    """Why an entry protects nobody."""
+    without = any(release["release"] == "NonPrivateEvent" for release in entry.releases)
+    return "no noise" if without else "known noise"
 
 
 def _telling_params(entries):

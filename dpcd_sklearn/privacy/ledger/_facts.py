@@ -1,0 +1,46 @@
+"""The public facts of one charge, as the columns of its entry."""
+
+import dataclasses
+
+from ...utils._public import check_count
+from ..accounting._events import FitEvent
+from . import _filter
+from ._ledger_records import package_version, plain_text, to_json
+
+
+def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_features):
+    """Columns that say what was charged; the parameters are those of the accountant's `charge`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If params is no dict, or a shape no integer >= 0.
+    """
+    if params is not None and not isinstance(params, dict):
+        raise TypeError(f"params must be a dict or None, got {params!r}")
+    if n_public is None:
+        n_public = _known(n_samples, "n_samples")
+    return {
+        "amount": price.amount,
+        "rho": price.rho,
+        "mu_squared": price.mu_squared,
+        "private": int(price.private),
+        "estimator": plain_text(estimator),
+        "params": to_json(params or {}),
+        "event": plain_text(event),
+        "releases": to_json([_described(r) for r in _filter.checked_releases(event)]),
+        "n_samples": n_public,
+        "n_features": _known(n_features, "n_features"),
+        "version": package_version(),
+    }
+
+
+def _described(release):
+    numbers = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+    if isinstance(numbers.get("base"), FitEvent):
+        numbers["base"] = [_described(part) for part in numbers["base"].releases]
+    return {"release": type(release).__name__, **numbers}
+
+
+def _known(value, name):
+    return None if value is None else check_count(value, name, low=0, high=_filter.MOST)

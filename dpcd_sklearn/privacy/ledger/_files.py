@@ -1,0 +1,152 @@
+"""Files of ledgers: made whole or not at all, temporary ones, and what killed processes left."""
+
+import atexit
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+
+from ...exceptions import LedgerError
+from ._locks import check_locks, machine
+from ._sqlite import (
+    MAKE_ROOM,
+    NO_SPACE,
+    OTHER_FOLDER,
+    connected,
+    not_created,
+    sha256,
+    uri,
+    write_schema,
+)
+
+
+def create_file(path, parameters):
+    """Write a new ledger, whole or not at all.
+
+    Raises
+    ------
+    FileExistsError
+        If there is a file at `path` already; it is left alone.
+    LedgerError
+        If the file can't be written, or its file system has no locks.
+    """
+    folder = os.path.dirname(path)
+    _sweep(folder, _DRAFT, os.unlink)
+    try:
+        handle, draft = tempfile.mkstemp(prefix=f"{_DRAFT}{_maker()}-", dir=folder)
+        os.close(handle)
+        try:
+            with connected(draft, parameters.host, creating=path) as connection:
+                connection.execute("PRAGMA journal_mode = DELETE")
+                connection.execute("BEGIN IMMEDIATE")
+                check_locks(draft, uri(draft), path)
+                write_schema(connection, parameters)
+                connection.execute("COMMIT")
+            _publish(draft, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        advice = MAKE_ROOM if error.errno in NO_SPACE else OTHER_FOLDER
+        raise not_created(path, error.strerror, advice) from error
+
+
+def _publish(draft, path):
+    """Give a finished file its name, unless the name is taken (then FileExistsError)."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: reserve the name, then replace it
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            os.replace(draft, path)
+        except OSError:
+            os.unlink(path)  # ours, and empty
+            raise
+    # The name must be as durable as the file; some systems can't open or sync a folder.
+    with contextlib.suppress(OSError):
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+# ---- temporary ledgers ----------------------------------------------------------------------
+
+
+def temporary_path():
+    """A path for a ledger in a folder of its own, which goes when this process exits.
+
+    No exit handler runs after a fatal signal; the folder then goes when the next process of this
+    user asks for one.
+
+    Raises
+    ------
+    LedgerError
+        If no folder can be made.
+    """
+    try:
+        _sweep(tempfile.gettempdir(), _TEMPORARY, shutil.rmtree)
+        folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY}{_maker()}-")  # for its owner only
+    except OSError as error:
+        raise LedgerError(
+            f"no temporary ledger can be created: {error.strerror}; nothing was released. Give a "
+            "path"
+        ) from error
+    atexit.register(_remove_temporary, folder, os.getpid())
+    return os.path.join(folder, "ledger.sqlite")
+
+
+def _remove_temporary(folder, pid):
+    if os.getpid() == pid:  # not at the end of a forked child
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---- what killed processes left ---------------------------------------------------------------
+
+_DRAFT = ".dpcd-ledger-"
+_TEMPORARY = "dpcd-ledger-"
+
+
+def _maker():
+    """What names the process that makes a file, on this machine and among its containers."""
+    return f"{_processes()}-{os.getpid()}"
+
+
+def _processes():
+    """A short name of what process numbers are numbers of: the running kernel, and a namespace."""
+    space = ""
+    with contextlib.suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+    return sha256(f"{machine()} {space}")[:12]
+
+
+def _sweep(folder, prefix, remove):
+    """Remove what processes of this machine and user left that are dead; never a living one's."""
+    if os.name != "posix":  # there is no harmless question whether a process lives
+        return
+    if sys.platform == "linux" and not os.path.lexists("/proc/self/ns/pid"):
+        return  # whose numbers these are is not known: another container may share the folder
+    prefix = f"{prefix}{_processes()}-"
+    with contextlib.suppress(OSError), os.scandir(folder) as items:
+        for item in items:
+            pid = item.name.removeprefix(prefix).partition("-")[0]
+            if item.name.startswith(prefix) and pid.isdecimal() and _is_dead(int(pid)):
+                with contextlib.suppress(OSError):
+                    if item.stat(follow_symlinks=False).st_uid == os.getuid():
+                        remove(item.path)
+
+
+def _is_dead(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # somebody else's, or no number of a process
+        return False
+    return False

@@ -1,0 +1,253 @@
+"""The sums that each entry carries: exact, found without reading the others, never lowered."""
+
+import contextlib
+import math
+import os
+import pickle
+import random
+import sqlite3
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PureEvent
+from dpcd_sklearn.privacy.ledger import _filter, _forecast, _ledger
+from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy.ledger._ledger_records import Balance, canonical
+from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
+
+SMALL = FitEvent((GaussianEvent(1000.0),))
+
+
+def ledger_with(entries, path=None, **params):
+    accountant = PrivacyAccountant(5.0, 1e-5, path=path, **params)
+    for number in range(entries):
+        accountant.charge(SMALL, params={"number": number})
+    return accountant
+
+
+def edit_in_secret(path, *statements):
+    """Change entries as no trigger allows, and leave the triggers as they were."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        kept = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall()
+        for name, _ in kept:
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(*([statement] if isinstance(statement, str) else statement))
+        for _, sql in kept:
+            connection.execute(sql)
+
+
+# ---- exact sums ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(0.0, 1e300), max_size=30))
+def test_sums_are_exact_however_different_the_amounts_are(amounts):
+    balance = Balance()
+    for number, amount in enumerate(amounts, 1):
+        stored = balance.after({"amount": amount, "rho": amount / 2, "private": 1}).columns()
+        balance = Balance.of_row({"id": number, **stored})  # as it comes back from the disk
+    assert balance.entries == len(amounts)
+    assert balance.amount == sum(map(Fraction, amounts))
+    assert balance.rho == sum(Fraction(amount / 2) for amount in amounts)
+    assert Fraction(_forecast._upwards(balance.amount)) >= balance.amount
+    assert _forecast._upwards(balance.amount) <= math.nextafter(math.fsum(amounts), math.inf)
+
+
+def test_what_is_unknown_or_not_private_stays_so():
+    facts = {"amount": 0.1, "rho": 0.1, "private": 1}
+    for change in ({"rho": None}, {"private": 0}):
+        balance = Balance().after(facts).after(facts | change).after(facts)
+        assert balance.amount == 3 * Fraction(0.1)
+        assert (balance.rho is None) == ("rho" in change)
+        assert balance.all_private == ("rho" in change)
+
+
+def test_a_thousands_of_tiny_amounts_count_beside_a_large_one():
+    """In double precision each would vanish."""
+    tiny = {"amount": 1e-18, "rho": None, "private": 1}
+    balance = Balance().after(tiny | {"amount": 1.0})
+    for _ in range(10_000):
+        balance = balance.after(tiny)
+    assert float(balance.amount) == 1.0 + 1e-14
+    assert 1.0 + 1e-18 == 1.0
+
+
+def test_each_entry_carries_the_sums_up_to_itself():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    for event in (SMALL, FitEvent((PureEvent(0.01),)), SMALL):
+        accountant.charge(event)
+    rows = accountant._ledger.rows()
+    for number, row in enumerate(rows, 1):
+        assert Fraction(row["amount_sum"]) == sum(Fraction(r["amount"]) for r in rows[:number])
+    assert accountant._ledger.balance() == Balance.of_row(rows[-1])
+    assert accountant.spent() == _forecast.spent(
+        accountant._ledger.parameters,
+        Balance(3, sum(Fraction(r["amount"]) for r in rows), sum(Fraction(r["rho"]) for r in rows)),
+    )
+
+
+# ---- no call reads the whole ledger ---------------------------------------------------------
+
+
+def test_no_charge_reads_more_of_a_long_ledger_than_of_a_short_one(monkeypatch):
+    """Counted in steps of SQLite's machine, from a handle that was pickled before all entries."""
+    work = {}
+    real = _ledger.connected
+
+    @contextlib.contextmanager
+    def counted(*args, **options):
+        with real(*args, **options) as connection:
+
+            def step():
+                work["steps"] += 1
+
+            connection.set_progress_handler(step, 1)
+            yield connection
+
+    def hashed(text):
+        work["hashes"] += 1
+        return sha256(text)
+
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    fresh = pickle.dumps(accountant)
+    found = []
+    for entries in (3, 100):
+        while len(accountant.entries()) < entries:
+            accountant.charge(SMALL)
+        with monkeypatch.context() as patch:
+            patch.setattr(_ledger, "connected", counted)
+            patch.setattr(_ledger, "sha256", hashed)
+            for call in ("spent", "remaining", "charge"):
+                work.update(steps=0, hashes=0)
+                handle = pickle.loads(fresh)
+                handle.charge(SMALL) if call == "charge" else getattr(handle, call)()
+                found.append((work["steps"], work["hashes"]))
+    for few, many in zip(found[:3], found[3:], strict=True):
+        assert few[0] > 10 and abs(many[0] - few[0]) < 20 and many[1] == few[1] <= 4
+
+
+# ---- older entries that were changed ------------------------------------------------------------
+
+EDITS = {
+    "amount": "UPDATE entries SET amount = 0.0 WHERE id = {}",
+    "rho": "UPDATE entries SET rho = NULL WHERE id = {}",
+    "sum": "UPDATE entries SET amount_sum = '0' WHERE id = {}",
+    "text": "UPDATE entries SET params = x'00ff' WHERE id = {}",
+    "hash": "UPDATE entries SET hash = 'no' WHERE id = {}",
+    "gone": "DELETE FROM entries WHERE id = {}",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("pickled_at", [0, 4, 6], ids="pickled at {}".format)
+def test_a_changed_entry_never_lowers_the_sum_and_a_full_check_names_it(edit, number, pickled_at):
+    accountant = ledger_with(pickled_at)
+    stale = pickle.dumps(accountant)
+    for _ in range(6 - pickled_at):
+        accountant.charge(SMALL)
+    spent, remaining = accountant.spent(), accountant.remaining()
+    edit_in_secret(accountant.path, edit.format(number))
+    for handle in (accountant, pickle.loads(stale)):
+        for call in (handle.entries, handle.verify, handle.report):
+            with pytest.raises(LedgerError, match=f"entry {number} is (not what|missing)"):
+                call()
+        for call, before in ((handle.spent, spent), (handle.remaining, remaining)):
+            with contextlib.suppress(LedgerError):
+                assert call() == before
+    with pytest.raises(LedgerError):
+        PrivacyAccountant.open(accountant.path)
+    with contextlib.suppress(LedgerError):
+        entry_id = pickle.loads(stale).charge(SMALL).entry_id
+        assert entry_id == 7 and accountant.spent().epsilon > spent.epsilon
+    if number == 6:  # the last one is what the next one builds on
+        with pytest.raises(LedgerError):
+            accountant.charge(SMALL)
+
+
+def test_no_edit_of_older_entries_admits_one_fit_more():
+    accountant = PrivacyAccountant(1.0, 1e-5, currency="gdp")
+    event = FitEvent((GaussianEvent(12.0),))
+    n_entries = 0
+    while _forecast.fits_left(
+        accountant._ledger.parameters,
+        accountant._ledger.balance(),
+        _filter.price(accountant._ledger.parameters, event),
+    ):
+        n_entries = accountant.charge(event).entry_id
+    assert n_entries > 5
+    edit_in_secret(
+        accountant.path, f"UPDATE entries SET amount = 0, amount_sum = '0' WHERE id < {n_entries}"
+    )
+    with pytest.raises(BudgetExceededError):
+        accountant.charge(event)
+
+
+def test_sums_that_do_not_add_up_are_named_though_every_hash_is_right():
+    """Somebody who knows the chain, or a bug in a writer."""
+    accountant = ledger_with(3)
+    rows, previous = accountant._ledger.rows(), sha256(accountant._ledger.parameters.to_json())
+    statements = []
+    for row in rows:
+        content = {name: row[name] for name in COLUMNS if name != "hash"}
+        if row["id"] >= 2:
+            content["amount_sum"] = str(Fraction(row["amount_sum"]) / 2)
+        previous = sha256(canonical(content | {"previous": previous}))
+        values = (content["amount_sum"], previous, row["id"])
+        statements.append(("UPDATE entries SET amount_sum = ?, hash = ? WHERE id = ?", values))
+    edit_in_secret(accountant.path, *statements)
+    with pytest.raises(LedgerError, match="the sums of entry 2"):
+        PrivacyAccountant.open(accountant.path)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rotten_bytes_of_a_long_ledger_never_yield_a_smaller_sum(seed, tmp_path):
+    """Pages of the tree may be lost between the root and the last entry."""
+    noise = random.Random(seed)
+    accountant = ledger_with(0, tmp_path / "a.ledger")
+    for _ in range(40):
+        accountant.charge(SMALL, params={"x": "y" * 900})
+    fresh = PrivacyAccountant.open(accountant.path)
+    spent = accountant.spent()
+    fresh._ledger.seen = (0, None)
+    with open(accountant.path, "r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        for _ in range(noise.choice([1, 4, 30])):
+            file.seek(noise.randrange(size))
+            file.write(noise.randbytes(noise.choice([1, 16])))
+    for handle in (accountant, fresh):
+        with contextlib.suppress(LedgerError):
+            assert handle.spent().epsilon >= spent.epsilon
+        with contextlib.suppress(LedgerError):
+            assert handle.charge(SMALL).entry_id > 40
+
+
+# ---- older copies -------------------------------------------------------------------------------
+
+
+def test_a_stale_handle_finds_its_entry_gone_or_another_one(tmp_path):
+    accountant = ledger_with(2, tmp_path / "a.ledger")
+    copy = (tmp_path / "a.ledger").read_bytes()
+    accountant.charge(SMALL)
+    stale = pickle.dumps(accountant)
+    (tmp_path / "a.ledger").write_bytes(copy)
+    calls = ("spent", "remaining", "entries", "verify", "report")
+    for call in calls:
+        with pytest.raises(LedgerError, match="entry 3, written before, is missing"):
+            getattr(pickle.loads(stale), call)()
+    other = PrivacyAccountant.open(accountant.path)
+    for _ in range(50):  # another history, longer by now
+        other.charge(SMALL)
+    for call in calls:
+        with pytest.raises(LedgerError, match="entry 3 is not the one that was written before"):
+            getattr(pickle.loads(stale), call)()
+    with pytest.raises(LedgerError, match="entry 3 is not the one that was written before"):
+        pickle.loads(stale).charge(SMALL)
+    assert len(other.entries()) == 52

@@ -1,0 +1,219 @@
+"""What killed processes leave is swept by the next one; what living ones use stays."""
+
+import functools
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import dpcd_sklearn
+from dpcd_sklearn.exceptions import LedgerError
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import _files, _ledger
+from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+
+if not hasattr(os, "fork"):
+    pytest.skip("this system can't fork", allow_module_level=True)
+resource = pytest.importorskip("resource")
+
+SMALL = FitEvent((GaussianEvent(1000.0),))
+
+
+def create_and_die_at_line(path, number):
+    """Create a ledger in a child that is killed before the given line; whether it was killed."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(60)
+            seen, room = 0, os.path.dirname(_ledger.__file__)
+
+            def count(frame, event, arg):
+                nonlocal seen
+                if os.path.dirname(frame.f_code.co_filename) != room:
+                    return None
+                seen += event == "line"
+                if seen == number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return count
+
+            sys.settrace(count)
+            PrivacyAccountant(5.0, 1e-5, path=path)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def no_hard_links(source, target):
+    raise PermissionError("no hard links here")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_kill_anywhere_in_a_creation_leaves_what_the_next_creation_sweeps(
+    links, tmp_path, monkeypatch
+):
+    if not links:
+        monkeypatch.setattr(os, "link", no_hard_links)
+    PrivacyAccountant(5.0, 1e-5, path=tmp_path / "first")  # asks about locks
+    littered, number = 0, 1 + links
+    while create_and_die_at_line(tmp_path / f"{number}.ledger", number):
+        left = sorted(os.listdir(tmp_path))
+        littered += any(name.startswith(".dpcd") for name in left)
+        made = tmp_path / f"{number}.ledger"
+        if made.exists() and made.stat().st_size:  # whole, or absent, or an empty name
+            assert PrivacyAccountant(5.0, 1e-5, path=made).charge(SMALL).entry_id == 1
+        PrivacyAccountant(5.0, 1e-5, path=tmp_path / "next")
+        (tmp_path / "next").unlink()
+        assert not [name for name in os.listdir(tmp_path) if name.startswith(".dpcd")]
+        number += 4  # not at each line: a fork takes its time
+    assert littered > 5
+
+
+def test_an_empty_name_that_a_kill_left_is_explained(tmp_path):
+    """Where there are no hard links, a name is reserved before the ledger is moved there."""
+    (tmp_path / "a.ledger").touch()
+    with pytest.raises(LedgerError, match="is empty.*creation.*delete it"):
+        PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
+    assert (tmp_path / "a.ledger").stat().st_size == 0
+
+
+HOLDER = """
+import pathlib, sys, time
+from dpcd_sklearn import PrivacyAccountant
+print(PrivacyAccountant(5.0, 1e-5).path, flush=True)
+time.sleep(60)
+"""
+
+
+def holder(folder):
+    """A process with a temporary ledger, and the ledger's folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", HOLDER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": str(Path(dpcd_sklearn.__file__).parents[1]), "TMPDIR": str(folder)},
+    )
+    return process, Path(process.stdout.readline().strip()).parent
+
+
+@pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL])
+def test_temporary_ledgers_of_the_dead_are_swept_and_of_the_living_are_not(
+    fatal, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (dead, its_folder), (living, kept) = holder(tmp_path), holder(tmp_path)
+    try:
+        dead.send_signal(fatal)
+        dead.wait(30)
+        assert its_folder.exists() and kept.exists() and its_folder != kept
+        ours = PrivacyAccountant(5.0, 1e-5)
+        assert not its_folder.exists()
+        assert (kept / "ledger.sqlite").exists() and living.poll() is None
+        PrivacyAccountant(5.0, 1e-5)
+        assert ours.charge(SMALL).entry_id == 1
+    finally:
+        for process in (dead, living):
+            process.kill()
+            process.wait(30)
+            process.stdout.close()
+
+
+def test_what_is_not_known_to_be_dead_and_ours_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    gone, here = process.pid, _files._processes()
+    names = [
+        f"dpcd-ledger-{here}-{os.getpid()}-x",  # alive
+        f"dpcd-ledger-{here}-1-x",
+        f"dpcd-ledger-{here}-{10**30}-x",
+        f"dpcd-ledger-{here}--x",
+        f"dpcd-ledger-{'0' * 12}-{gone}-x",  # of another machine or container
+        f"dpcd-ledgers-{gone}-x",
+        "dpcd-ledger-notes",
+    ]
+    for name in names:
+        (tmp_path / name).mkdir()
+    link = tmp_path / f"dpcd-ledger-{here}-{gone}-link"
+    treasure = tmp_path / "treasure"
+    treasure.mkdir()
+    (treasure / "kept").touch()
+    link.symlink_to(treasure)
+    swept = tmp_path / f"dpcd-ledger-{here}-{gone}-x"
+    swept.mkdir()
+    PrivacyAccountant(5.0, 1e-5)
+    assert not swept.exists() and (treasure / "kept").exists()
+    assert all((tmp_path / name).exists() for name in names)
+    swept.mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: 12345)  # somebody else's
+    PrivacyAccountant(5.0, 1e-5)
+    assert swept.exists()
+
+
+def test_no_signal_handler_is_installed():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    PrivacyAccountant(5.0, 1e-5).charge(SMALL)
+    assert before == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+
+
+# ---- messages -----------------------------------------------------------------------------------
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, make_socket], ids=lambda make: make.__name__)
+def test_a_path_that_is_no_regular_file_is_called_that(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the name of a socket is short
+    make("odd")
+    create = functools.partial(PrivacyAccountant, 5.0, 1e-5, path="odd")
+    for ask in (create, functools.partial(PrivacyAccountant.open, "odd")):
+        started = time.monotonic()
+        with pytest.raises(LedgerError, match="no regular file but a folder, a pipe or a device"):
+            ask()
+        assert time.monotonic() - started < 10
+    assert os.listdir(tmp_path) == ["odd"]
+
+
+def refusal_on_a_full_disk(room, **params):
+    """What a creation says in a child that may write files of so many bytes."""
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.alarm(60)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+            try:
+                PrivacyAccountant(5.0, 1e-5, **params)
+            except LedgerError as error:
+                os.write(write_end, pickle.dumps(str(error)))
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    return pickle.loads(answer)
+
+
+@pytest.mark.parametrize("room", [0, 1000, 5000])
+def test_a_full_disk_is_named_by_the_path_that_was_asked_for(room, tmp_path, monkeypatch):
+    PrivacyAccountant(5.0, 1e-5, path=tmp_path / "first")  # asks about locks
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = tmp_path / "a.ledger"
+    text = refusal_on_a_full_disk(room, path=path)
+    assert text.startswith(f"no ledger can be created at {path}: ") and ".dpcd" not in text
+    assert "no space is left" in text and "nothing was released. Make room" in text
+    assert "entries so far" not in text and "existing folder" not in text
+    text = refusal_on_a_full_disk(room)
+    assert "no space is left" in text and "Make room" in text
+    assert os.listdir(tmp_path) == ["first"]
