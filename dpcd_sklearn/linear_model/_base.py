@@ -27,7 +27,8 @@ from ..engines._request import Request
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
-from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.accounting._spent import PrivacySpent
+from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical
 from ..utils._compat import check_sample_weight, fit_context
 from ..utils._input import read_records

@@ -1,5 +1,8 @@
 """From events to privacy loss: δ(ε), ε(δ), and the currencies of a ledger.
 
+``COSTS`` is the one table of what is known: a row for each kind of release. Whatever is said of a
+fit is a sum over its releases by their rows, and what has no row is refused.
+
 Accounting rounds towards more loss. Three languages are spoken here:
 
 - *Gaussian DP* (Dong, Roth & Su 2022): ``count`` Gaussian releases of noise multiplier z are
@@ -12,11 +15,15 @@ Accounting rounds towards more loss. Three languages are spoken here:
 Proofs: ``proofs/accounting.md``, ``proofs/selections.md``, ``proofs/renyi.md``.
 """
 
+import dataclasses
 import math
+from collections.abc import Callable
 
 from scipy.optimize import minimize_scalar
 
+from ...utils._public import check_count, check_real
 from ._events import (
+    TUNING_DISTRIBUTIONS,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -38,71 +45,218 @@ from ._selections import is_tractable, selections_epsilon
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
+MOST = 2**63 - 1  # counts are stored as integers of 64 bits
 
 
-# ---- what an event costs --------------------------------------------------------------------
+# ---- what each kind of release costs --------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What is known of one kind of release: functions of the event, None where there is no bound.
+
+    Parameters
+    ----------
+    checked : callable
+        From the event and its neighbouring relation to the event in plain floats and integers; it
+        raises TypeError or ValueError where a number is not one that the bounds hold for.
+    mu_squared : callable, optional
+        μ² in Gaussian DP.
+    rho : callable, optional
+        ρ in zero-concentrated DP.
+    renyi : callable, optional
+        From the event, an order α > 1 and the relation to the Rényi divergence; α ρ if left out.
+    pure : callable, optional
+        ε at δ = 0.
+    curve : callable, optional
+        (η, count, μ²): so many choices of bounded range η and Gaussians that are together μ-GDP,
+        if the tight curve of ``_selections`` holds for it.
+    """
+
+    checked: Callable
+    mu_squared: Callable | None = None
+    rho: Callable | None = None
+    renyi: Callable | None = None
+    pure: Callable | None = None
+    curve: Callable | None = None
+
+    def __post_init__(self):
+        if self.rho is None and self.renyi is None:
+            raise TypeError("a row needs rho or renyi: a Rényi divergence is known of all")
+
+
+def checked_numbers(**highest):
+    """Make the check of events with a count and positive numbers, at most `highest` if not None."""
+
+    def checked(release, neighboring):
+        values = {"count": check_count(release.count, "count", high=MOST)}
+        for name, high in highest.items():
+            value = getattr(release, name)
+            if high is None:
+                values[name] = check_real(value, name, low=0)
+            else:
+                values[name] = check_real(value, name, low=0, high=high, closed="right")
+        return dataclasses.replace(release, **values)
+
+    return checked
+
+
+def _checked_tuning(release, neighboring):
+    if not isinstance(release.base, FitEvent) or release.base.neighboring != neighboring:
+        raise ValueError("the runs of a tuning are a FitEvent with the neighbours of the whole")
+    if release.distribution not in TUNING_DISTRIBUTIONS:
+        raise ValueError(
+            f"distribution must be one of {TUNING_DISTRIBUTIONS}, got {release.distribution!r}"
+        )
+    least = 0 if release.distribution == "poisson" else 1
+    mean = check_real(release.mean, "mean", low=least)
+    base = dataclasses.replace(release.base, releases=tuple(checked_releases(release.base)))
+    if NonPrivateEvent() in base.releases:
+        raise ValueError("a tuning over fits without noise is not private; give them an epsilon")
+    return dataclasses.replace(release, base=base, mean=mean)
+
+
+def _gaussian_mu_squared(e):
+    return e.count / e.noise_multiplier**2
+
+
+def _hidden_mu_squared(e):
+    return hidden_state_factor(e.count, e.contraction) / e.noise_multiplier**2
+
+
+COSTS = {
+    GaussianEvent: Cost(
+        checked=checked_numbers(noise_multiplier=None),
+        mu_squared=_gaussian_mu_squared,
+        rho=lambda e: e.count / (2 * e.noise_multiplier**2),
+        curve=lambda e: (0.0, 0, _gaussian_mu_squared(e)),
+    ),
+    HiddenStateEvent: Cost(
+        checked=checked_numbers(noise_multiplier=None, contraction=1.0),
+        mu_squared=_hidden_mu_squared,
+        rho=lambda e: _hidden_mu_squared(e) / 2,
+    ),
+    SelectionEvent: Cost(
+        checked=checked_numbers(eta=None),
+        rho=lambda e: e.count * e.eta**2 / 8,
+        pure=lambda e: e.count * e.eta,
+        curve=lambda e: (e.eta, e.count, 0.0),
+    ),
+    LaplaceEvent: Cost(
+        checked=checked_numbers(noise_multiplier=None),
+        rho=lambda e: e.count / (2 * e.noise_multiplier**2),
+        renyi=lambda e, order, _: e.count * laplace_divergence(e.noise_multiplier, order),
+        pure=lambda e: e.count / e.noise_multiplier,
+    ),
+    PureEvent: Cost(
+        checked=checked_numbers(epsilon=None),
+        rho=lambda e: e.count * e.epsilon**2 / 2,
+        renyi=lambda e, order, _: e.count * pure_divergence(e.epsilon, order),
+        pure=lambda e: e.count * e.epsilon,
+    ),
+    PoissonSampledEvent: Cost(
+        checked=checked_numbers(noise_multiplier=None, sampling_rate=1.0),
+        rho=lambda e: e.count / (2 * e.noise_multiplier**2),  # no gain at large orders
+        renyi=lambda e, order, neighboring: (
+            e.count
+            * sampled_gaussian_divergence(e.sampling_rate, e.noise_multiplier, order, neighboring)
+        ),
+    ),
+    TuningEvent: Cost(
+        checked=_checked_tuning,
+        renyi=lambda e, order, _: tuning_divergence(
+            lambda a: rdp(e.base, a), lambda x: delta_of(e.base, x), e.distribution, e.mean, order
+        ),
+    ),
+    NonPrivateEvent: Cost(
+        checked=lambda e, _: e,
+        mu_squared=lambda e: math.inf,
+        rho=lambda e: math.inf,
+    ),
+}
+
+
+def cost_of(release):
+    """The row of a release; an heir of an event has none, since nobody checks its numbers.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    try:
+        return COSTS[type(release)]
+    except KeyError:
+        raise TypeError(f"no accounting is known for {release!r}, so it is refused") from None
+
+
+# ---- what a fit costs: sums over its releases -------------------------------------------------
+
+
+def checked_releases(event):
+    """Every single release of an event; a malformed one must not count too little, or negative."""
+    if not isinstance(event, FitEvent):
+        raise TypeError(f"a FitEvent is charged, got {event!r}")
+    if not isinstance(event.releases, tuple) or not event.releases:
+        raise TypeError(f"the releases of a fit are a tuple, not empty, got {event.releases!r}")
+    for release in event.releases:
+        if isinstance(release, FitEvent):
+            if release.neighboring != event.neighboring:
+                raise ValueError("the parts of a fit must have one neighbouring relation")
+            yield from checked_releases(release)
+        else:
+            yield cost_of(release).checked(release, event.neighboring)
+
+
+def _leaves(event):
+    """The single releases of an event, however nested."""
+    if isinstance(event, FitEvent):
+        for release in event.releases:
+            yield from _leaves(release)
+    else:
+        yield event
+
+
+def _total(bounds):
+    bounds = list(bounds)
+    return None if None in bounds else math.fsum(bounds)
+
+
+def _sum(event, bound, neighboring=None):
+    """Add up ``bound(release, neighboring)`` over an event; None where one of them is unknown."""
+    if isinstance(event, FitEvent):
+        return _total(_sum(release, bound, event.neighboring) for release in event.releases)
+    return bound(event, neighboring)
+
+
+def _bound(name):
+    def bound(release, neighboring=None):
+        function = getattr(cost_of(release), name)
+        return None if function is None else function(release)
+
+    return bound
 
 
 def gdp_squared(event):
     """μ² of an event in Gaussian DP, or None when the event is not μ-GDP for any useful μ."""
-    match event:
-        case FitEvent(releases=releases):
-            parts = [gdp_squared(release) for release in releases]
-            return None if None in parts else math.fsum(parts)
-        case GaussianEvent(noise_multiplier=z, count=count):
-            return count / z**2
-        case HiddenStateEvent(noise_multiplier=z, count=count, contraction=c):
-            return hidden_state_factor(count, c) / z**2
-        case NonPrivateEvent():
-            return math.inf
-        case (
-            SelectionEvent() | LaplaceEvent() | PureEvent() | PoissonSampledEvent() | TuningEvent()
-        ):
-            return None
-    raise TypeError(f"no accounting is known for {event!r}, so it is refused")
+    return _sum(event, _bound("mu_squared"))
 
 
 def zcdp(event):
     """ρ of an event in zero-concentrated DP; infinite without noise, None if there is no bound."""
-    match event:
-        case FitEvent(releases=releases):
-            parts = [zcdp(release) for release in releases]
-            return None if None in parts else math.fsum(parts)
-        case GaussianEvent(noise_multiplier=z, count=count):
-            return count / (2 * z**2)
-        case HiddenStateEvent():
-            return gdp_squared(event) / 2
-        case PoissonSampledEvent(noise_multiplier=z, count=count):
-            return count / (2 * z**2)  # sampling gains nothing at large orders
-        case SelectionEvent(eta=eta, count=count):
-            return count * eta**2 / 8
-        case LaplaceEvent(noise_multiplier=b, count=count):
-            return count / (2 * b**2)
-        case PureEvent(epsilon=epsilon, count=count):
-            return count * epsilon**2 / 2
-        case NonPrivateEvent():
-            return math.inf
-        case TuningEvent():
-            return None
-    raise TypeError(f"no accounting is known for {event!r}, so it is refused")
+    return _sum(event, _bound("rho"))
 
 
 def rdp(event, order, neighboring=None):
     """Rényi divergence bound of an event at one order α > 1; a FitEvent names its neighbours."""
-    match event:
-        case FitEvent(releases=releases, neighboring=relation):
-            return math.fsum(rdp(release, order, relation) for release in releases)
-        case LaplaceEvent(noise_multiplier=b, count=count):
-            return count * laplace_divergence(b, order)
-        case PureEvent(epsilon=epsilon, count=count):
-            return count * pure_divergence(epsilon, order)
-        case PoissonSampledEvent(sampling_rate=rate, noise_multiplier=z, count=count):
-            return count * sampled_gaussian_divergence(rate, z, order, neighboring)
-        case TuningEvent(base=base, distribution=distribution, mean=mean):
-            return tuning_divergence(
-                lambda a: rdp(base, a), lambda e: delta_of(base, e), distribution, mean, order
-            )
-    return order * zcdp(event)
+
+    def divergence(release, relation):
+        cost = cost_of(release)
+        if cost.renyi is None:
+            return order * cost.rho(release)
+        return cost.renyi(release, order, relation)
+
+    return _sum(event, divergence, neighboring)
 
 
 def epsilon_of(event, delta):
@@ -114,21 +268,20 @@ def epsilon_of(event, delta):
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
-    parts = list(_leaves(event))
-    if not all(isinstance(part, (GaussianEvent, SelectionEvent)) for part in parts):
-        return _best_rdp_epsilon(event, parts, delta)
+    releases = list(_leaves(event))
+    curves = [_bound("curve")(release) for release in releases]
+    if None in curves:
+        return _best_rdp_epsilon(event, releases, delta)
     epsilon = zcdp_epsilon(zcdp(event), delta)
-    selections = [part for part in parts if isinstance(part, SelectionEvent)]
-    others = [gdp_squared(part) for part in parts if not isinstance(part, SelectionEvent)]
-    count = sum(part.count for part in selections)
-    eta = max((part.eta for part in selections), default=0.0)
+    etas, counts, mus_squared = zip(*curves, strict=True)
+    eta, count = max(etas), sum(counts)
     if epsilon in (0.0, math.inf) or not is_tractable(eta, count):
         return epsilon
-    return selections_epsilon(eta, count, math.sqrt(math.fsum(others)), delta, high=epsilon)
+    return selections_epsilon(eta, count, math.sqrt(math.fsum(mus_squared)), delta, high=epsilon)
 
 
-def _best_rdp_epsilon(event, parts, delta):
-    if any(isinstance(part, NonPrivateEvent) for part in parts):
+def _best_rdp_epsilon(event, releases, delta):
+    if NonPrivateEvent() in releases:
         return math.inf
     # any order is valid: a minimiser that is not exact costs tightness only
     found = minimize_scalar(
@@ -140,20 +293,8 @@ def _best_rdp_epsilon(event, parts, delta):
     epsilon = found.fun * (1 + _ROUNDING)
     if (rho := zcdp(event)) is not None:  # at tiny ε the best order is beyond the bounds above
         epsilon = min(epsilon, zcdp_epsilon(rho, delta))
-    pure = [_pure_epsilon(part) for part in parts]
-    return float(max(0.0, epsilon if None in pure else min(epsilon, math.fsum(pure))))
-
-
-def _pure_epsilon(release):
-    """ε of a release at δ = 0, or None."""
-    match release:
-        case SelectionEvent(eta=eta, count=count):
-            return count * eta
-        case PureEvent(epsilon=epsilon, count=count):
-            return count * epsilon
-        case LaplaceEvent(noise_multiplier=b, count=count):
-            return count / b
-    return None
+    pure = _total(map(_bound("pure"), releases))
+    return float(max(0.0, epsilon if pure is None else min(epsilon, pure)))
 
 
 def delta_of(event, epsilon):
@@ -170,15 +311,6 @@ def delta_of(event, epsilon):
             (low, middle) if epsilon_of(event, math.exp(middle)) <= epsilon else (middle, high)
         )
     return math.exp(high)
-
-
-def _leaves(event):
-    """The single releases of an event, however nested."""
-    if isinstance(event, FitEvent):
-        for release in event.releases:
-            yield from _leaves(release)
-    else:
-        yield event
 
 
 # ---- Rényi DP and zCDP ------------------------------------------------------------------------

@@ -14,7 +14,57 @@ from ._gaussian_dp import hidden_state_factor
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 
 
-def translated(event, neighboring=None):
+def _repeated(peer, single, count):
+    return single if count == 1 else peer.SelfComposedDpEvent(single, count)
+
+
+def _hidden_state(peer, event, neighboring):
+    # Gaussian DP: one Gaussian release of the same loss
+    factor = hidden_state_factor(event.count, event.contraction)
+    return peer.GaussianDpEvent(event.noise_multiplier / math.sqrt(factor))
+
+
+def _poisson_sampled(peer, event, neighboring):
+    if neighboring != "add_remove":
+        raise TypeError(
+            "dp_accounting has no samples under replace_one whose multiplier is over the "
+            "sensitivity; only add_remove can be translated"
+        )
+    one = peer.GaussianDpEvent(event.noise_multiplier)
+    return _repeated(peer, peer.PoissonSampledDpEvent(event.sampling_rate, one), event.count)
+
+
+# A row for each kind of release.
+_TRANSLATIONS = {
+    "FitEvent": lambda peer, e, _: peer.ComposedDpEvent(
+        [_translated(peer, release, e.neighboring) for release in e.releases]
+    ),
+    "GaussianEvent": lambda peer, e, _: _repeated(
+        peer, peer.GaussianDpEvent(e.noise_multiplier), e.count
+    ),
+    "HiddenStateEvent": _hidden_state,
+    "SelectionEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.eta**2 / 8), e.count),
+    "LaplaceEvent": lambda peer, e, _: _repeated(
+        peer, peer.LaplaceDpEvent(e.noise_multiplier), e.count
+    ),
+    # its randomised response knows no adding and removing of records
+    "PureEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.epsilon**2 / 2), e.count),
+    "PoissonSampledEvent": _poisson_sampled,
+    "TuningEvent": lambda peer, e, _: peer.RepeatAndSelectDpEvent(
+        _translated(peer, e.base), e.mean, _SHAPES[e.distribution]
+    ),
+    "NonPrivateEvent": lambda peer, e, _: peer.NonPrivateDpEvent(),
+}
+
+
+def _translated(peer, event, neighboring=None):
+    row = _TRANSLATIONS.get(type(event).__name__)
+    if row is None:
+        raise TypeError(f"dp_accounting has no event like {event!r}")
+    return row(peer, event, neighboring)
+
+
+def translated(event):
     """The `dp_accounting` event of an event of ours."""
     try:
         from dp_accounting import dp_event as peer
@@ -22,38 +72,4 @@ def translated(event, neighboring=None):
         raise ImportError(
             "to_dp_event needs dp_accounting: pip install 'dpcd_sklearn[accounting]'"
         ) from error
-
-    def repeated(single, count):
-        return single if count == 1 else peer.SelfComposedDpEvent(single, count)
-
-    match type(event).__name__:
-        case "FitEvent":
-            parts = [translated(release, event.neighboring) for release in event.releases]
-            return peer.ComposedDpEvent(parts)
-        case "GaussianEvent":
-            return repeated(peer.GaussianDpEvent(event.noise_multiplier), event.count)
-        case "HiddenStateEvent":
-            # Gaussian DP: one Gaussian release of the same loss
-            factor = hidden_state_factor(event.count, event.contraction)
-            return peer.GaussianDpEvent(event.noise_multiplier / math.sqrt(factor))
-        case "LaplaceEvent":
-            return repeated(peer.LaplaceDpEvent(event.noise_multiplier), event.count)
-        case "SelectionEvent":
-            return repeated(peer.ZCDpEvent(event.eta**2 / 8), event.count)
-        case "PureEvent":
-            # its randomised response knows no adding and removing of records
-            return repeated(peer.ZCDpEvent(event.epsilon**2 / 2), event.count)
-        case "PoissonSampledEvent":
-            if neighboring != "add_remove":
-                raise TypeError(
-                    "dp_accounting has no samples under replace_one whose multiplier is over the "
-                    "sensitivity; only add_remove can be translated"
-                )
-            one = peer.GaussianDpEvent(event.noise_multiplier)
-            return repeated(peer.PoissonSampledDpEvent(event.sampling_rate, one), event.count)
-        case "TuningEvent":
-            shape = _SHAPES[event.distribution]
-            return peer.RepeatAndSelectDpEvent(translated(event.base), event.mean, shape)
-        case "NonPrivateEvent":
-            return peer.NonPrivateDpEvent()
-    raise TypeError(f"dp_accounting has no event like {event!r}")
+    return _translated(peer, event)

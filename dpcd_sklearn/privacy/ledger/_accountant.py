@@ -13,10 +13,11 @@ from ...exceptions import BudgetExceededError, LedgerError
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
+from ..accounting._spent import PrivacyCost, PrivacySpent
 from . import _filter, _forecast, _locks
 from ._facts import facts_of_charge
 from ._ledger import Ledger, create_temporary, open_or_create
-from ._ledger_records import Balance, LedgerEntry, LedgerParameters, PrivacyCost, PrivacySpent
+from ._ledger_records import Balance, LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport
 
 __all__ = [

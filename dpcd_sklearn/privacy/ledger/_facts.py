@@ -3,8 +3,8 @@
 import dataclasses
 
 from ...utils._public import check_count
+from ..accounting._accounting import MOST, checked_releases
 from ..accounting._events import FitEvent
-from . import _filter
 from ._ledger_records import package_version, plain_text, to_json
 
 
@@ -28,7 +28,7 @@ def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_f
         "estimator": plain_text(estimator),
         "params": to_json(params or {}),
         "event": plain_text(event),
-        "releases": to_json([_described(r) for r in _filter.checked_releases(event)]),
+        "releases": to_json([_described(r) for r in checked_releases(event)]),
         "n_samples": n_public,
         "n_features": _known(n_features, "n_features"),
         "version": package_version(),
@@ -43,4 +43,4 @@ def _described(release):
 
 
 def _known(value, name):
-    return None if value is None else check_count(value, name, low=0, high=_filter.MOST)
+    return None if value is None else check_count(value, name, low=0, high=MOST)

@@ -19,31 +19,20 @@ from fractions import Fraction
 
 from ...utils._public import check_count, check_real
 from ..accounting._accounting import (
+    MOST,
     best_order,
+    checked_releases,
     conversion_gap,
     epsilon_of,
     gdp_squared,
     rdp,
     zcdp,
 )
-from ..accounting._events import (
-    NEIGHBORING,
-    TUNING_DISTRIBUTIONS,
-    FitEvent,
-    GaussianEvent,
-    HiddenStateEvent,
-    LaplaceEvent,
-    NonPrivateEvent,
-    PoissonSampledEvent,
-    PureEvent,
-    SelectionEvent,
-    TuningEvent,
-)
+from ..accounting._events import NEIGHBORING, FitEvent, NonPrivateEvent
 from ..accounting._gaussian_dp import gdp_delta, gdp_mu
 from ._ledger_records import LedgerParameters, now, package_version
 
 _UP = 1 + 1e-12
-MOST = 2**63 - 1  # what an integer of SQLite can hold
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,65 +193,6 @@ def epsilon_alone(event, delta):
         return float(epsilon_of(event, delta))
     except ValueError:  # no root: noise below 1e-15 of the sensitivity
         return math.inf
-
-
-def checked_releases(event):
-    """Every single release of an event; a malformed one must not count too little, or negative."""
-    if not isinstance(event, FitEvent):
-        raise TypeError(f"a FitEvent is charged, got {event!r}")
-    if not isinstance(event.releases, tuple) or not event.releases:
-        raise TypeError(f"the releases of a fit are a tuple, not empty, got {event.releases!r}")
-    for release in event.releases:
-        if isinstance(release, FitEvent):
-            if release.neighboring != event.neighboring:
-                raise ValueError("the parts of a fit must have one neighbouring relation")
-            yield from checked_releases(release)
-        elif type(release) is TuningEvent:
-            yield _checked_tuning(release, event.neighboring)
-        elif type(release) in _NUMBERS:
-            yield _checked_numbers(release)
-        elif release == NonPrivateEvent():
-            yield release
-        else:  # an heir of an event, too: nobody checks its numbers
-            raise TypeError(f"no accounting is known for {release!r}, so it is refused")
-
-
-# The numbers of each event and their upper limits; all are positive.
-_NUMBERS = {
-    GaussianEvent: {"noise_multiplier": None},
-    LaplaceEvent: {"noise_multiplier": None},
-    SelectionEvent: {"eta": None},
-    PureEvent: {"epsilon": None},
-    PoissonSampledEvent: {"noise_multiplier": None, "sampling_rate": 1.0},
-    HiddenStateEvent: {"noise_multiplier": None, "contraction": 1.0},
-}
-
-
-def _checked_numbers(release):
-    """The release in double precision and whole numbers, whatever types it came in."""
-    values = {"count": check_count(release.count, "count", high=MOST)}
-    for name, high in _NUMBERS[type(release)].items():
-        value = getattr(release, name)
-        if high is None:
-            values[name] = check_real(value, name, low=0)
-        else:
-            values[name] = check_real(value, name, low=0, high=high, closed="right")
-    return dataclasses.replace(release, **values)
-
-
-def _checked_tuning(release, neighboring):
-    if not isinstance(release.base, FitEvent) or release.base.neighboring != neighboring:
-        raise ValueError("the runs of a tuning are a FitEvent with the neighbours of the whole")
-    if release.distribution not in TUNING_DISTRIBUTIONS:
-        raise ValueError(
-            f"distribution must be one of {TUNING_DISTRIBUTIONS}, got {release.distribution!r}"
-        )
-    least = 0 if release.distribution == "poisson" else 1
-    mean = check_real(release.mean, "mean", low=least)
-    base = dataclasses.replace(release.base, releases=tuple(checked_releases(release.base)))
-    if NonPrivateEvent() in base.releases:
-        raise ValueError("a tuning over fits without noise is not private; give them an epsilon")
-    return dataclasses.replace(release, base=base, mean=mean)
 
 
 def _loss(measure, release, *args):

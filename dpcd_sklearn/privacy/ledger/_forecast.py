@@ -7,8 +7,8 @@ from fractions import Fraction
 from ..accounting._accounting import gdp_squared, rdp_epsilon, zcdp_epsilon
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
+from ..accounting._spent import PrivacySpent
 from ._filter import Price, admits, epsilon_alone, price, within_budget
-from ._ledger_records import PrivacySpent
 
 
 def _upwards(total):

@@ -1,0 +1,224 @@
+"""The table of costs: every event has a row, one row is enough, without one it is refused."""
+
+import dataclasses
+import inspect
+import math
+
+import pytest
+
+from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting import _dp_event, _events
+from dpcd_sklearn.privacy.accounting._accounting import (
+    COSTS,
+    Cost,
+    checked_numbers,
+    checked_releases,
+    delta_of,
+    epsilon_of,
+    gdp_squared,
+    rdp,
+    zcdp,
+)
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+    TuningEvent,
+)
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
+
+KINDS = {
+    kind
+    for name, kind in inspect.getmembers(_events, inspect.isclass)
+    if name.endswith("Event") and kind is not FitEvent
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class BlurredEvent:
+    """Made up: `count` releases, each of which is amount-GDP."""
+
+    amount: float
+    count: int = 1
+
+    def __str__(self):
+        return f"{self.count} blurred releases of {self.amount}"
+
+
+class HeirEvent(GaussianEvent):
+    """Looks like a Gaussian, but nobody has checked what it adds."""
+
+
+def mu_squared(event):
+    return event.count * event.amount**2
+
+
+GAUSSIAN_ROW = Cost(
+    checked=checked_numbers(amount=None),
+    mu_squared=mu_squared,
+    rho=lambda e: mu_squared(e) / 2,
+    curve=lambda e: (0.0, 0, mu_squared(e)),
+)
+PURE_ROW = Cost(
+    checked=checked_numbers(amount=None),
+    renyi=lambda e, order, neighboring: e.count * e.amount,
+    pure=lambda e: e.count * e.amount,
+)
+FIT = FitEvent((BlurredEvent(0.2, 4),))
+
+
+class Estimator:
+    def __init__(self, event):
+        self.event = event
+
+    def planned_event(self, n_samples, n_features, n_outputs=1):
+        return self.event
+
+
+def ledger(currency="rdp", epsilon=5.0):
+    return PrivacyAccountant(epsilon=epsilon, delta=1e-5, currency=currency)
+
+
+def test_every_event_has_a_row_in_both_tables():
+    assert len(KINDS) >= 8
+    assert set(COSTS) == KINDS
+    assert set(_dp_event._TRANSLATIONS) == {kind.__name__ for kind in KINDS} | {"FitEvent"}
+
+
+def test_a_row_without_a_renyi_divergence_is_refused():
+    with pytest.raises(TypeError, match="rho or renyi"):
+        Cost(checked=checked_numbers(amount=None), pure=lambda e: e.amount)
+
+
+# ---- one row is enough --------------------------------------------------------------------------
+
+
+def test_one_row_makes_an_event_that_every_measure_takes(monkeypatch):
+    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
+    assert gdp_squared(FIT) == gdp_squared(FIT.releases[0]) == mu_squared(FIT.releases[0])
+    assert zcdp(FIT) == mu_squared(FIT.releases[0]) / 2
+    assert rdp(FIT, 3.0) == 3.0 * zcdp(FIT)
+    assert epsilon_of(FIT, 1e-5) == gdp_epsilon(0.4, 1e-5)
+    assert delta_of(FIT, epsilon_of(FIT, 1e-5)) == pytest.approx(1e-5, rel=1e-6)
+    assert "4 blurred releases of 0.2, under replace-one neighbours" in str(FIT)
+
+
+def test_one_row_composes_with_choices_on_their_tight_curve(monkeypatch):
+    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
+    choices = SelectionEvent(0.2, 4)
+    blurred, gaussian = FitEvent((choices, FIT)), FitEvent((choices, GaussianEvent(5.0, 4)))
+    assert epsilon_of(blurred, 1e-5) == pytest.approx(epsilon_of(gaussian, 1e-5), rel=1e-12)
+    assert gdp_squared(blurred) is None
+    monkeypatch.setitem(COSTS, BlurredEvent, dataclasses.replace(GAUSSIAN_ROW, curve=None))
+    assert epsilon_of(blurred, 1e-5) > epsilon_of(gaussian, 1e-5)  # the best of many orders
+
+
+def test_a_row_of_a_pure_loss_alone_is_enough(monkeypatch):
+    monkeypatch.setitem(COSTS, BlurredEvent, PURE_ROW)
+    assert gdp_squared(FIT) is zcdp(FIT) is None
+    assert rdp(FIT, 3.0) == 0.8
+    assert epsilon_of(FIT, 1e-12) == 0.8
+    assert delta_of(FIT, 0.8) <= 1e-290
+
+
+@pytest.mark.parametrize("currency", ["rdp", "gdp"])
+def test_one_row_makes_an_event_that_the_ledger_counts(monkeypatch, currency):
+    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
+    accountant = ledger(currency)
+    cost = accountant.cost(Estimator(FIT), 100, 3)
+    loss = gdp_squared(FIT) if currency == "gdp" else rdp(FIT, accountant.order)
+    assert loss < cost.amount <= loss * (1 + 2e-12)
+    assert cost.epsilon == gdp_epsilon(0.4, 1e-5) and cost.fits_left >= 1
+    assert accountant.charge(FIT).redeem() == FIT
+    (entry,) = accountant.entries()
+    assert entry.amount == cost.amount and entry.mu_squared == gdp_squared(FIT)
+    assert entry.releases == ({"release": "BlurredEvent", "amount": 0.2, "count": 4},)
+    assert cost.epsilon <= accountant.spent().epsilon * (1 + 1e-9)
+    assert "blurred releases of 0.2" in entry.event
+    assert "amount=0.2" in str(accountant.report())
+
+
+def test_a_currency_refuses_an_event_without_its_bound(monkeypatch):
+    monkeypatch.setitem(COSTS, BlurredEvent, PURE_ROW)
+    accountant = ledger("rdp")
+    accountant.charge(FIT)
+    assert accountant.entries()[0].rho is None
+    assert accountant.spent().epsilon >= 0.8
+    with pytest.raises(ValueError, match="Gaussians only"):
+        ledger("gdp").charge(FIT)
+
+
+def test_the_numbers_of_a_new_event_are_checked_by_its_row(monkeypatch):
+    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
+    accountant = ledger()
+    for bad in (BlurredEvent(-1.0), BlurredEvent(math.nan), BlurredEvent(0.2, 0)):
+        with pytest.raises(ValueError, match="amount|count"):
+            accountant.charge(FitEvent((bad,)))
+    with pytest.raises(TypeError, match="amount"):
+        accountant.charge(FitEvent((BlurredEvent("0.2"),)))
+    assert accountant.entries() == []
+
+
+def test_a_new_event_can_be_tuned(monkeypatch):
+    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
+    search, twin = (
+        FitEvent((TuningEvent(base, "logarithmic", 5.0),))
+        for base in (FIT, FitEvent((GaussianEvent(5.0, 4),)))
+    )
+    assert rdp(search, 4.0) == pytest.approx(rdp(twin, 4.0), rel=1e-12)
+
+
+# ---- and without one it is refused everywhere ---------------------------------------------------
+
+
+@pytest.mark.parametrize("stranger", [BlurredEvent(0.2, 4), HeirEvent(5.0), None, 1.0], ids=repr)
+@pytest.mark.parametrize(
+    "measure",
+    [
+        gdp_squared,
+        zcdp,
+        lambda event: rdp(event, 2.0),
+        lambda event: epsilon_of(event, 1e-6),
+        lambda event: delta_of(event, 1.0),
+        lambda event: list(checked_releases(event)),
+        lambda event: ledger("rdp").charge(event),
+        lambda event: ledger("gdp").charge(event),
+        lambda event: ledger().cost(Estimator(event), 100, 3),
+    ],
+    ids=["gdp", "zcdp", "rdp", "epsilon", "delta", "checked", "ledger", "gdp ledger", "cost"],
+)
+def test_an_event_without_a_row_is_refused(measure, stranger):
+    known = GaussianEvent(9.0)
+    for event in (FitEvent((stranger,)), FitEvent((known, FitEvent((known, stranger))))):
+        with pytest.raises(TypeError, match="no accounting is known for .* refused"):
+            measure(event)
+    tuned = FitEvent((TuningEvent(FitEvent((stranger,)), "poisson", 5.0),))
+    if measure not in (gdp_squared, zcdp):  # which have no bound of any tuning
+        with pytest.raises(TypeError, match="no accounting is known for .* refused"):
+            measure(tuned)
+
+
+@pytest.mark.parametrize("stranger", [BlurredEvent(0.2, 4), HeirEvent(5.0)], ids=repr)
+def test_an_event_without_a_row_has_no_translation(stranger):
+    pytest.importorskip("dp_accounting", reason="an extra")
+    with pytest.raises(TypeError, match="no event like"):
+        FitEvent((stranger,)).to_dp_event()
+
+
+def test_no_noise_is_an_infinite_loss_in_every_column_that_is_stated():
+    row, event = COSTS[NonPrivateEvent], NonPrivateEvent()
+    assert row.mu_squared(event) == row.rho(event) == math.inf
+    assert row.pure is None and row.curve is None
+    assert epsilon_of(FitEvent((LaplaceEvent(1.0), event)), 0.1) == math.inf
+
+
+def test_a_pure_loss_bounds_every_order():
+    """The columns of a row agree with each other."""
+    for event in (LaplaceEvent(2.0, 3), SelectionEvent(0.3, 3), _events.PureEvent(0.4, 3)):
+        row = COSTS[type(event)]
+        for order in (1.01, 2.0, 50.0, 1e5):
+            assert rdp(event, order) <= order * row.rho(event) * (1 + 1e-12)
+            if row.renyi is not None:
+                assert rdp(event, order) <= row.pure(event) * (1 + 1e-8)

@@ -1,0 +1,166 @@
+"""The reviewer's path (``privacy/proofs/README.md``) names every file, with lines that are true.
+
+``python tests/test_reviewer_path.py`` writes the figures anew; the words are for people to write.
+"""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PRIVACY = CHECKOUT / "dpcd_sklearn" / "privacy"
+README = PRIVACY / "proofs" / "README.md"
+SOURCES = {
+    path.relative_to(PRIVACY).as_posix(): path
+    for path in PRIVACY.rglob("*")
+    if path.suffix in {".py", ".pyx", ".pxd", ".h"} and path.name != "__init__.py"
+}
+DRIFT = 0.04
+
+TEXT = re.compile(
+    r'[rRbBuUfF]{0,2}("""|\'\'\')[\s\S]*?\1'
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])*'"
+    r"|#[^\n]*"
+)
+C_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*[\s\S]*?\*/|//[^\n]*')
+ROW = re.compile(r"^\| `([\w./*]+)` \| ([\d,]+) \|(.*)\|$", re.MULTILINE)
+TOTAL = re.compile(r"\*\*([\d,]+) lines\*\* (on the path|of kernels|beside the path)")
+SECTIONS = {"on the path": "The path", "of kernels": "Kernels", "beside the path": "Beside"}
+
+
+def code_lines(name, source):
+    """Lines that are neither blank nor comment nor docstring."""
+
+    def without(match):
+        text = match[0]
+        before = source[source.rfind("\n", 0, match.start()) + 1 : match.start()]
+        if text[0] == "#" or text[:2] in ("//", "/*") or (match.lastindex and not before.strip()):
+            return ""
+        return "\n".join("x" for _ in text.split("\n"))  # a string counts with all its lines
+
+    code = (C_TEXT if name.endswith(".h") else TEXT).sub(without, source)
+    return sum(bool(line.strip()) for line in code.split("\n"))
+
+
+def files_of(pattern):
+    """The files of a row: `_oracle.*` are a .pyx and its .pxd."""
+    return sorted(name for name in SOURCES if Path(name).match(pattern))
+
+
+def counted(names):
+    return sum(code_lines(name, SOURCES[name].read_text(encoding="utf-8")) for name in names)
+
+
+def section_of(text, title):
+    return re.search(rf"^## {title}[^\n]*\n([\s\S]*?)(?=^## |\Z)", text, re.MULTILINE)[1]
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def drifted(stated, true):
+    return abs(stated - true) > max(3, DRIFT * true)
+
+
+def stale_figures(text):
+    """Figures of a page that are off by more than a few percent, and files that it forgets."""
+    seen = []
+    for total, kind in TOTAL.findall(text):
+        rows = ROW.findall(section_of(text, SECTIONS[kind]))
+        names = [name for pattern, _, _ in rows for name in files_of(pattern)]
+        seen += names
+        if drifted(number(total), counted(names)):
+            yield f"{total} lines {kind}, but there are {counted(names)}"
+        for pattern, stated, _ in rows:
+            if not files_of(pattern):
+                yield f"{pattern} does not exist"
+            elif drifted(number(stated), counted(files_of(pattern))):
+                yield f"{pattern}: {stated} lines, but there are {counted(files_of(pattern))}"
+    yield from (
+        f"{name} is named {seen.count(name)} times" for name in SOURCES if seen.count(name) != 1
+    )
+
+
+def missing_tests(text):
+    """Tests that a page names and that do not exist, as `file.py::test_name`."""
+    for file, test in re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", text):
+        path = CHECKOUT / "tests" / file
+        source = path.read_text(encoding="utf-8") if path.exists() else ""
+        if not re.search(rf"^def {test}\(" if test else "^def test_", source, re.MULTILINE):
+            yield f"{file}::{test} does not exist"
+
+
+def with_figures(text):
+    """The page with the figures of today."""
+
+    def row(match):
+        return f"| `{match[1]}` | {counted(files_of(match[1])):,} |{match[3]}|"
+
+    def total(match):
+        rows = ROW.findall(section_of(text, SECTIONS[match[2]]))
+        names = [name for pattern, _, _ in rows for name in files_of(pattern)]
+        return f"**{counted(names):,} lines** {match[2]}"
+
+    return TOTAL.sub(total, ROW.sub(row, text))
+
+
+def page():
+    return README.read_text(encoding="utf-8")
+
+
+# ---- the page as it stands ----------------------------------------------------------------------
+
+
+def test_the_path_names_every_file_once_with_its_lines():
+    assert len(TOTAL.findall(page())) == len(SECTIONS)
+    assert not list(stale_figures(page()))
+
+
+def test_every_test_that_the_path_names_exists():
+    assert len(re.findall(r"`test_\w+\.py::", page())) >= 15
+    assert not list(missing_tests(page()))
+
+
+def test_the_path_leads_past_every_proof():
+    proofs = {path.name for path in README.parent.glob("*.md")} - {README.name}
+    assert proofs <= set(re.findall(r"\[[^]]*\]\((\w+\.md)\)", section_of(page(), "Proofs")))
+
+
+# ---- the checks can fail ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "lines"),
+    [
+        ("a.py", '"""Doc.\n\nMore.\n"""\n\nx = 1  # why\n# because\n', 1),
+        ("a.py", 'def f():\n    r"""Doc."""\n    return "# no comment"\n', 2),
+        ("a.py", 'SQL = """\nselect 1;\n"""\n"""no code"""\n', 3),
+        ("a.pyx", "cdef int a  # b\n\n\tcdef int b\n", 2),
+        ("a.h", "/* one\n two */\nint a; // b\n// c\n#define D \\\n  1\n", 3),
+    ],
+)
+def test_code_is_counted_without_blanks_comments_and_docstrings(name, source, lines):
+    assert code_lines(name, source) == lines
+
+
+def test_figures_that_drift_and_files_that_are_forgotten_are_noticed():
+    file, stated, _ = ROW.search(page()).groups()
+    more = page().replace(f"`{file}` | {stated} |", f"`{file}` | {number(stated) * 2 + 9} |")
+    assert list(stale_figures(more)) and with_figures(more) == with_figures(page())
+    assert list(stale_figures(ROW.sub("", page(), count=1)))
+    total = TOTAL.search(page())[1]
+    more = math.ceil(number(total) * (1 + 2 * DRIFT))
+    assert list(stale_figures(page().replace(f"**{total} lines**", f"**{more} lines**")))
+
+
+def test_a_test_that_does_not_exist_is_noticed():
+    assert list(missing_tests("`test_costs.py::test_nothing_at_all`, `test_nowhere.py`"))
+    assert not list(missing_tests("`test_costs.py::test_every_event_has_a_row_in_both_tables`"))
+
+
+if __name__ == "__main__":
+    README.write_text(with_figures(page()), encoding="utf-8")
