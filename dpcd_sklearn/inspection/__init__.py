@@ -1,8 +1,9 @@
-"""Looking at what was done, or what to expect: audits, plots of budgets, theory."""
+"""Looking at what was done, or what to expect: audits, leaks, plots of budgets, theory."""
 
 from ._audit import AuditResult, audit
 from ._audit_display import AuditDisplay
 from ._budget_display import BudgetDisplay
+from ._find_leaks import Leak, LeakReport, find_leaks
 from ._theory import (
     TheoreticalIterations,
     UtilityBound,
@@ -15,10 +16,13 @@ __all__ = [
     "AuditDisplay",
     "AuditResult",
     "BudgetDisplay",
+    "Leak",
+    "LeakReport",
     "TheoreticalIterations",
     "UtilityBound",
     "UtilityBounds",
     "audit",
+    "find_leaks",
     "theoretical_iterations",
     "utility_bounds",
 ]
