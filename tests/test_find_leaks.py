@@ -29,6 +29,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
@@ -52,6 +53,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.random_projection import GaussianRandomProjection
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
 import dpcd_sklearn
@@ -263,7 +265,17 @@ CASES = {
         (StackingRegressor(TWO, LASSO, cv="prefit"), StackingRegressor(TWO, LASSO)),
     ],
     "parts that were fitted before": [(FrozenEstimator(StandardScaler()), BoundsScaler())],
-    "messages that quote records": [
+    "messages that tell of records": [
+        (
+            TransformedTargetRegressor(LASSO, transformer=BoundsScaler((0, 9))),
+            TransformedTargetRegressor(
+                LASSO, transformer=BoundsScaler((0, 9)), check_inverse=False
+            ),
+        ),
+        (
+            FunctionTransformer(np.log1p, np.expm1),
+            FunctionTransformer(np.log1p, np.expm1, check_inverse=False),
+        ),
         (OneHotEncoder(categories=[["a"]]), LEVELS),
         (clone(LEVELS).set_params(drop="first"), LEVELS),
         (
@@ -345,7 +357,9 @@ def test_every_rule_has_a_case_and_says_what_to_do():
         StackingRegressor(TWO, DPLassoCD(accountant=LEDGER), cv=KFold(3)),
         MultiOutputRegressor(LASSO),
         FixedThresholdClassifier(LOGISTIC, threshold=0.3),
-        TransformedTargetRegressor(LASSO, func=np.log1p, inverse_func=np.expm1),
+        TransformedTargetRegressor(
+            LASSO, func=np.log1p, inverse_func=np.expm1, check_inverse=False
+        ),
         KFold(3, shuffle=True, random_state=0),
     ],
 )
@@ -375,6 +389,61 @@ def test_a_candidate_is_told_from_the_estimator_as_it_stands():
     search.set_params(param_grid={"random_state": [0, 1], "epsilon": [1.0, float("inf")]})
     assert places(search, "seeds") == ["gridsearchcv.estimator"]  # once, not for each candidate
     assert places(search, "epsilon=inf") == ["gridsearchcv.param_grid['epsilon'][1]"]
+
+
+# ---- what scikit-learn does, on which rules rest ------------------------------------------------
+
+rng = np.random.default_rng(0)
+TABLE, TARGET = rng.uniform(-1, 1, (30, 2)), rng.uniform(-1, 1, 30)
+
+
+def charged(make, model, y):
+    ledger = PrivacyAccountant(50.0, 1e-4)
+    make(clone(model).set_params(epsilon=0.1, delta=1e-6, accountant=ledger)).fit(TABLE, y)
+    return len(ledger.entries())
+
+
+def test_voting_and_stacking_with_private_members_are_charged():
+    assert charged(lambda m: VotingRegressor([("a", m), ("b", m)]), LASSO, TARGET) == 2
+    stack = charged(lambda m: StackingRegressor([("a", m)], m, cv=KFold(3)), LASSO, TARGET)
+    assert stack == 1 + 3 + 1  # the member, its folds, the final model
+    assert charged(lambda m: CalibratedClassifierCV(m, cv=KFold(2)), LOGISTIC, TARGET > 0) == 2
+
+
+def test_one_label_of_its_own_adds_a_fit_of_one_vs_rest():
+    y = (TARGET > 0).astype(int)
+    two = charged(OneVsRestClassifier, LOGISTIC, y)
+    y[0] = 7
+    three = charged(OneVsRestClassifier, LOGISTIC, y)
+    assert (two, three) == (1, 3)
+
+
+@pytest.mark.parametrize("ensemble", [BaggingRegressor, AdaBoostRegressor])
+def test_ensembles_seed_their_members(ensemble):
+    model = ensemble(DecisionTreeRegressor(), n_estimators=2).fit(TABLE, TARGET)
+    assert all(member.random_state is not None for member in model.estimators_)
+
+
+def test_one_cell_decides_the_layout_of_a_column_transformer():
+    X = np.zeros((10, 2), dtype=object)
+    step = ColumnTransformer(
+        [("level", OneHotEncoder(categories=[[5]], handle_unknown="ignore"), [0])],
+        sparse_threshold=0.05,
+    )  # fmt: skip
+    layouts = [step.fit(X).sparse_output_]
+    X[0, 0] = 5
+    layouts.append(step.fit(X).sparse_output_)
+    assert layouts == [True, False]
+
+
+def test_a_record_out_of_bounds_makes_check_inverse_warn():
+    model = TransformedTargetRegressor(Ridge(), transformer=BoundsScaler((-1, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(TABLE, TARGET)
+        with pytest.warns(UserWarning, match="inverse"):
+            model.fit(TABLE, np.r_[7.0, TARGET[1:]])
+        model.set_params(check_inverse=False).fit(TABLE, np.r_[7.0, TARGET[1:]])
 
 
 # ---- paths and depth ----------------------------------------------------------------------------
@@ -585,7 +654,8 @@ STATED = {
     },
     "SplineTransformer": {"knots": np.array([[0.0] * 3, [9.0] * 3]), "extrapolation": "constant"},
     "BoundsScaler": {"bounds": (0.0, 10.0)},
-    "FeatureHasher": {"input_type": "string"},
+    "FeatureHasher": {"input_type": "string", "n_features": 32},
+    "HashingVectorizer": {"n_features": 32},
     "FunctionTransformer": {"func": np.log1p},
 }  # fmt: skip
 

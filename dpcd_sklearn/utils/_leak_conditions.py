@@ -56,6 +56,9 @@ def layout_by_density(part):
 
 
 def quotes(part):
+    inverts = part.short == "TransformedTargetRegressor" or part.get("inverse_func") is not None
+    if inverts and part.get("check_inverse") and (part.get("func") or part.get("transformer")):
+        return "check_inverse=True warns if some records are not restored"
     if part.short not in ("OneHotEncoder", "OrdinalEncoder"):
         return False
     unknown = part.get("handle_unknown")

@@ -347,11 +347,12 @@ RULES = (
         "public records, or a private model in the same ledger",
     ),
     Rule(
-        "messages that quote records",
+        "messages that tell of records",
         "note",
         quotes,
-        "Errors and warnings leave the room; this one tells of values that one record may have.",
-        "handle_unknown='ignore' with drop=None ('use_encoded_value' for OrdinalEncoder)",
+        "Errors and warnings leave the room; this one may be about one record.",
+        "handle_unknown='ignore' with drop=None ('use_encoded_value' for OrdinalEncoder); "
+        "check_inverse=False",
     ),
     Rule(
         "records cached on the disk",
