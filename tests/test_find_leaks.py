@@ -26,6 +26,7 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
@@ -253,6 +254,7 @@ CASES = {
     "functions of your own": [
         (FunctionTransformer(row_wise), FunctionTransformer(np.log1p)),
         (FunctionTransformer(lambda X: X - X.mean(0)), FunctionTransformer()),
+        (SelectFromModel(LASSO, max_features=len), SelectFromModel(LASSO, max_features=1)),
         (
             TransformedTargetRegressor(LASSO, func=row_wise),
             TransformedTargetRegressor(LASSO, func=np.log1p, inverse_func=np.expm1),
@@ -403,10 +405,13 @@ def charged(make, model, y):
     return len(ledger.entries())
 
 
-def test_voting_and_stacking_with_private_members_are_charged():
+def test_private_members_of_meta_estimators_are_charged():
     assert charged(lambda m: VotingRegressor([("a", m), ("b", m)]), LASSO, TARGET) == 2
     stack = charged(lambda m: StackingRegressor([("a", m)], m, cv=KFold(3)), LASSO, TARGET)
     assert stack == 1 + 3 + 1  # the member, its folds, the final model
+    chain = charged(lambda m: RegressorChain(m, cv=KFold(3)), LASSO, np.c_[TARGET, -TARGET])
+    assert chain == 2 + 3  # two outputs, and the folds of the first for the second
+    assert charged(lambda m: RFE(m, n_features_to_select=1), LASSO, TARGET) == 2
     assert charged(lambda m: CalibratedClassifierCV(m, cv=KFold(2)), LOGISTIC, TARGET > 0) == 2
 
 

@@ -78,8 +78,9 @@ def find_leaks(estimator) -> LeakReport:
     ----------
     estimator : object
         An estimator, pipeline, search, other meta-estimator or splitter of scikit-learn's or in
-        its style. Anything else is no error, but a note. Candidates that a search lists are looked
-        at as well; distributions are not.
+        its style; before ``cross_val_score`` and the like ask for the estimator and for the
+        splitter that goes into ``cv``. Anything else is no error, but a note. Candidates that a
+        search lists are looked at as well; distributions are not.
 
     Returns
     -------

@@ -33,7 +33,10 @@ def resamples(part):
 
 def own_function(part):
     named = part.short in ("FunctionTransformer", "TransformedTargetRegressor")
-    return named and not is_elementwise(part.get("func")) and "func= sees all records at once"
+    if named and not is_elementwise(part.get("func")):
+        return "func= sees all records at once"
+    counts = part.short == "SelectFromModel" and callable(part.get("max_features"))
+    return counts and "max_features= sees all records at once"
 
 
 def columns_by_function(part):
