@@ -95,6 +95,10 @@ class OwnSplit:
         return 2
 
 
+class OwnModel(DPLassoCD):
+    pass
+
+
 class Unreadable(DPLassoCD):
     def get_params(self, deep=True):
         raise RuntimeError("broken")
@@ -251,6 +255,7 @@ CASES = {
     "a fit without an accountant": [(DPLassoCD(), LASSO), (make_pipeline(DPLassoCD()), RIDGE)],
     "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
     "time that follows the records": [(clone(LOGISTIC).set_params(selection="lazy"), LOGISTIC)],
+    "private models of your own": [(OwnModel(accountant=LEDGER), LASSO)],
     "functions of your own": [
         (FunctionTransformer(row_wise), FunctionTransformer(np.log1p)),
         (FunctionTransformer(lambda X: X - X.mean(0)), FunctionTransformer()),

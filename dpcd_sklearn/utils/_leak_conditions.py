@@ -189,6 +189,10 @@ def private(part, name, leaks):
     return part.kind == "private" and name in (part.params or {}) and leaks(part.params[name])
 
 
+def own_model(part):
+    return part.kind == "private" and not part.name.startswith("dpcd_sklearn.")
+
+
 def is_infinite(epsilon):
     return isinstance(epsilon, Real) and math.isinf(epsilon)
 

@@ -27,6 +27,7 @@ from ._leak_conditions import (
     not_private,
     one_versus,
     own_function,
+    own_model,
     own_split,
     private,
     quotes,
@@ -324,6 +325,13 @@ RULES = (
         lambda part: private(part, "selection", lambda word: word == "lazy") and "selection='lazy'",
         "The time of a lazy draw follows scores that are not released.",
         "selection='full' wherever somebody can time the fit",
+    ),
+    Rule(
+        "private models of your own",
+        "note",
+        own_model,
+        "It says what it would release; whether that is all, its author must prove.",
+        "a proof, and inspection.audit(model), which tries to break the claim",
     ),
     Rule(
         "functions of your own",
