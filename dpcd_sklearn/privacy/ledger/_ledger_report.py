@@ -2,12 +2,19 @@
 
 import dataclasses
 import html
+import textwrap
 
+from ...utils._leak_rules import RULES
 from ._ledger_records import LedgerEntry
 
 _SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
 _KINDS = {"SelectionEvent": "choice", "HiddenStateEvent": "hidden step"}
 _WIDEST = 40  # of the columns that say what was fitted and what was released
+_NOT_COUNTED = (
+    "Not in this sum, nor covered by it: "
+    + "; ".join(rule.name for rule in RULES if rule.severity != "note")
+    + ". inspection.find_leaks(model) looks for them."
+)
 
 
 class LedgerReport:
@@ -62,7 +69,9 @@ class LedgerReport:
         table = [self._HEADER, *self._cells()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-        return "\n".join([*lines, self._summary()])
+        return "\n".join(
+            [*lines, self._summary(), *textwrap.wrap(_NOT_COUNTED, 100, break_on_hyphens=False)]
+        )
 
     __repr__ = __str__
 
@@ -76,6 +85,7 @@ class LedgerReport:
             f"<p>{html.escape(self._summary())}</p>"
             f'<progress max="1" value="{share:.4f}">{share:.0%}</progress>'
             f"<table><thead>{line('th', self._HEADER)}</thead><tbody>{body}</tbody></table>"
+            f"<p>{html.escape(_NOT_COUNTED)}</p>"
         )
 
     def to_frame(self):

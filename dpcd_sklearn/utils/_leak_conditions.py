@@ -1,0 +1,221 @@
+"""When the rules of ``_leak_rules.py`` apply: each looks at one part of an object.
+
+It returns False, or True or a few words about how; never a value that may come from records.
+"""
+
+import math
+from numbers import Real
+
+from sklearn.base import is_classifier
+
+from ._learns_nothing import how_it_learns, is_elementwise
+from ._object_tree import guarded, has
+
+# ---- steps and models ---------------------------------------------------------------------------
+
+
+def learns(part):
+    return part.kind == "step" and how_it_learns(part.name, part.params or {})
+
+
+def not_private(part):
+    if part.kind == "model":
+        return "not known to be private"
+    for name in ("estimator", "regressor", "final_estimator"):
+        if part.kind == "meta" and name in (part.params or {}) and part.params[name] is None:
+            return f"{name}=None is a model of scikit-learn's without noise"
+    return False
+
+
+def resamples(part):
+    return has(part.value, "fit_resample")
+
+
+def own_function(part):
+    named = part.short in ("FunctionTransformer", "TransformedTargetRegressor")
+    if named and not is_elementwise(part.get("func")):
+        return "func= sees all records at once"
+    counts = part.short == "SelectFromModel" and callable(part.get("max_features"))
+    return counts and "max_features= sees all records at once"
+
+
+def columns_by_function(part):
+    if part.short != "ColumnTransformer":
+        return False
+    chosen = [step[2] for step in part.get("transformers") if len(step) == 3]
+    looks = [c for c in chosen if callable(c) and type(c).__name__ != "make_column_selector"]
+    return bool(looks) and "a function chooses columns by looking at X"
+
+
+def layout_by_density(part):
+    threshold = part.get("sparse_threshold")
+    if part.short != "ColumnTransformer" or threshold == 0:
+        return False
+    sparse = any(
+        inner.get("sparse_output") or inner.short in ("HashingVectorizer", "FeatureHasher")
+        for inner in part.inside()
+    )
+    return sparse and "sparse_threshold compares the share of entries of all records"
+
+
+def quotes(part):
+    inverts = part.short == "TransformedTargetRegressor" or part.get("inverse_func") is not None
+    if inverts and part.get("check_inverse") and (part.get("func") or part.get("transformer")):
+        return "check_inverse=True warns if some records are not restored"
+    if part.short not in ("OneHotEncoder", "OrdinalEncoder"):
+        return False
+    unknown = part.get("handle_unknown")
+    if unknown == "error":
+        return "handle_unknown='error' quotes categories of records in its message"
+    warns = unknown == "warn" or part.get("drop") is not None
+    return part.short == "OneHotEncoder" and warns and "a warning quotes columns of unknown values"
+
+
+# ---- splits -------------------------------------------------------------------------------------
+
+_BY_ROW = {
+    f"sklearn.model_selection.{name}"
+    for name in "KFold LeaveOneOut LeavePOut RepeatedKFold ShuffleSplit TimeSeriesSplit".split()
+}
+_STATED = {"sklearn.model_selection.PredefinedSplit"}
+_CROSS_FITS_IF_ASKED = ("ClassifierChain", "RegressorChain")  # cv=None is none
+
+
+def _split_by_number(part):
+    """Whether `cv` is left to scikit-learn: an int, or None where that is five folds."""
+    if "cv" not in (part.params or {}) or part.kind == "private":
+        return False
+    if part.params["cv"] is None:
+        return part.short not in _CROSS_FITS_IF_ASKED
+    return isinstance(part.params["cv"], int)
+
+
+def _may_classify(part):
+    members = [part.value, part.get("estimator")]
+    return any(guarded(lambda m=m: is_classifier(m), True) for m in members if m is not None)
+
+
+def stratified(part):
+    if part.kind == "splitter":
+        return "Stratified" in part.short and "folds follow the labels of all records"
+    if _split_by_number(part) and _may_classify(part):
+        value = "None" if part.params["cv"] is None else "a number"
+        return f"cv={value} is a stratified split for a classifier"
+    return False
+
+
+def by_groups(part):
+    return part.kind == "splitter" and "Group" in part.short and "Stratified" not in part.short
+
+
+def unknown_split(part):
+    if part.kind == "splitter":
+        known = part.name in _BY_ROW | _STATED or stratified(part) or by_groups(part)
+        return not known and "not known to split by row number"
+    return False
+
+
+def own_split(part):
+    if part.kind == "splitter":
+        return part.name in _STATED and "the folds were stated"
+    cv = part.get("cv")
+    if part.kind == "private" or cv is None or isinstance(cv, int) or has(cv, "get_n_splits"):
+        return False
+    return "cv='prefit'" if isinstance(cv, str) else "cv lists the folds"
+
+
+def folds_without_n(part):
+    if part.kind == "splitter":
+        split, holder = part.name not in _STATED, part.parent
+    else:
+        split, holder = _split_by_number(part), part
+    if not split or holder is None:
+        return False
+    relation = {inner.get("neighboring") for inner in holder.inside() if inner.kind == "private"}
+    return "add_remove" in relation and "folds by row number under neighboring='add_remove'"
+
+
+# ---- meta-estimators ----------------------------------------------------------------------------
+
+
+def bootstraps(part):
+    return part.kind != "private" and part.get("bootstrap") is True and "bootstrap=True"
+
+
+def seeds_members(part):
+    return part.short in _ENSEMBLES and "it sets random_state in each member"
+
+
+_ENSEMBLES = ("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor")
+_ONE_VERSUS = ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
+ENCODERS_OF_Y = ("BaggingClassifier", "StackingClassifier", "VotingClassifier")
+HALVING = ("HalvingGridSearchCV", "HalvingRandomSearchCV")
+SEARCHES = ("GridSearchCV", "RandomizedSearchCV", *HALVING)
+_SEVERAL_FITS = (
+    *(*SEARCHES, *_ENSEMBLES, *_ONE_VERSUS, *_CROSS_FITS_IF_ASKED, "CalibratedClassifierCV"),
+    *("MultiOutputClassifier", "MultiOutputRegressor", "RFE", "RFECV", "StackingClassifier"),
+    *("SequentialFeatureSelector", "StackingRegressor", "TunedThresholdClassifierCV"),
+)
+
+
+def is_one_of(*names):
+    return lambda part: part.short in names
+
+
+def one_versus(part):
+    return part.short in _ONE_VERSUS and (
+        "each member sees the records of two labels only"
+        if part.short == "OneVsOneClassifier"
+        else "as many fits as there are labels in y"
+    )
+
+
+def early_stopping(part):
+    stops = part.get("early_stopping") or part.get("n_iter_no_change")
+    never = part.get("early_stopping") is False
+    return part.kind != "private" and bool(stops) and not never and "early stopping"
+
+
+def failed_fits(part):
+    return "error_score" in (part.params or {}) and not (
+        isinstance(part.params["error_score"], str) and part.params["error_score"] == "raise"
+    )
+
+
+# ---- private models -----------------------------------------------------------------------------
+
+
+def private(part, name, leaks):
+    return part.kind == "private" and name in (part.params or {}) and leaks(part.params[name])
+
+
+def own_model(part):
+    return part.kind == "private" and not part.name.startswith("dpcd_sklearn.")
+
+
+def is_infinite(epsilon):
+    return isinstance(epsilon, Real) and math.isinf(epsilon)
+
+
+def uncounted(part, several):
+    if not private(part, "accountant", lambda accountant: accountant is None):
+        return False
+    root = ([part, *part.above()])[-1]
+    n_private = sum(inner.kind == "private" for inner in root.inside())
+    many = n_private > 1 or any(outer.short in _SEVERAL_FITS for outer in part.above())
+    return many == several and "accountant=None"
+
+
+def accountants(part):
+    if part.parent is not None:
+        return False
+    ledgers = []
+    for inner in part.inside():
+        accountant = inner.get("accountant") if inner.kind == "private" else None
+        if accountant is not None and not any(accountant == other for other in ledgers):
+            ledgers.append(accountant)
+    return len(ledgers) > 1 and f"{len(ledgers)} accountants in one object"
+
+
+def for_tests(accountant):
+    return getattr(accountant, "testing", False) is True

@@ -1,0 +1,386 @@
+"""What the guarantee of a private model does not cover, one row a rule; nothing is fitted.
+
+A rule looks at one part of an object (see ``_object_tree.py``) and says whether it applies: True,
+or a few words about how. Deny by default: what no list knows is reported.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ._leak_conditions import (
+    ENCODERS_OF_Y,
+    HALVING,
+    SEARCHES,
+    accountants,
+    bootstraps,
+    by_groups,
+    columns_by_function,
+    early_stopping,
+    failed_fits,
+    folds_without_n,
+    for_tests,
+    is_infinite,
+    is_one_of,
+    layout_by_density,
+    learns,
+    not_private,
+    one_versus,
+    own_function,
+    own_model,
+    own_split,
+    private,
+    quotes,
+    resamples,
+    seeds_members,
+    stratified,
+    uncounted,
+    unknown_split,
+)
+from ._learns_nothing import what_instead
+from ._object_tree import candidates, guarded, tree_of
+
+SEVERITIES = ("void", "leak", "note")
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One thing that the guarantee does not cover.
+
+    Attributes
+    ----------
+    where : str
+        Path of the part within the object, such as "pipeline.standardscaler".
+    severity : {"void", "leak", "note"}
+        "void": no (epsilon, delta) holds for what comes out. "leak": something that was computed
+        from records without noise or charge gets out beside it. "note": nothing is lost yet, but
+        the guarantee rests on it.
+    rule : str
+        Name of the rule.
+    what, why, instead : str
+        What was found, why the guarantee does not cover it, and what to use instead.
+    """
+
+    where: str
+    severity: Literal["void", "leak", "note"]
+    rule: str
+    what: str
+    why: str
+    instead: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row of the table; `instead` may be a function of the name of the class."""
+
+    name: str
+    severity: str
+    applies: Callable
+    why: str
+    instead: str | Callable
+
+    def leaks(self, part):
+        """What this rule finds in one part: one leak or none."""
+        detail = guarded(lambda: self.applies(part), "it can't be looked at")
+        if not detail:
+            return
+        what = f"{part.short}: {self.name if detail is True else detail}"
+        instead = self.instead if isinstance(self.instead, str) else self.instead(part.name)
+        yield Leak(part.where, self.severity, self.name, what, self.why, instead)
+
+
+def leaks_of(estimator):
+    """All that the rules find in an object, in the order of its parts.
+
+    Parameters
+    ----------
+    estimator : object
+        Anything; it is neither fitted nor changed.
+
+    Returns
+    -------
+    list of Leak
+    """
+    root = tree_of(estimator)
+    found = []
+    for part in root.inside():
+        found += [leak for rule in RULES for leak in rule.leaks(part)]
+        for owner, candidate in guarded(lambda p=part: list(candidates(p)), []):
+            before = {leak.rule for rule in RULES for leak in rule.leaks(owner)}
+            news = [leak for rule in RULES for leak in rule.leaks(candidate)]
+            found += [leak for leak in news if leak.rule not in before]
+    return found
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+_KFOLD = "cv=KFold(...): folds by row number"
+
+RULES = (
+    # void: no (epsilon, delta) holds for what comes out
+    Rule(
+        "steps that learn from the records for free",
+        "void",
+        learns,
+        "What it keeps or drops follows the records, without noise and without a charge.",
+        what_instead,
+    ),
+    Rule(
+        "models that are not known to be private",
+        "void",
+        not_private,
+        "Its fitted attributes and predictions follow the records without noise.",
+        "an estimator of dpcd_sklearn; a last model of a stack too",
+    ),
+    Rule(
+        "steps that repeat or drop rows",
+        "void",
+        resamples,
+        "One record then counts several times, or decides whether others count.",
+        "leave it out",
+    ),
+    Rule(
+        "columns chosen by looking at the records",
+        "void",
+        columns_by_function,
+        "One record may change which columns the model sees.",
+        "names or positions of columns, or make_column_selector (dtypes and names)",
+    ),
+    Rule(
+        "stratified splits",
+        "void",
+        stratified,
+        "One changed label moves many records to other folds: neighbours differ in many records.",
+        _KFOLD,
+    ),
+    Rule(
+        "splits by groups",
+        "void",
+        by_groups,
+        "The fold of a record follows the groups of all: one changed group moves many records.",
+        f"{_KFOLD}; PredefinedSplit if the groups are public",
+    ),
+    Rule(
+        "folds by row number under add_remove",
+        "void",
+        folds_without_n,
+        "Without one record the rows after it have other numbers, hence other folds.",
+        "neighboring='replace_one', or PredefinedSplit by a public key of each record",
+    ),
+    Rule(
+        "bootstrap",
+        "void",
+        bootstraps,
+        "A record that is drawn k times has k times the loss.",
+        "bootstrap=False, or VotingRegressor of private models",
+    ),
+    Rule(
+        "ensembles that seed their members",
+        "void",
+        seeds_members,
+        "Whoever knows the seed can remove the noise of a member.",
+        "VotingRegressor or VotingClassifier, which set no seed",
+    ),
+    Rule(
+        "one-vs-one, one-vs-rest and output codes",
+        "void",
+        one_versus,
+        "Which fits there are, and of which records, follows the labels in y: a record with a "
+        "label of its own adds one, and a label that all records have is told, not fitted.",
+        "DPLinearClassifier(loss='multinomial', classes=[...])",
+    ),
+    Rule(
+        "calibration",
+        "void",
+        is_one_of("CalibratedClassifierCV"),
+        "The calibrator is fitted to records without noise.",
+        "predict_proba of the private model as it is, or calibrate on public records",
+    ),
+    Rule(
+        "tuned thresholds",
+        "void",
+        is_one_of("TunedThresholdClassifierCV"),
+        "The threshold and its score are computed from records without noise, and published.",
+        "FixedThresholdClassifier(threshold=0.3), a threshold known beforehand",
+    ),
+    Rule(
+        "early stopping",
+        "void",
+        early_stopping,
+        "When it stops follows scores of records that have no noise.",
+        "max_iter, fixed beforehand",
+    ),
+    Rule(
+        "seeds",
+        "void",
+        lambda part: (
+            private(part, "random_state", lambda seed: seed is not None)
+            and "random_state makes the noise reproducible"
+        ),
+        "Whoever knows the seed can remove the noise.",
+        "random_state=None",
+    ),
+    Rule(
+        "epsilon=inf",
+        "void",
+        lambda part: private(part, "epsilon", is_infinite) and "epsilon=inf",
+        "There is no noise.",
+        "a finite epsilon, such as 1.0",
+    ),
+    # leak: gets out beside what is private
+    Rule(
+        "scores of a search",
+        "leak",
+        is_one_of(*SEARCHES),
+        "Scores on records have no noise and are in no ledger; the winner tells of them.",
+        "parameters from public knowledge or public records; publish no score",
+    ),
+    Rule(
+        "labels read from y (classes=None)",
+        "leak",
+        lambda part: (
+            private(part, "classes", lambda classes: classes is None)
+            and "classes=None reads the labels from y"
+        ),
+        "The set of labels is published; one record with a label of its own is seen.",
+        "classes=[...], the public labels",
+    ),
+    Rule(
+        "labels encoded by an ensemble",
+        "leak",
+        is_one_of(*ENCODERS_OF_Y),
+        "It reads the labels from y, publishes them and numbers them 0, 1, ...: a label that only "
+        "one record has moves the numbers of all others.",
+        "one private classifier; or promise that every label of a public list occurs, and state "
+        "the numbers as classes=",
+    ),
+    Rule(
+        "several fits without an accountant",
+        "leak",
+        lambda part: uncounted(part, several=True),
+        "Each fit is (epsilon, delta)-private, all of them together are not, and nobody counts.",
+        "accountant=PrivacyAccountant(epsilon, delta), the same for all",
+    ),
+    Rule(
+        "several accountants about the same records",
+        "leak",
+        accountants,
+        "Each knows its own sum; the loss is all of them together.",
+        "one accountant for one data set",
+    ),
+    Rule(
+        "a layout that follows the records",
+        "leak",
+        layout_by_density,
+        "Whether the result is sparse decides whether the model centres it, and one record may "
+        "decide that.",
+        "sparse_threshold=0, or sparse_output=False in its steps",
+    ),
+    Rule(
+        "splits that nothing is known of",
+        "leak",
+        unknown_split,
+        "If it reads X, y or groups, one record moves others.",
+        _KFOLD,
+    ),
+    Rule(
+        "parameters that can't be read",
+        "leak",
+        lambda part: part.params is None and "get_params does not work",
+        "Nothing about it could be checked.",
+        "an estimator that keeps scikit-learn's rules",
+    ),
+    # note: the guarantee rests on it
+    Rule(
+        "fits that fail and are passed over",
+        "note",
+        lambda part: failed_fits(part) and "error_score is not 'raise'",
+        "A fit that the accountant refused becomes a bad candidate, and the search goes on.",
+        "error_score='raise'",
+    ),
+    Rule(
+        "fits of a halving search",
+        "note",
+        is_one_of(*HALVING),
+        "Every round fits again, each fit is charged in full, and fits on few records are poor.",
+        "GridSearchCV with few candidates",
+    ),
+    Rule(
+        "a fit without an accountant",
+        "note",
+        lambda part: uncounted(part, several=False),
+        "One fit is private; nobody counts the next one.",
+        "accountant=PrivacyAccountant(epsilon, delta)",
+    ),
+    Rule(
+        "a ledger for tests",
+        "note",
+        lambda part: private(part, "accountant", for_tests) and "accountant for tests",
+        "testing=True admits what protects nobody.",
+        "PrivacyAccountant(epsilon, delta)",
+    ),
+    Rule(
+        "time that follows the records",
+        "note",
+        lambda part: private(part, "selection", lambda word: word == "lazy") and "selection='lazy'",
+        "The time of a lazy draw follows scores that are not released.",
+        "selection='full' wherever somebody can time the fit",
+    ),
+    Rule(
+        "private models of your own",
+        "note",
+        own_model,
+        "It says what it would release; whether that is all, its author must prove.",
+        "a proof, and inspection.audit(model), which tries to break the claim",
+    ),
+    Rule(
+        "functions of your own",
+        "note",
+        own_function,
+        "It must map each row by itself; a mean over the rows would void the guarantee.",
+        "NumPy's functions of single cells, such as np.log1p, or a row-by-row function",
+    ),
+    Rule(
+        "folds of your own",
+        "note",
+        own_split,
+        "They must come from row numbers or other public facts, never from X or y.",
+        _KFOLD,
+    ),
+    Rule(
+        "parts that were fitted before",
+        "note",
+        is_one_of("FrozenEstimator"),
+        "What it was fitted to, and whether that was charged, can't be seen.",
+        "public records, or a private model in the same ledger",
+    ),
+    Rule(
+        "messages that tell of records",
+        "note",
+        quotes,
+        "Errors and warnings leave the room; this one may be about one record.",
+        "handle_unknown='ignore' with drop=None ('use_encoded_value' for OrdinalEncoder); "
+        "check_inverse=False",
+    ),
+    Rule(
+        "records cached on the disk",
+        "note",
+        lambda part: part.short == "Pipeline" and part.get("memory") is not None and "memory=",
+        "The cache holds transformed records.",
+        "memory=None, or a folder as safe as the records",
+    ),
+    Rule(
+        "objects that nothing is known of",
+        "note",
+        lambda part: part.kind == "thing" and "no estimator that is known here",
+        "It has no fit, so nothing was looked at.",
+        "an estimator, a search or a splitter",
+    ),
+    Rule(
+        "objects too large to look through",
+        "note",
+        lambda part: part.cut and "too many parts",
+        "Only the first ones were looked at.",
+        "find_leaks for each of its parts",
+    ),
+)

@@ -1,0 +1,143 @@
+"""Steps that are known to learn nothing from records; whatever is not listed counts as learning.
+
+A step learns nothing if what `fit` keeps follows parameters, shapes and column names alone, and
+if it maps each record by itself, so that neighbouring data sets stay neighbours. Names are
+exact, a subclass may do anything.
+"""
+
+import numpy as np
+
+
+def full_name(kind):
+    """Package, public rooms and name of a class: sklearn.preprocessing.Normalizer."""
+    rooms = [part for part in str(kind.__module__).split(".") if not part.startswith("_")]
+    return ".".join([*rooms, str(kind.__name__)])
+
+
+def _is_given(params, name):
+    """Whether a list or array was stated, not the name of a rule that looks at the records."""
+    return params.get(name) is not None and not isinstance(params[name], str)
+
+
+def _encoder(params):
+    if not _is_given(params, "categories"):
+        return "categories are read from the records"
+    for name in ("min_frequency", "max_categories"):
+        if params.get(name) is not None:
+            return f"{name} counts the records of each category"
+    return None
+
+
+def _imputer(params):
+    if params.get("strategy") != "constant":
+        return "statistics of the columns are read from the records"
+    if params.get("add_indicator"):
+        return "add_indicator adds the columns in which a value is missing"
+    # since scikit-learn 1.8: a column is dropped if it is empty, and one record decides that
+    return None if params.get("keep_empty_features") else "columns without any value are dropped"
+
+
+def _indicator(params):
+    return None if params.get("features") == "all" else "columns are chosen by what is missing"
+
+
+def _splines(params):
+    if not _is_given(params, "knots"):
+        return "knots are placed by the records"
+    return "extrapolation='error' tells" if params.get("extrapolation") == "error" else None
+
+
+def _vocabulary(params):
+    return None if _is_given(params, "vocabulary") else "the vocabulary is read from the records"
+
+
+def _frequencies(params):
+    return "use_idf=True counts documents" if params.get("use_idf", True) else None
+
+
+def _kernel_width(params):
+    return "gamma='scale' is the variance of X" if isinstance(params.get("gamma"), str) else None
+
+
+def _projection(params):
+    if not isinstance(params.get("n_components"), str):
+        return None
+    return "n_components='auto' follows the number of records, not public under add_remove"
+
+
+# Each with what makes it learn after all: a function of its parameters, or None for nothing.
+LEARNS_NOTHING = {
+    # public bounds, and each record by itself
+    "dpcd_sklearn.preprocessing.BoundsScaler": None,
+    # formulas for one row (the user's own function gets a note)
+    "sklearn.preprocessing.Binarizer": None,
+    "sklearn.preprocessing.FunctionTransformer": None,
+    "sklearn.preprocessing.Normalizer": None,
+    "sklearn.preprocessing.PolynomialFeatures": None,
+    "sklearn.kernel_approximation.AdditiveChi2Sampler": None,
+    # hashes, no vocabulary
+    "sklearn.feature_extraction.FeatureHasher": None,
+    "sklearn.feature_extraction.text.HashingVectorizer": None,
+    # random matrices of a public shape; a seed of theirs is harmless
+    "sklearn.kernel_approximation.PolynomialCountSketch": None,
+    "sklearn.kernel_approximation.RBFSampler": _kernel_width,
+    "sklearn.kernel_approximation.SkewedChi2Sampler": None,
+    "sklearn.random_projection.GaussianRandomProjection": _projection,
+    "sklearn.random_projection.SparseRandomProjection": _projection,
+    # what would be learnt may be stated
+    "sklearn.feature_extraction.text.CountVectorizer": _vocabulary,
+    "sklearn.feature_extraction.text.TfidfTransformer": _frequencies,
+    "sklearn.feature_extraction.text.TfidfVectorizer": lambda params: (
+        _vocabulary(params) or _frequencies(params)
+    ),
+    "sklearn.impute.MissingIndicator": _indicator,
+    "sklearn.impute.SimpleImputer": _imputer,
+    "sklearn.preprocessing.OneHotEncoder": _encoder,
+    "sklearn.preprocessing.OrdinalEncoder": _encoder,
+    "sklearn.preprocessing.SplineTransformer": _splines,
+}
+
+_BOUNDS = "dpcd_sklearn.preprocessing.BoundsScaler with public bounds"
+_ENCODE = "OneHotEncoder(categories=[...], handle_unknown='ignore') with public categories"
+_IMPUTE = "SimpleImputer(strategy='constant', keep_empty_features=True)"
+_PROJECT = "columns chosen by public knowledge, or GaussianRandomProjection(n_components=10)"
+_HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
+_SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public knots"
+_IN_PLACE_OF = {
+    _BOUNDS: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
+    "QuantileTransformer",
+    _ENCODE: "OneHotEncoder OrdinalEncoder TargetEncoder LabelEncoder LabelBinarizer "
+    "MultiLabelBinarizer DictVectorizer",
+    _IMPUTE: "SimpleImputer KNNImputer IterativeImputer",
+    "MissingIndicator(features='all')": "MissingIndicator",
+    _PROJECT: "PCA IncrementalPCA KernelPCA SparsePCA MiniBatchSparsePCA TruncatedSVD FastICA NMF "
+    "FactorAnalysis GenericUnivariateSelect RFECV SelectFdr SelectFpr SelectFwe SelectKBest "
+    "SelectPercentile SequentialFeatureSelector VarianceThreshold",
+    "GaussianRandomProjection(n_components=10), a public number": "GaussianRandomProjection "
+    "SparseRandomProjection",
+    _SPLINES: "KBinsDiscretizer SplineTransformer",
+    "gamma=1.0, or another public number": "RBFSampler",
+    _HASH: "CountVectorizer TfidfVectorizer TfidfTransformer",
+}
+_INSTEAD = {name: advice for advice, names in _IN_PLACE_OF.items() for name in names.split()}
+
+
+def how_it_learns(name, params):
+    """Why a step counts as one that learns from records, or None if it is known not to."""
+    if name not in LEARNS_NOTHING:
+        return "it is not among the steps that are known to learn nothing"
+    condition = LEARNS_NOTHING[name]
+    return condition(params) if condition else None
+
+
+def what_instead(name):
+    """The step that does not learn, in place of one that does."""
+    return _INSTEAD.get(
+        name.rpartition(".")[2] if name.startswith("sklearn.") else "",
+        f"a step that needs public facts only, such as {_BOUNDS}",
+    )
+
+
+def is_elementwise(function):
+    """Whether a function is known to treat each cell by itself."""
+    return function is None or isinstance(function, np.ufunc)

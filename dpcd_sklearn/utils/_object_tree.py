@@ -1,0 +1,233 @@
+"""What a scikit-learn object is made of: its estimators and splitters, to any depth.
+
+Nothing is fitted, cloned or changed. Objects of strangers may be broken, endless or their own
+parts, so every look is guarded, circles are cut, and the number of parts has an end.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ._learns_nothing import LEARNS_NOTHING, full_name
+
+MOST_PARTS = 1000
+_MOST_ITEMS = 100_000  # of lists and dicts, of all parts together
+_NAMED = ("steps", "transformers", "transformer_list", "estimators")  # lists of (name, part)
+_GRIDS = ("param_grid", "param_distributions")
+
+# Meta-estimators that learn nothing beside what their parts learn and what a rule names.
+KNOWN_META = {
+    f"sklearn.{name}"
+    for name in (
+        "calibration.CalibratedClassifierCV",
+        "compose.ColumnTransformer",
+        "compose.TransformedTargetRegressor",
+        "ensemble.BaggingClassifier",
+        "ensemble.BaggingRegressor",
+        "ensemble.StackingClassifier",
+        "ensemble.StackingRegressor",
+        "ensemble.VotingClassifier",
+        "ensemble.VotingRegressor",
+        "feature_selection.RFE",  # ranks by coefficients, which a private part has released
+        "feature_selection.SelectFromModel",
+        "frozen.FrozenEstimator",
+        "model_selection.FixedThresholdClassifier",
+        "model_selection.GridSearchCV",
+        "model_selection.HalvingGridSearchCV",
+        "model_selection.HalvingRandomSearchCV",
+        "model_selection.RandomizedSearchCV",
+        "model_selection.TunedThresholdClassifierCV",
+        "multiclass.OneVsOneClassifier",
+        "multiclass.OneVsRestClassifier",
+        "multiclass.OutputCodeClassifier",
+        "multioutput.ClassifierChain",
+        "multioutput.MultiOutputClassifier",
+        "multioutput.MultiOutputRegressor",
+        "multioutput.RegressorChain",
+        "pipeline.FeatureUnion",
+        "pipeline.Pipeline",
+    )
+}
+
+
+def guarded(look, otherwise=None):
+    """What a look at a stranger's object says, or `otherwise` if it raises."""
+    try:
+        return look()
+    except Exception:
+        return otherwise
+
+
+def has(value, *names):
+    """Whether an object has all these names, by its class or by itself, as wrappers do."""
+
+    def one(name):
+        by_class = guarded(lambda: hasattr(type(value), name), False)
+        return by_class or guarded(lambda: hasattr(value, name), False)
+
+    return all(map(one, names))
+
+
+def _kind(value, name):
+    if isinstance(value, type):
+        return "thing"
+    # it says what it would release, as a model of this package; a wrapper does not vouch for it
+    if guarded(lambda: hasattr(type(value), "planned_event"), False):
+        return "private"
+    if has(value, "split", "get_n_splits"):
+        return "splitter"
+    if has(value, "fit") or has(value, "fit_resample"):
+        if name in KNOWN_META:
+            return "meta"
+        if name in LEARNS_NOTHING or has(value, "transform") or has(value, "fit_transform"):
+            return "step"
+        return "model"
+    return "thing"
+
+
+@dataclass(eq=False)
+class Part:
+    """One estimator or splitter of an object, with its parameters as they stand.
+
+    `params` is None if they can't be read; `kind` is private, splitter, meta, step, model or thing.
+    """
+
+    value: object
+    where: str
+    key: str = ""
+    parent: "Part | None" = None
+    name: str = field(init=False)
+    kind: str = field(init=False)
+    params: dict | None = field(init=False)
+    parts: list = field(default_factory=list)
+    cut: bool = False  # of a root: not all was looked at
+
+    def __post_init__(self):
+        self.name = guarded(lambda: full_name(type(self.value)), "an object")
+        self.kind = guarded(lambda: _kind(self.value, self.name), "thing")
+        self.params = {}
+        if self.kind != "thing" and has(self.value, "get_params"):
+            self.params = guarded(lambda: _params_of(self.value))
+
+    @property
+    def short(self):
+        return self.name.rpartition(".")[2]
+
+    def get(self, name, otherwise=None):
+        return (self.params or {}).get(name, otherwise)
+
+    def above(self):
+        """The parts that this one is in, the nearest first."""
+        part = self.parent
+        while part is not None:
+            yield part
+            part = part.parent
+
+    def inside(self):
+        """This part and all that are in it, in order."""
+        stack = [self]
+        while stack:
+            part = stack.pop()
+            yield part
+            stack.extend(reversed(part.parts))
+
+    def with_param(self, name, value, where):
+        """This part as a candidate of a search would make it."""
+        other = Part(self.value, where, self.key, self.parent)
+        other.params, other.parts = (self.params or {}) | {name: value}, self.parts
+        return other
+
+
+def _params_of(value):
+    params = dict(value.get_params(deep=False))
+    return params if all(isinstance(name, str) for name in params) else None
+
+
+def tree_of(value):
+    """The root of all parts of `value`."""
+    root = Part(value, guarded(lambda: full_name(type(value)).rpartition(".")[2].lower(), "object"))
+    stack, n_parts, budget = [root], 1, [_MOST_ITEMS]
+    while stack:
+        part = stack.pop()
+        if part.kind in ("private", "splitter", "thing") or part.short == "FrozenEstimator":
+            continue
+        for key, where, inner in _parts_within(part, budget):
+            if inner is part.value or any(inner is above.value for above in part.above()):
+                continue  # a circle
+            if n_parts == MOST_PARTS:
+                root.cut = True
+                return root
+            part.parts.append(Part(inner, where, key, part))
+            n_parts += 1
+        stack.extend(part.parts)
+    root.cut = budget[0] <= 0
+    return root
+
+
+def _is_part(value):
+    return (
+        has(value, "fit") or has(value, "fit_resample") or has(value, "split", "get_n_splits")
+    ) and not isinstance(value, type)
+
+
+def _parts_within(part, budget):
+    """Key, place and value of each part that the parameters hold, in lists and dicts too."""
+    found = []
+    stack = [
+        (name, part.where if name in _NAMED else f"{part.where}.{name}", value, ())
+        for name, value in reversed((part.params or {}).items())
+    ]
+    while stack and budget[0] > 0:
+        budget[0] -= 1
+        key, where, value, within = stack.pop()
+        if isinstance(value, (list, tuple, dict)):
+            if id(value) not in within:
+                items = guarded(lambda v=value, w=where: list(_items(v, w)), [])
+                within = (*within, id(value))
+                stack.extend((k, w, v, within) for k, w, v in reversed(items))
+        elif _is_part(value):
+            found.append((key, where, value))
+    return found
+
+
+def _items(value, where):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key), f"{where}[{key!r}]" if isinstance(key, str) else where, item
+        return
+    for i, item in enumerate(value):
+        if isinstance(item, tuple) and len(item) in (2, 3) and isinstance(item[0], str):
+            yield item[0], f"{where}.{item[0]}", item[1]
+        elif not isinstance(item, (str, bytes, int, float)):
+            yield str(i), f"{where}[{i}]", item
+
+
+def candidates(search):
+    """The parts of a search as its grid would set them: (part as it stands, candidate)."""
+    root = next((part for part in search.parts if part.key == "estimator"), None)
+    for name in _GRIDS:
+        grids = search.get(name)
+        several = isinstance(grids, (list, tuple))
+        for i, grid in enumerate(grids if several else [grids]):
+            for key, values in grid.items() if isinstance(grid, dict) else ():
+                *path, last = str(key).split("__")
+                owner = _follow(root, path)
+                if owner is None or any(part.key == last for part in owner.parts):
+                    continue  # a part in place of another is walked like any part
+                place = f"{search.where}.{name}{f'[{i}]' if several else ''}[{str(key)!r}]"
+                for j, value in enumerate(_stated(values)):
+                    yield owner, owner.with_param(last, value, f"{place}[{j}]")
+
+
+def _follow(part, path):
+    for key in path:
+        if part is None:
+            return None
+        part = next((inner for inner in part.parts if inner.key == key), None)
+    return part
+
+
+def _stated(values):
+    if isinstance(values, np.ndarray):
+        values = values.tolist() if values.ndim == 1 else []
+    return values[:MOST_PARTS] if isinstance(values, (list, tuple)) else ()

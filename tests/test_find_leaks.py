@@ -1,0 +1,780 @@
+"""The linter: each rule has an object that it finds and a clean twin; nothing makes it raise."""
+
+import copy
+import re
+import warnings
+from html import unescape
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    HistGradientBoostingRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    KFold,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor, RegressorChain
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import all_estimators
+
+import dpcd_sklearn
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.inspection import Leak, find_leaks
+from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.utils._leak_rules import RULES, SEVERITIES
+from dpcd_sklearn.utils._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
+from dpcd_sklearn.utils._object_tree import KNOWN_META, MOST_PARTS
+
+LEDGER = PrivacyAccountant(5.0, 1e-6)
+OTHER_LEDGER = PrivacyAccountant(5.0, 1e-6)
+TEST_LEDGER = PrivacyAccountant(5.0, 1e-6, testing=True)
+LASSO = DPLassoCD(accountant=LEDGER)
+RIDGE = DPRidgeSkGD(accountant=LEDGER)
+LOGISTIC = DPLogisticGCD(accountant=LEDGER, classes=[0, 1])
+WITHOUT_N = DPLassoCD(accountant=LEDGER, neighboring="add_remove", n_public=100, delta=1e-6)
+LEVELS = OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore")
+TWO = [("a", LASSO), ("b", RIDGE)]
+
+
+class Resampler(BaseEstimator):
+    def fit_resample(self, X, y):
+        return X, y
+
+
+class OwnSplit:
+    def split(self, X, y=None, groups=None):
+        return iter(())
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 2
+
+
+class OwnModel(DPLassoCD):
+    pass
+
+
+class Unreadable(DPLassoCD):
+    def get_params(self, deep=True):
+        raise RuntimeError("broken")
+
+
+def row_wise(X):
+    return X
+
+
+def chooser(X):
+    return [0]
+
+
+def grid(model, **params):
+    return GridSearchCV(model, {}, **{"cv": KFold(3), "error_score": "raise"} | params)
+
+
+def columns(step, which=(0,), **params):
+    return ColumnTransformer([("step", step, which)], **params)
+
+
+# Of each rule: what it finds, and a twin that it does not.
+CASES = {
+    "steps that learn from the records for free": [
+        (make_pipeline(StandardScaler(), LASSO), make_pipeline(BoundsScaler(), LASSO)),
+        (StandardScaler(), Normalizer()),
+        (OneHotEncoder(), LEVELS),
+        (OneHotEncoder(categories=[["a"]], min_frequency=2), LEVELS),
+        (OrdinalEncoder(), OrdinalEncoder(categories=[["a"]])),
+        (SimpleImputer(), SimpleImputer(strategy="constant", keep_empty_features=True)),
+        (
+            SimpleImputer(strategy="constant"),  # drops a column that is empty
+            SimpleImputer(strategy="constant", keep_empty_features=True),
+        ),
+        (MissingIndicator(), MissingIndicator(features="all")),
+        (SplineTransformer(), SplineTransformer(knots=np.eye(3), extrapolation="constant")),
+        (
+            SplineTransformer(knots=np.eye(3), extrapolation="error"),
+            SplineTransformer(knots=np.eye(3), extrapolation="linear"),
+        ),
+        (CountVectorizer(), CountVectorizer(vocabulary=["a"])),
+        (TfidfVectorizer(vocabulary=["a"]), TfidfVectorizer(vocabulary=["a"], use_idf=False)),
+        (TfidfTransformer(), TfidfTransformer(use_idf=False)),
+        (RBFSampler(gamma="scale"), RBFSampler(gamma=0.5)),
+        (GaussianRandomProjection(), GaussianRandomProjection(n_components=2)),
+        (columns(LEVELS, remainder=StandardScaler()), columns(LEVELS, remainder="drop")),
+        (FeatureUnion([("a", StandardScaler())]), FeatureUnion([("a", BoundsScaler())])),
+        (
+            TransformedTargetRegressor(LASSO, transformer=StandardScaler()),
+            TransformedTargetRegressor(LASSO, transformer=BoundsScaler((0, 9))),
+        ),
+        (
+            GridSearchCV(make_pipeline(LASSO), {"x": [BoundsScaler(), StandardScaler()]}),
+            GridSearchCV(make_pipeline(LASSO), {"x": [BoundsScaler(), "passthrough"]}),
+        ),
+    ],
+    "models that are not known to be private": [
+        (HistGradientBoostingRegressor(), LASSO),
+        (StackingRegressor(TWO), StackingRegressor(TWO, RIDGE)),
+        (TransformedTargetRegressor(), TransformedTargetRegressor(LASSO)),
+        (RegressorChain(HistGradientBoostingRegressor()), RegressorChain(LASSO)),
+    ],
+    "steps that repeat or drop rows": [(make_pipeline(Resampler()), make_pipeline(LASSO))],
+    "columns chosen by looking at the records": [
+        (columns(Normalizer(), chooser), columns(Normalizer(), make_column_selector("a")))
+    ],
+    "stratified splits": [
+        (grid(LOGISTIC, cv=StratifiedKFold()), grid(LOGISTIC)),
+        (grid(LOGISTIC, cv=3), grid(LASSO, cv=3)),
+        (grid(make_pipeline(BoundsScaler(), LOGISTIC), cv=None), grid(LASSO, cv=None)),
+        (CalibratedClassifierCV(LOGISTIC), CalibratedClassifierCV(LOGISTIC, cv=KFold(3))),
+        (StratifiedKFold(), KFold()),
+    ],
+    "splits by groups": [(grid(LASSO, cv=GroupKFold()), grid(LASSO))],
+    "folds by row number under add_remove": [
+        (grid(WITHOUT_N), grid(WITHOUT_N, cv=PredefinedSplit([0, 1]))),
+        (grid(make_pipeline(WITHOUT_N), cv=3), grid(make_pipeline(LASSO), cv=3)),
+    ],
+    "bootstrap": [
+        (BaggingRegressor(LASSO), BaggingRegressor(LASSO, bootstrap=False)),
+        (
+            grid(BaggingRegressor(LASSO, bootstrap=False)).set_params(
+                param_grid={"bootstrap": [False, True]}
+            ),
+            grid(BaggingRegressor(LASSO, bootstrap=False)),
+        ),
+    ],
+    "ensembles that seed their members": [
+        (BaggingRegressor(LASSO, bootstrap=False), VotingRegressor(TWO)),
+        (AdaBoostRegressor(LASSO), VotingRegressor(TWO)),
+    ],
+    "one-vs-one, one-vs-rest and output codes": [
+        (OneVsRestClassifier(LOGISTIC), LOGISTIC),
+        (OneVsOneClassifier(LOGISTIC), MultiOutputRegressor(LASSO)),
+    ],
+    "calibration": [(CalibratedClassifierCV(LOGISTIC), FixedThresholdClassifier(LOGISTIC))],
+    "tuned thresholds": [
+        (TunedThresholdClassifierCV(LOGISTIC), FixedThresholdClassifier(LOGISTIC))
+    ],
+    "early stopping": [
+        (
+            HistGradientBoostingRegressor(early_stopping=True),
+            HistGradientBoostingRegressor(early_stopping=False),
+        )
+    ],
+    "seeds": [
+        (DPLassoCD(random_state=0), DPLassoCD()),
+        (
+            GridSearchCV(make_pipeline(LASSO), {"dplassocd__random_state": [None, 0]}),
+            GridSearchCV(make_pipeline(LASSO), {"dplassocd__alpha": [0.0, 1.0]}),
+        ),
+        (grid(LASSO).set_params(param_grid=[{"random_state": np.arange(2)}]), grid(LASSO)),
+    ],
+    "epsilon=inf": [
+        (DPLassoCD(epsilon=float("inf")), DPLassoCD(epsilon=1)),
+        (DPLassoCD(epsilon=np.float32("inf")), DPLassoCD(epsilon=np.float32(1))),
+        (
+            RandomizedSearchCV(LASSO, {"epsilon": [1.0, float("inf")]}),
+            RandomizedSearchCV(LASSO, {"epsilon": [1.0, 2.0]}),
+        ),
+    ],
+    "scores of a search": [(grid(LASSO), LASSO)],
+    "labels read from y (classes=None)": [
+        (DPLogisticGCD(), LOGISTIC),
+        (DPLinearClassifier(), DPLinearClassifier(classes=["a", "b"])),
+    ],
+    "labels encoded by an ensemble": [(VotingClassifier([("a", LOGISTIC)]), VotingRegressor(TWO))],
+    "several fits without an accountant": [
+        (grid(DPLassoCD()), grid(LASSO)),
+        (VotingRegressor([("a", DPLassoCD()), ("b", LASSO)]), VotingRegressor(TWO)),
+        (MultiOutputRegressor(DPLassoCD()), DPLassoCD()),
+    ],
+    "several accountants about the same records": [
+        (
+            VotingRegressor([("a", LASSO), ("b", DPLassoCD(accountant=OTHER_LEDGER))]),
+            VotingRegressor([("a", LASSO), ("b", clone(LASSO)), ("c", copy.deepcopy(RIDGE))]),
+        )
+    ],
+    "a layout that follows the records": [
+        (columns(LEVELS), columns(LEVELS, sparse_threshold=0)),
+        (
+            columns(make_pipeline(HashingVectorizer())),
+            columns(clone(LEVELS).set_params(sparse_output=False)),
+        ),
+    ],
+    "splits that nothing is known of": [(grid(LASSO, cv=OwnSplit()), grid(LASSO))],
+    "parameters that can't be read": [(Unreadable(), LASSO)],
+    "fits that fail and are passed over": [
+        (GridSearchCV(LASSO, {}, cv=KFold()), GridSearchCV(LASSO, {}, error_score="raise"))
+    ],
+    "fits of a halving search": [
+        (HalvingGridSearchCV(LASSO, {}), GridSearchCV(LASSO, {})),
+    ],
+    "a fit without an accountant": [(DPLassoCD(), LASSO), (make_pipeline(DPLassoCD()), RIDGE)],
+    "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
+    "time that follows the records": [(clone(LOGISTIC).set_params(selection="lazy"), LOGISTIC)],
+    "private models of your own": [(OwnModel(accountant=LEDGER), LASSO)],
+    "functions of your own": [
+        (FunctionTransformer(row_wise), FunctionTransformer(np.log1p)),
+        (FunctionTransformer(lambda X: X - X.mean(0)), FunctionTransformer()),
+        (SelectFromModel(LASSO, max_features=len), SelectFromModel(LASSO, max_features=1)),
+        (
+            TransformedTargetRegressor(LASSO, func=row_wise),
+            TransformedTargetRegressor(LASSO, func=np.log1p, inverse_func=np.expm1),
+        ),
+    ],
+    "folds of your own": [
+        (grid(LASSO, cv=[([0], [1])]), grid(LASSO, cv=3)),
+        (grid(LASSO, cv=iter([([0], [1])])), grid(LASSO, cv=None)),
+        (grid(LASSO, cv=PredefinedSplit([0, 1])), grid(LASSO)),
+        (StackingRegressor(TWO, LASSO, cv="prefit"), StackingRegressor(TWO, LASSO)),
+    ],
+    "parts that were fitted before": [(FrozenEstimator(StandardScaler()), BoundsScaler())],
+    "messages that tell of records": [
+        (
+            TransformedTargetRegressor(LASSO, transformer=BoundsScaler((0, 9))),
+            TransformedTargetRegressor(
+                LASSO, transformer=BoundsScaler((0, 9)), check_inverse=False
+            ),
+        ),
+        (
+            FunctionTransformer(np.log1p, np.expm1),
+            FunctionTransformer(np.log1p, np.expm1, check_inverse=False),
+        ),
+        (OneHotEncoder(categories=[["a"]]), LEVELS),
+        (clone(LEVELS).set_params(drop="first"), LEVELS),
+        (
+            OrdinalEncoder(categories=[["a"]]),
+            OrdinalEncoder(
+                categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1
+            ),
+        ),
+    ],
+    "records cached on the disk": [
+        (Pipeline([("a", LASSO)], memory="folder"), Pipeline([("a", LASSO)]))
+    ],
+    "objects that nothing is known of": [(object(), LASSO), (DPLassoCD, LASSO), (None, KFold())],
+    "objects too large to look through": [
+        (VotingRegressor([(str(i), LASSO) for i in range(MOST_PARTS)]), VotingRegressor(TWO))
+    ],
+}
+PAIRS = [
+    pytest.param(rule, *pair, id=f"{rule} {i}")
+    for rule, pairs in CASES.items()
+    for i, pair in enumerate(pairs)
+]
+
+
+def rules_of(estimator):
+    return {leak.rule for leak in find_leaks(estimator)}
+
+
+def places(estimator, rule="steps that learn from the records for free"):
+    return [leak.where for leak in find_leaks(estimator) if leak.rule == rule]
+
+
+# ---- the rules ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "leaking", "clean"), PAIRS)
+def test_a_rule_finds_what_leaks_and_not_its_twin(rule, leaking, clean):
+    assert rule in rules_of(leaking)
+    assert rule not in rules_of(clean)
+
+
+def test_every_rule_has_a_case_and_says_what_to_do():
+    assert list(CASES) == [rule.name for rule in RULES]
+    assert [rule.severity for rule in RULES] == sorted(
+        (rule.severity for rule in RULES), key=SEVERITIES.index
+    )
+    for rule in RULES:
+        for leak in find_leaks(CASES[rule.name][0][0]):
+            assert isinstance(leak, Leak)
+            assert all([leak.where, leak.what, leak.why, leak.instead])
+            assert leak.severity in SEVERITIES
+
+
+@pytest.mark.parametrize(
+    "clean",
+    [
+        LASSO,
+        LOGISTIC,
+        make_pipeline(BoundsScaler((0, 9)), LASSO),
+        make_pipeline(
+            ColumnTransformer(
+                [
+                    ("levels", LEVELS, ["a"]),
+                    (
+                        "numbers",
+                        make_pipeline(
+                            SimpleImputer(strategy="constant", keep_empty_features=True),
+                            BoundsScaler((0, 9)),
+                        ),
+                        make_column_selector("b"),
+                    ),
+                    ("rest", "drop", []),
+                ],
+                sparse_threshold=0,
+            ),
+            LOGISTIC,
+        ),
+        VotingRegressor(TWO),
+        StackingRegressor(TWO, DPLassoCD(accountant=LEDGER), cv=KFold(3)),
+        MultiOutputRegressor(LASSO),
+        FixedThresholdClassifier(LOGISTIC, threshold=0.3),
+        TransformedTargetRegressor(
+            LASSO, func=np.log1p, inverse_func=np.expm1, check_inverse=False
+        ),
+        KFold(3, shuffle=True, random_state=0),
+    ],
+)
+def test_nothing_is_found_in_what_is_clean(clean):
+    assert not find_leaks(clean), str(find_leaks(clean))
+
+
+def test_only_the_scores_remain_of_a_careful_search():
+    assert rules_of(grid(make_pipeline(BoundsScaler(), LOGISTIC))) == {"scores of a search"}
+
+
+def test_a_subclass_of_a_known_step_or_meta_estimator_is_not_known():
+    class Sly(Normalizer):
+        pass
+
+    class SlyPipeline(Pipeline):
+        pass
+
+    assert "steps that learn from the records for free" in rules_of(Sly())
+    assert "models that are not known to be private" in rules_of(SlyPipeline([("a", LASSO)])) or (
+        "steps that learn from the records for free" in rules_of(SlyPipeline([("a", LASSO)]))
+    )
+
+
+def test_a_candidate_is_told_from_the_estimator_as_it_stands():
+    search = grid(DPLassoCD(accountant=LEDGER, random_state=0))
+    search.set_params(param_grid={"random_state": [0, 1], "epsilon": [1.0, float("inf")]})
+    assert places(search, "seeds") == ["gridsearchcv.estimator"]  # once, not for each candidate
+    assert places(search, "epsilon=inf") == ["gridsearchcv.param_grid['epsilon'][1]"]
+
+
+# ---- what scikit-learn does, on which rules rest ------------------------------------------------
+
+rng = np.random.default_rng(0)
+TABLE, TARGET = rng.uniform(-1, 1, (30, 2)), rng.uniform(-1, 1, 30)
+
+
+def charged(make, model, y):
+    ledger = PrivacyAccountant(50.0, 1e-4)
+    make(clone(model).set_params(epsilon=0.1, delta=1e-6, accountant=ledger)).fit(TABLE, y)
+    return len(ledger.entries())
+
+
+def test_private_members_of_meta_estimators_are_charged():
+    assert charged(lambda m: VotingRegressor([("a", m), ("b", m)]), LASSO, TARGET) == 2
+    stack = charged(lambda m: StackingRegressor([("a", m)], m, cv=KFold(3)), LASSO, TARGET)
+    assert stack == 1 + 3 + 1  # the member, its folds, the final model
+    chain = charged(lambda m: RegressorChain(m, cv=KFold(3)), LASSO, np.c_[TARGET, -TARGET])
+    assert chain == 2 + 3  # two outputs, and the folds of the first for the second
+    assert charged(lambda m: RFE(m, n_features_to_select=1), LASSO, TARGET) == 2
+    assert charged(lambda m: CalibratedClassifierCV(m, cv=KFold(2)), LOGISTIC, TARGET > 0) == 2
+
+
+def test_one_label_of_its_own_adds_a_fit_of_one_vs_rest():
+    y = (TARGET > 0).astype(int)
+    two = charged(OneVsRestClassifier, LOGISTIC, y)
+    y[0] = 7
+    three = charged(OneVsRestClassifier, LOGISTIC, y)
+    assert (two, three) == (1, 3)
+
+
+@pytest.mark.parametrize("ensemble", [BaggingRegressor, AdaBoostRegressor])
+def test_ensembles_seed_their_members(ensemble):
+    model = ensemble(DecisionTreeRegressor(), n_estimators=2).fit(TABLE, TARGET)
+    assert all(member.random_state is not None for member in model.estimators_)
+
+
+def test_one_cell_decides_the_layout_of_a_column_transformer():
+    X = np.zeros((10, 2), dtype=object)
+    step = ColumnTransformer(
+        [("level", OneHotEncoder(categories=[[5]], handle_unknown="ignore"), [0])],
+        sparse_threshold=0.05,
+    )  # fmt: skip
+    layouts = [step.fit(X).sparse_output_]
+    X[0, 0] = 5
+    layouts.append(step.fit(X).sparse_output_)
+    assert layouts == [True, False]
+
+
+def test_a_record_out_of_bounds_makes_check_inverse_warn():
+    model = TransformedTargetRegressor(Ridge(), transformer=BoundsScaler((-1, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(TABLE, TARGET)
+        with pytest.warns(UserWarning, match="inverse"):
+            model.fit(TABLE, np.r_[7.0, TARGET[1:]])
+        model.set_params(check_inverse=False).fit(TABLE, np.r_[7.0, TARGET[1:]])
+
+
+# ---- paths and depth ----------------------------------------------------------------------------
+
+
+def test_paths_name_the_steps():
+    inner = columns(make_pipeline(StandardScaler(), Normalizer()))
+    union = FeatureUnion([("left", StandardScaler()), ("right", "passthrough")])
+    search = grid(make_pipeline(inner, union, LASSO))
+    assert places(search) == [
+        "gridsearchcv.estimator.columntransformer.step.standardscaler",
+        "gridsearchcv.estimator.featureunion.left",
+    ]
+
+
+@pytest.mark.parametrize("depth", [5, 300])
+def test_nesting_of_any_depth(depth):
+    model = make_pipeline(StandardScaler(), LASSO)
+    for _ in range(depth):
+        model = Pipeline([("in", model)])
+    assert places(model) == ["pipeline" + ".in" * depth + ".standardscaler"]
+
+
+# ---- strangers ----------------------------------------------------------------------------------
+
+
+class Broken:
+    """Has the names of an estimator, and each of them raises."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    def __eq__(self, other):
+        raise RuntimeError("==")
+
+    __hash__ = None
+
+    def __repr__(self):
+        raise RuntimeError("repr")
+
+    def fit(self, X, y=None):
+        raise AssertionError("nothing is fitted")
+
+    def get_params(self, deep=True):
+        raise RuntimeError("get_params")
+
+
+class Proxy:
+    """Passes every name on, as wrappers do: its class has no fit."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+class Answers(BaseEstimator):
+    """get_params says whatever it was given."""
+
+    def __init__(self, params=None):
+        self.params = params
+
+    def fit(self, X, y=None):
+        raise AssertionError("nothing is fitted")
+
+    def get_params(self, deep=True):
+        return self.params
+
+
+class Endless(BaseEstimator):
+    def fit(self, X, y=None):
+        raise AssertionError("nothing is fitted")
+
+    def get_params(self, deep=True):
+        return {"a": Endless(), "b": [Endless()]}
+
+
+class BadList(list):
+    def __iter__(self):
+        raise RuntimeError("iter")
+
+
+STRANGERS = [
+        5, "pipeline", None, print, np.eye(2), object(), Broken(), Broken, Answers(None),
+        Answers(7), Answers({1: 2}), Answers({"a": Broken()}), Answers({"a": BadList([1])}),
+        Answers({"cv": Broken(), "bootstrap": Broken(), "early_stopping": np.eye(2)}),
+        make_pipeline(Broken()), make_pipeline(Proxy(StandardScaler())), GridSearchCV(None, None),
+        GridSearchCV(LASSO, {"alpha": 3, 5: [1], "a__b__c": [1]}), GridSearchCV(Broken(), [5]),
+        DPLassoCD(epsilon="much", accountant=Broken()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(STRANGERS)))  # broken objects can't be named
+def test_no_stranger_makes_it_raise(number):
+    stranger = STRANGERS[number]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = find_leaks(stranger)
+        assert str(report)
+        assert report._repr_html_()
+    # what nothing is known of is never passed over in silence
+    assert report
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        Pipeline("steps"), Pipeline([("a",)]), Pipeline(None), ColumnTransformer(None),
+        ColumnTransformer([(1, 2, 3)]), VotingRegressor([("a", None)]),
+    ],
+)  # fmt: skip
+def test_what_could_not_be_fitted_anyway_does_not_make_it_raise(malformed):
+    assert str(find_leaks(malformed))
+
+
+def test_circles_end():
+    pipeline = make_pipeline(StandardScaler(), LASSO)
+    pipeline.steps.append(("again", pipeline))
+    steps = [("scaler", StandardScaler())]
+    steps.append(steps)
+    assert places(pipeline) == ["pipeline.standardscaler"]
+    assert places(Answers({"steps": steps}))[0].endswith("scaler")
+
+
+def test_an_endless_object_ends():
+    assert "objects too large to look through" in rules_of(Endless())
+
+
+def test_nothing_is_fitted_charged_changed_or_read(monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("nothing is fitted")
+
+    for kind in (StandardScaler, DPLassoCD, GridSearchCV):
+        monkeypatch.setattr(kind, "fit", never)
+    ledger = PrivacyAccountant(5.0, 1e-6)
+    folds = iter([([0], [1])])
+    search = grid(make_pipeline(StandardScaler(), DPLassoCD(accountant=ledger)), cv=folds)
+    before = repr(search.get_params())
+    assert find_leaks(search)
+    assert repr(search.get_params()) == before
+    assert next(folds) == ([0], [1])
+    assert not ledger.entries()
+
+
+def test_no_cell_is_quoted():
+    secret = 5.0721985
+    table = np.full((3, 3), secret)
+    for each in (
+        GridSearchCV(LASSO, {"alpha": table}, cv=PredefinedSplit(table[0])),
+        Answers({"init": table, "cv": table.tolist(), "X": [table]}),
+    ):
+        assert "5.07" not in str(find_leaks(each))
+
+
+# ---- the report ---------------------------------------------------------------------------------
+
+
+def test_the_report_is_a_list_and_reads_as_text_and_html():
+    report = find_leaks(make_pipeline(StandardScaler(), DPLassoCD()))
+    assert len(report) == 2 and list(report) == [report[0], report[1]]
+    assert [leak.severity for leak in report] == ["void", "note"]
+    assert str(report).splitlines()[0] == "Pipeline: 1 void, 1 note"
+    assert "pipeline.standardscaler" in str(report) and "instead: dpcd_sklearn" in str(report)
+    assert "<td>pipeline.standardscaler</td>" in report._repr_html_()
+
+
+def test_an_empty_report_is_false_and_says_that_it_proves_nothing():
+    report = find_leaks(LASSO)
+    assert not report and len(report) == 0
+    assert "no proof" in str(report) and "no proof" in report._repr_html_()
+
+
+def test_html_is_escaped():
+    model = Pipeline([("<b>", StandardScaler())])
+    assert "&lt;b&gt;" in find_leaks(model)._repr_html_()
+    assert "<b>" not in find_leaks(model)._repr_html_()
+
+
+def test_the_report_of_a_ledger_names_what_it_does_not_count():
+    text = " ".join(str(LEDGER.report()).split())
+    html = unescape(LEDGER.report()._repr_html_())
+    assert "find_leaks" in text
+    for rule in RULES:
+        assert (rule.name in text) == (rule.severity != "note")
+        assert (rule.name in html) == (rule.severity != "note")
+
+
+# ---- steps that are said to learn nothing, against what they do ---------------------------------
+
+NUMBERS = np.random.default_rng(0).uniform(0.1, 1.0, (40, 3))
+OTHERS = np.random.default_rng(1).uniform(2.0, 9.0, (40, 3))
+WORDS = ["ab bc", "bc cd", "ab ab"] * 13 + ["bc"]
+OTHER_WORDS = ["xx yy", "yy"] * 20
+LEVELS_OF = [["a", "b"]]
+# How to state what a step would otherwise learn; every other step learns nothing by default.
+STATED = {
+    "GaussianRandomProjection": {"n_components": 2},
+    "SparseRandomProjection": {"n_components": 2},
+    "CountVectorizer": {"vocabulary": ["ab", "xx"]},
+    "TfidfVectorizer": {"vocabulary": ["ab", "xx"], "use_idf": False},
+    "TfidfTransformer": {"use_idf": False},
+    "MissingIndicator": {"features": "all"},
+    "SimpleImputer": {"strategy": "constant", "keep_empty_features": True, "fill_value": 0.0},
+    "OneHotEncoder": {"categories": LEVELS_OF, "handle_unknown": "ignore"},
+    "OrdinalEncoder": {
+        "categories": LEVELS_OF, "handle_unknown": "use_encoded_value", "unknown_value": -1,
+    },
+    "SplineTransformer": {"knots": np.array([[0.0] * 3, [9.0] * 3]), "extrapolation": "constant"},
+    "BoundsScaler": {"bounds": (0.0, 10.0)},
+    "FeatureHasher": {"input_type": "string", "n_features": 32},
+    "HashingVectorizer": {"n_features": 32},
+    "FunctionTransformer": {"func": np.log1p},
+}  # fmt: skip
+
+
+def two_tables(name):
+    if name.endswith("Vectorizer"):
+        return WORDS, OTHER_WORDS
+    if name == "FeatureHasher":
+        return [row.split() for row in WORDS], [row.split() for row in OTHER_WORDS]
+    if name in ("OneHotEncoder", "OrdinalEncoder"):
+        return [["a"], ["b"]] * 20, [["b"], ["z"]] * 20
+    if name in ("MissingIndicator", "SimpleImputer"):
+        with_holes, empty = NUMBERS.copy(), OTHERS.copy()
+        with_holes[3, 1] = empty[:, 1] = np.nan
+        return with_holes, empty
+    return NUMBERS, OTHERS
+
+
+KINDS = {
+    full_name(kind): kind
+    for kind in [kind for _, kind in all_estimators()]
+    + [BoundsScaler, CountVectorizer, TfidfVectorizer]
+}
+
+
+def what_it_keeps(step, X):
+    """Everything that a fit left behind, as bytes that can be compared."""
+    if hasattr(step, "random_state"):
+        step.set_params(random_state=0)
+    step.fit(X)
+    kept = {name: value for name, value in vars(step).items() if name not in step.get_params()}
+    return re.sub(r" at 0x\w+", "", repr(sorted(kept.items(), key=lambda item: item[0])))
+
+
+def dense(Z):
+    return Z.toarray() if hasattr(Z, "toarray") else np.asarray(Z, dtype=float)
+
+
+def rows(X, index):
+    return [X[i] for i in index] if isinstance(X, list) else X[index]
+
+
+@pytest.mark.parametrize("name", LEARNS_NOTHING)
+def test_what_is_said_to_learn_nothing_keeps_nothing_and_maps_row_by_row(name):
+    short = name.rpartition(".")[2]
+    kind = KINDS[name]
+    step = kind(**STATED.get(short, {}))
+    assert how_it_learns(name, step.get_params(deep=False)) is None
+    one, other = two_tables(short)
+    assert what_it_keeps(clone(step), one) == what_it_keeps(clone(step), other)
+    if hasattr(step, "random_state"):
+        step.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a warning would tell about the records
+        whole = dense(clone(step).fit(other).transform(one))
+        for index in ([0, 1], [3, 5], list(range(20, 40))):
+            part = dense(clone(step).fit(rows(one, index)).transform(rows(one, index)))
+            assert_allclose(part, whole[index], rtol=1e-12)
+
+
+def transformers():
+    """Those that need no arguments; the others are meta-estimators, whose parts are looked at."""
+    found = []
+    for _, kind in all_estimators(type_filter="transformer"):
+        try:
+            found.append(pytest.param(kind(), id=kind.__name__))
+        except TypeError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("step", transformers())
+def test_what_keeps_something_of_the_records_is_never_said_to_learn_nothing(step):
+    name = full_name(type(step))
+    if how_it_learns(name, step.get_params(deep=False)) is not None:
+        assert places(step) or name in KNOWN_META
+        return
+    one, other = two_tables(name.rpartition(".")[2])
+    step = clone(step).set_params(**STATED.get(name.rpartition(".")[2], {}))
+    assert what_it_keeps(clone(step), one) == what_it_keeps(clone(step), other)
+
+
+@pytest.mark.parametrize(
+    ("step", "tables"),
+    [
+        (StandardScaler(), (NUMBERS, OTHERS)),
+        (SimpleImputer(strategy="constant"), two_tables("SimpleImputer")),
+        (CountVectorizer(), (WORDS, OTHER_WORDS)),
+    ],
+)
+def test_the_comparison_notices_what_is_learnt(step, tables):
+    assert what_it_keeps(clone(step), tables[0]) != what_it_keeps(clone(step), tables[1])
+
+
+def test_the_names_of_the_tables_exist():
+    """A misspelt or moved name would only be reported in vain, but tell that a rule is stale."""
+    assert set(LEARNS_NOTHING) | KNOWN_META <= set(KINDS)
+
+
+def test_our_own_public_objects_are_known():
+    for name in dpcd_sklearn.linear_model.__all__:
+        model = getattr(dpcd_sklearn, name)(accountant=LEDGER)
+        assert rules_of(model) <= {"labels read from y (classes=None)"}
+
+
+class Stateful(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+
+def test_a_step_of_ones_own_is_reported_whatever_it_does():
+    assert places(make_pipeline(Stateful(), LASSO)) == ["pipeline.stateful"]
