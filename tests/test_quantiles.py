@@ -46,7 +46,9 @@ def octaves_twin(X):
 
 
 def linear_twin(X, lo, hi):
-    cells = np.clip(np.floor((X.astype(float) - lo) * (256 / (hi - lo))), 0, 255).astype(int)
+    with np.errstate(over="ignore"):
+        cells = np.floor((X.astype(float) - lo) * (256 / (hi - lo)))
+    cells = np.clip(cells, 0, 255).astype(int)
     return np.array([np.bincount(column, minlength=256) for column in cells.T])
 
 

@@ -245,7 +245,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         return QuantileUnits(event), n_normalizer, delta
 
     def _warn_of_little_evidence(self, units, n_normalizer):
-        if units.exact or n_normalizer * units.eta >= _LEAST_EVIDENCE:
+        if units.noiseless or n_normalizer * units.eta >= _LEAST_EVIDENCE:
             return
         warnings.warn(
             f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the scales of "

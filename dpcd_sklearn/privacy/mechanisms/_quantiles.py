@@ -63,8 +63,8 @@ class QuantileUnits:
 
     def __init__(self, event):
         self.event, self.n_choices, self.eta = event, None, None
-        self.exact = event.releases == (NonPrivateEvent(),)
-        if self.exact:
+        self.noiseless = event.releases == (NonPrivateEvent(),)
+        if self.noiseless:
             return
         if len(event.releases) != 1 or not isinstance(event.releases[0], SelectionEvent):
             raise TypeError(f"quantiles are paid for by one SelectionEvent, not by {event}")
@@ -124,7 +124,7 @@ class QuantileOracle:
             if not (isinstance(quantile, Fraction) and 0 < quantile < 1):
                 raise TypeError("a quantile is a Fraction between 0 and 1")
         n_columns = self._place.n_features if of == "features" else 1
-        if not self._units.exact:
+        if not self._units.noiseless:
             if len(quantiles) * n_columns > self._left:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
             self._left -= len(quantiles) * n_columns
@@ -133,7 +133,7 @@ class QuantileOracle:
 
     def _choose(self, counts, quantile):
         scores = quantile_scores(counts, quantile)
-        if self._units.exact:
+        if self._units.noiseless:
             return scores.argmax(axis=1)
         keys = self._noise.log_exponentials(scores.size).reshape(scores.shape)
         keys -= scores / self._units.noise_scale(quantile)
