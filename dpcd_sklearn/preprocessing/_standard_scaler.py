@@ -20,9 +20,9 @@ from ..utils._input import read_records
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS, BoundedMap
 
-# Below so many records times η a wrong cell is about as likely as the right one: a fifth of the
-# records speak against the typical wrong octave, and together a hundred of them have to weigh less.
-_LEAST_EVIDENCE = 50.0
+# Of records times η. Half of the records speak against an absurd octave, and there are a hundred:
+# one of them is chosen with odds 100 exp(-nη/4), 1 in 20 here.
+_LEAST_EVIDENCE = 30.0
 
 
 class DPStandardScaler(PrivateFit, BoundedMap):
