@@ -356,6 +356,15 @@ def test_scales_of_a_constant_column_are_positive_and_finite(value):
         assert (half_width > 0).all()
 
 
+@pytest.mark.parametrize("centered", [True, False])
+def test_scales_take_all_the_choices_that_are_planned_for_them(centered):
+    event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, centered)),))
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))
+    _scales.find_scales(oracle, "features", centered)
+    with pytest.raises(RuntimeError, match="only 0 choices are left"):
+        oracle.release_quantiles("target", [MEDIAN])
+
+
 def test_scales_of_the_target_and_of_the_row_norm():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2001, 4)), rng.normal(50, 10, 2001)
