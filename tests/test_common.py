@@ -70,9 +70,16 @@ VARIANTS = [
     DPLinearClassifier("multinomial", solver="sgd", sampling_rate=0.5, momentum=0.0),
     DPLinearRegressor(solver="skgd", n_threads=2),
     preprocessing.BoundsScaler((-10, 10), with_centering=False),
+    preprocessing.DPStandardScaler(with_centering=False),
+    preprocessing.DPStandardScaler(
+        epsilon=5.0, neighboring="add_remove", n_public=100, delta=1e-4, copy=False
+    ),
+    preprocessing.DPStandardScaler(epsilon=math.inf),
+    preprocessing.RowNormClipper(0.5, copy=False),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 @parametrize_with_checks(
     [estimator() for estimator in public_estimators()] + VARIANTS,
     expected_failed_checks=expected_failures,
@@ -121,7 +128,8 @@ def test_only_the_two_allowed_tags_ask_for_mercy(estimator):
 
 def test_every_public_estimator_is_checked():
     names = {estimator.__name__ for estimator in public_estimators()}
-    assert names >= {estimator.__name__ for estimator in ESTIMATORS} | {"BoundsScaler"}
+    scalers = {"BoundsScaler", "DPStandardScaler", "RowNormClipper"}
+    assert names >= {estimator.__name__ for estimator in ESTIMATORS} | scalers
 
 
 def test_the_score_of_a_fit_without_noise_needs_no_mercy():

@@ -11,20 +11,18 @@
 import math
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Integral, Rational
 from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
 from ..engines._geometry import margins_of, record_geometry
+from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
-from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -32,18 +30,18 @@ from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical
 from ..utils._compat import check_sample_weight, fit_context
 from ..utils._input import read_records
-from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
+from ..utils._public import MOST, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
-_REALS = {"epsilon": "right", "alpha": "left", "l1_ratio": "left", "step_decay": "left"}
-_REALS |= dict.fromkeys(("delta", "clip", "max_iter", "step_size", "tol"), "neither")
+_REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
+_REALS |= dict.fromkeys(("clip", "max_iter", "step_size", "tol"), "neither")
 _REALS |= dict.fromkeys(("C", "radius", "huber_threshold"), "neither")
-_COUNTS = ("n_public", "n_threads", "block_size", "n_directions", "n_inner")
+_COUNTS = ("n_threads", "block_size", "n_directions", "n_inner")
 
 
-class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
+class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
@@ -132,12 +130,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             If a parameter is invalid, as `fit` does.
         """
         self._validate_params()
-        sizes = {"n_samples": n_samples, "n_features": n_features, "n_outputs": n_outputs}
-        for name, value in sizes.items():
-            most = MOST if name == "n_samples" else MOST_COORDINATES
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-            check_count(value, name, high=most)
+        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return self._plan(n_samples, n_features, self._stated_outputs(n_outputs)).event
@@ -221,51 +214,17 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             return canonical(X), y
         return X if _is_read_in_place(X) else np.array(X, order="C"), y
 
-    def _validate_params(self):
-        # scikit-learn asks of these whether they are NaN, which NumPy can't say
-        for name, value in self.get_params(deep=False).items():
-            if isinstance(value, Integral) and not -MOST <= value <= MOST:
-                raise ValueError(
-                    f"{name} must lie within -2^53 and 2^53 as an integer; write a float if it is "
-                    "larger"
-                )
-            if isinstance(value, Rational) and not isinstance(value, Integral):
-                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
-        super()._validate_params()
-
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
-        for name, value in self.get_params(deep=False).items():
-            if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
-                raise TypeError(f"{name} must be a number or a word, not {value!r}")
+        self._check_budget()
         for name, closed in _REALS.items():
             if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
-        if 1e300 < self.epsilon < math.inf:
-            raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
         if self.step_size != "auto" and self.step_size > 1e15:
             raise ValueError(f"step_size must be at most 1e15, got {self.step_size!r}")
         for name in _COUNTS:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, high=MOST)
-        if self.neighboring == "add_remove" and self.n_public is None:
-            raise ValueError(
-                'neighboring="add_remove" needs n_public, a public number of records: the true '
-                "number is not public under this relation"
-            )
-        if self.neighboring == "replace_one" and self.n_public is not None:
-            raise ValueError(
-                'n_public is for neighboring="add_remove"; under replace_one n_samples is public'
-            )
-
-    def _resolve_delta(self, n_normalizer):
-        if self.delta != "auto":
-            return float(self.delta)
-        if self.neighboring == "add_remove":
-            raise ValueError('delta="auto" is 1/n², which is not public under add_remove: state it')
-        if n_normalizer < 2:
-            raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1')
-        return 1.0 / n_normalizer**2
 
     def _plan(self, n_samples, n_features, n_outputs, *, sparse=False):
         """The engine of a fit, every number of it fixed by parameters, shapes and public facts."""
@@ -297,36 +256,6 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             self.fit_intercept,
             centered=self.fit_intercept and not self.penalize_intercept and not issparse(X),
         )
-
-    def _refuse_unprotected_charge(self):
-        """A ledger vouches for its entries: no entry for a fit that protects nobody."""
-        if self.accountant is None or getattr(self.accountant, "testing", False):
-            return
-        if math.isinf(self.epsilon):
-            raise ValueError(
-                "epsilon=inf releases without noise, which no budget admits. Fit without the "
-                "accountant, or make one with testing=True"
-            )
-        if self.random_state is not None:
-            raise ValueError(
-                "a fixed random_state makes the noise removable, so the accountant can't vouch for "
-                "this fit. Leave random_state=None, or make the accountant with testing=True"
-            )
-
-    def _randomness(self):
-        """The key of the noise and the generator of public choices."""
-        if self.random_state is None:
-            return None, np.random.default_rng()  # both from the operating system's entropy
-        random_state = check_random_state(self.random_state)
-        key = random_state.bytes(32)
-        if math.isfinite(self.epsilon):
-            warnings.warn(
-                "random_state makes the noise reproducible: whoever knows the seed can remove it, "
-                "so this fit is not private. Leave random_state=None for a private fit.",
-                PrivacyLeakWarning,
-                stacklevel=5,  # the caller of fit, beyond two decorators
-            )
-        return key, np.random.default_rng(list(random_state.bytes(16)))
 
     def _set_released(self, plan, solution):
         coef, intercept = plan.to_original(solution.coef)

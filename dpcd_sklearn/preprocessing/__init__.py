@@ -1,5 +1,7 @@
 """Preprocessing whose cost in privacy is known: nothing, or what it charges."""
 
 from ._bounds_scaler import BoundsScaler
+from ._row_norm_clipper import RowNormClipper
+from ._standard_scaler import DPStandardScaler
 
-__all__ = ["BoundsScaler"]
+__all__ = ["BoundsScaler", "DPStandardScaler", "RowNormClipper"]

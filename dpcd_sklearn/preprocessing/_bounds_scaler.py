@@ -3,28 +3,15 @@
 from typing import Self
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from ..privacy.sums._records import canonical
 from ..utils._compat import fit_context
-from ..utils._input import read_array, read_records
+from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike, Bounds
-
-# Entries mapped at a time. The double precision temporary of a tile (512 kB) stays in the cache,
-# so float32 data is rounded once, at the end, and no second array of the size of X exists.
-_TILE = 2**16
-
-_CHECKS = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": (np.float64, np.float32),
-    "ensure_all_finite": True,
-}
+from ._bounded_map import CHECKS, BoundedMap, zero_stays_zero
 
 
-class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundsScaler(BoundedMap):
     r"""Map features from public bounds [lo, hi] to [-1, 1].
 
     Feature j of a record becomes, with :math:`m_j = (lo_j + hi_j) / 2` and
@@ -144,7 +131,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : BoundsScaler
             The fitted scaler.
         """
-        X = read_records(self, X, **_CHECKS)
+        X = read_records(self, X, **CHECKS)
         bounds, n_features = self.bounds, self.n_features_in_
         if isinstance(bounds, dict):
             bounds = _pair_of_named_bounds(bounds, getattr(self, "feature_names_in_", None))
@@ -154,75 +141,19 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._refuse_sparse_if_zero_moves(X)
         return self
 
-    @np.errstate(all="ignore")
-    def transform(self, X: ArrayLike):
-        """Map records to [-1, 1], clipping what lies outside the bounds.
+    def _map(self):
+        return self.lo_, self.hi_, self.center_, self.half_width_
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The records, in the units of `bounds`.
-
-        Returns
-        -------
-        X_scaled : {ndarray, CSR, CSC} of shape (n_samples, n_features)
-            The image of each record; CSR and CSC stay what they are, other sparse formats
-            become CSR.
-        """
-        check_is_fitted(self)
-        X = read_records(
-            self, X, reset=False, copy=self._must_copy(X), force_writeable=True, **_CHECKS
+    def _how_zero_stays(self, j):
+        return (
+            f"with these bounds zero would not stay zero and X would become dense: feature {j} has "
+            f"lo={self.lo_[j]:g}, hi={self.hi_[j]:g}; pass with_centering=False and bounds with "
+            "lo <= 0 <= hi, or symmetric bounds (lo == -hi)"
         )
-        self._refuse_sparse_if_zero_moves(X)
-        if sparse.issparse(X):
-            X = canonical(X)  # clipping is not linear: one entry a cell
-        divisor = np.where(self.half_width_ > 0, self.half_width_, 1.0)
-        return _map_in_place(X, _to_unit, self.lo_, self.hi_, self.center_, divisor)
-
-    def inverse_transform(self, X: ArrayLike):
-        """Undo the scaling; what was clipped stays at its bound.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Scaled records. Values outside [-1, 1] land outside the bounds.
-
-        Returns
-        -------
-        X_original : {ndarray, CSR, CSC} of shape (n_samples, n_features)
-            The records in the units of `bounds`; a feature with lo = hi becomes that value.
-        """
-        check_is_fitted(self)
-        X = read_array(X, copy=self._must_copy(X), force_writeable=True, estimator=self, **_CHECKS)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        self._refuse_sparse_if_zero_moves(X)
-        return _map_in_place(X, _from_unit, self.center_, self.half_width_)
-
-    def _must_copy(self, X):
-        # A NumPy view of a data frame may share memory with other frames (copy-on-write).
-        return self.copy or not (isinstance(X, np.ndarray) or sparse.issparse(X))
-
-    def _refuse_sparse_if_zero_moves(self, X):
-        if not sparse.issparse(X):
-            return
-        stays = _zero_stays_zero(self.lo_, self.hi_, self.center_)
-        if not stays.all():
-            j = int(np.argmin(stays))
-            raise ValueError(
-                "X is sparse, but with these bounds zero would not stay zero and X would become "
-                f"dense: feature {j} has lo={self.lo_[j]:g}, hi={self.hi_[j]:g}; pass "
-                "with_centering=False and bounds with lo <= 0 <= hi, or symmetric bounds "
-                "(lo == -hi)"
-            )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _takes_sparse(self):
@@ -232,7 +163,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             lo, hi = (np.asarray(bound, dtype=np.float64) for bound in self.bounds)
             with np.errstate(invalid="ignore"):  # infinite bounds
                 center, _ = _center_and_half_width(lo, hi, self.with_centering)
-            return bool(_zero_stays_zero(lo, hi, center).all())
+            return bool(zero_stays_zero(lo, hi, center).all())
         except (TypeError, ValueError, OverflowError):  # `fit` says what is wrong with the bounds
             return False
 
@@ -264,52 +195,3 @@ def _center_and_half_width(lo, hi, with_centering):
         center, half_width = np.zeros_like(center), np.maximum(np.abs(lo), np.abs(hi))
     constant = lo == hi
     return np.where(constant, lo, center), np.where(constant, 0.0, half_width)
-
-
-def _zero_stays_zero(lo, hi, center):
-    """Tell for each feature whether the map sends 0 to 0."""
-    return (center == 0) & (lo <= 0) & (0 <= hi)
-
-
-def _to_unit(values, lo, hi, center, divisor):
-    out = np.clip(values, lo, hi)  # double, as the bounds are; from here on nothing overflows
-    out -= center
-    out /= divisor
-    return np.clip(out, -1.0, 1.0, out=out)  # rounding may have stepped over the edge
-
-
-def _from_unit(values, center, half_width):
-    out = values * half_width  # double
-    out += center
-    return out
-
-
-def _map_in_place(X, function, *per_feature):
-    """Replace the stored values of X by function(values, *per_feature), tile by tile."""
-    with np.errstate(all="ignore"):  # a floating point warning would depend on the records
-        for values, features in _tiles(X):
-            values[...] = function(values, *(array[features] for array in per_feature))
-    return X
-
-
-def _tiles(X):
-    """Yield views of the stored values of X, each with the features that they belong to."""
-    if sparse.issparse(X):
-        for start in range(0, X.nnz, _TILE):
-            entries = slice(start, min(start + _TILE, X.nnz))
-            if X.format == "csr":
-                features = X.indices[entries]
-            else:  # the column j with indptr[j] <= k < indptr[j + 1]
-                k = np.arange(entries.start, entries.stop, dtype=X.indptr.dtype)
-                features = np.searchsorted(X.indptr, k, side="right") - 1
-            yield X.data[entries], features
-        return
-    n_samples, n_features = X.shape
-    if X.flags.f_contiguous:
-        rows, columns = _TILE, max(1, _TILE // n_samples)
-    else:
-        rows, columns = max(1, _TILE // n_features), n_features
-    for j in range(0, n_features, columns):
-        features = slice(j, j + columns)
-        for i in range(0, n_samples, rows):
-            yield X[i : i + rows, features], features

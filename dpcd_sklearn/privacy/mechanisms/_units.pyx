@@ -24,7 +24,7 @@ from ..accounting._events import (
 # at most, while the public part of the scores stays below `most_public_score`
 # (proofs/release_argmax.md).
 SCORE_UNITS = 2.0**13 + 1
-cdef double GUMBEL_ROUNDING = 1 + 2.0**-12
+GUMBEL_ROUNDING = 1 + 2.0**-12
 
 
 cdef class Units:

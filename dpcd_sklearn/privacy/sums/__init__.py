@@ -1,11 +1,13 @@
 """From records to sums of clipped integers: who contributes how much, and nothing else.
 
 Promises: a record's contribution is a function of that record and of released numbers, and never
-longer than the limit that the mechanism states, whatever the record holds; sums of integers are
-exact, in any order, layout and number of threads. Relies on the losses' derivatives being numbers
-or NaN; knows no scale of noise, no receipt and no budget. Proofs: the bounds on a contribution in
-``proofs/release_partial.md``, ``proofs/release_gradient.md`` and ``proofs/release_mean.md``. The
-kernels stand on their NumPy twins in ``tests/test_kernels_vs_numpy.py`` and on the properties in
-``tests/test_privacy_properties.py``. Mutant: to an audit contributions twice as long are half the
-noise, which is caught in ``tests/test_solver_audits.py``.
+longer than the limit that the mechanism states, whatever the record holds; among cells it counts
+in one of each column. Sums of integers are exact, in any order, layout and number of threads.
+Relies on the losses' derivatives being numbers or NaN; knows no scale of noise, no receipt and no
+budget. Proofs: the bounds on a contribution in ``proofs/release_partial.md``,
+``proofs/release_gradient.md``, ``proofs/release_mean.md`` and ``proofs/release_quantiles.md``. The
+kernels stand on their NumPy twins in ``tests/test_kernels_vs_numpy.py`` and
+``tests/test_quantiles.py``, and on the properties in ``tests/test_privacy_properties.py``. Mutant:
+to an audit contributions twice as long are half the noise, which is caught in
+``tests/test_solver_audits.py``.
 """

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ._counts import count_cells, count_norms
 from ._dense_sums import DenseSums
 from ._gradient_sums import GradientSums
 from ._records import Records
@@ -18,7 +19,8 @@ class LocalPlace(Place):
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
         Read in place; rows or columns of an array must be contiguous. See Records.
-    y : ndarray of shape (n_samples,), float64
+    y : ndarray of shape (n_samples,), float64, or None
+        None where nothing but counts of features and rows is asked for.
     sample_weight : ndarray of shape (n_samples,), float64, or None
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
         Records are clipped to [lo, hi] and centred while they are read.
@@ -26,7 +28,7 @@ class LocalPlace(Place):
         Of passes over dense records; no sum depends on it.
     """
 
-    def __init__(self, X, y, sample_weight=None, bounds=None, n_threads=1):
+    def __init__(self, X, y=None, sample_weight=None, bounds=None, n_threads=1):
         self.n_samples, self.n_features = X.shape
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
 
@@ -52,3 +54,9 @@ class LocalPlace(Place):
             X, y, weights, bounds, by_row=True, by_column=False, n_threads=self._n_threads
         )
         return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)
+
+    def counts(self, of, *, edges=None, divisor=None):
+        X, y, *_ = self._arrays
+        if of == "row_norm":
+            return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
+        return count_cells(X if of == "features" else y[:, np.newaxis], edges)

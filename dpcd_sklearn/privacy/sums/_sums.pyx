@@ -8,6 +8,7 @@
 (c) A contribution is a deterministic function of the record and the question (with the moves so
     far): each entry is at most ``limit`` in size, and where ``joint`` so is the norm of the
     vector before its entries are rounded.
+(d) Asked for counts, a ``Place`` answers how many records lie in each of some public cells.
 """
 
 from libc.stdint cimport int64_t
@@ -71,6 +72,28 @@ cdef class Place:
         Returns
         -------
         Sums
+        """
+        raise NotImplementedError
+
+    def counts(self, of, *, edges=None, divisor=None):
+        """Numbers of records in public cells; see ``_counts``.
+
+        Each record lies in one cell of each column, whatever its weight, and where that is follows
+        from the record and public numbers alone.
+
+        Parameters
+        ----------
+        of : {"features", "target", "row_norm"}
+            As they are, before any clip.
+        edges : pair (lo, hi) of float64 arrays of shape (n_columns,), or None
+            Public ends of linear cells; None counts octaves of absolute values.
+        divisor : float64 ndarray of shape (n_features,), default=None
+            By which features are divided before the norm of a row is taken; None is 1.
+
+        Returns
+        -------
+        counts : int64 ndarray of shape (n_columns, n_cells)
+            The target and the norm are one column.
         """
         raise NotImplementedError
 

@@ -1,0 +1,103 @@
+"""What every estimator that charges asks of its parameters, before it looks at a record."""
+
+import math
+import warnings
+from numbers import Integral, Rational
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..exceptions import PrivacyLeakWarning
+from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
+
+
+class PrivateFit:
+    """For an estimator with epsilon, delta, neighboring, n_public, accountant and random_state."""
+
+    def _validate_params(self):
+        # scikit-learn asks of these whether they are NaN, which NumPy can't say
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Integral) and not -MOST <= value <= MOST:
+                raise ValueError(
+                    f"{name} must lie within -2^53 and 2^53 as an integer; write a float if it is "
+                    "larger"
+                )
+            if isinstance(value, Rational) and not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
+        super()._validate_params()
+
+    def _check_budget(self):
+        """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
+                raise TypeError(f"{name} must be a number or a word, not {value!r}")
+        check_real(self.epsilon, "epsilon", low=0.0, closed="right")
+        if self.delta != "auto":
+            check_real(self.delta, "delta", low=0.0)
+        if 1e300 < self.epsilon < math.inf:
+            raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
+        if self.n_public is not None:
+            check_count(self.n_public, "n_public", high=MOST)
+        if self.neighboring == "add_remove" and self.n_public is None:
+            raise ValueError(
+                'neighboring="add_remove" needs n_public, a public number of records: the true '
+                "number is not public under this relation"
+            )
+        if self.neighboring == "replace_one" and self.n_public is not None:
+            raise ValueError(
+                'n_public is for neighboring="add_remove"; under replace_one n_samples is public'
+            )
+
+    def _resolve_delta(self, n_normalizer):
+        if self.delta != "auto":
+            return float(self.delta)
+        if self.neighboring == "add_remove":
+            raise ValueError('delta="auto" is 1/n², which is not public under add_remove: state it')
+        if n_normalizer < 2:
+            raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1')
+        return 1.0 / n_normalizer**2
+
+    def _refuse_unprotected_charge(self):
+        """A ledger vouches for its entries: no entry for a fit that protects nobody."""
+        if self.accountant is None or getattr(self.accountant, "testing", False):
+            return
+        if math.isinf(self.epsilon):
+            raise ValueError(
+                "epsilon=inf releases without noise, which no budget admits. Fit without the "
+                "accountant, or make one with testing=True"
+            )
+        if self.random_state is not None:
+            raise ValueError(
+                "a fixed random_state makes the noise removable, so the accountant can't vouch for "
+                "this fit. Leave random_state=None, or make the accountant with testing=True"
+            )
+
+    def _randomness(self):
+        """The key of the noise and the generator of public choices."""
+        if self.random_state is None:
+            return None, np.random.default_rng()  # both from the operating system's entropy
+        random_state = check_random_state(self.random_state)
+        key = random_state.bytes(32)
+        if math.isfinite(self.epsilon):
+            warnings.warn(
+                "random_state makes the noise reproducible: whoever knows the seed can remove it, "
+                "so this fit is not private. Leave random_state=None for a private fit.",
+                PrivacyLeakWarning,
+                stacklevel=5,  # the caller of fit, beyond two decorators
+            )
+        return key, np.random.default_rng(list(random_state.bytes(16)))
+
+
+def check_sizes(**sizes):
+    """Sizes of a fit that is planned without records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no integer or out of range.
+    """
+    for name, value in sizes.items():
+        most = MOST if name == "n_samples" else MOST_COORDINATES
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+        check_count(value, name, high=most)

@@ -1,0 +1,269 @@
+"""Scaling whose centres and widths are found in the records, at a price."""
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..engines._private_fit import PrivateFit, check_sizes
+from ..engines._scales import find_scales, n_choices
+from ..privacy.accounting._calibration import greedy_fit_event
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.sums._place import LocalPlace
+from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
+from ..utils._input import read_records
+from ..utils._typing import ArrayLike
+from ._bounded_map import CHECKS, BoundedMap
+
+# Of records times η. Half of the records speak against an absurd octave, and there are a hundred:
+# one of them is chosen with odds 100 exp(-nη/4), 1 in 20 here.
+_LEAST_EVIDENCE = 30.0
+
+
+class DPStandardScaler(PrivateFit, BoundedMap):
+    r"""Centre and scale features by private quantiles, and clip them to [-1, 1].
+
+    For raw columns of which no bounds are known. Feature j of a record becomes
+
+    .. math::
+
+        z_{ij} = \frac{\min(\max(x_{ij}, c_j - h_j), c_j + h_j) - c_j}{h_j},
+
+    with :math:`c_j` the middle of its quartiles and :math:`h_j` twice the distance between them.
+    Both are quantiles, so a few records far away move nothing.
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
+      data sets stay neighbours, and the budget of the next step comes on top.
+    - Charged: one choice a column (the octave of the median of abs(x)), and two more (quartiles)
+      with centring, as one event, before a record is used.
+    - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
+      its number of entries. The transformed records are as sensitive as the records. NaN and
+      infinite values break the promise on the domain: the error about them is outside the
+      guarantee.
+
+    Parameters
+    ----------
+    epsilon : float in (0, inf], default=0.2
+        Budget of this step alone: a fifth of what the models behind it have by default. Infinity
+        takes the same cells without noise, and protects nobody.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".
+    with_centering : bool, default=True
+        Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
+        needs, and one choice a column is paid for instead of three.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+    n_public : int, default=None
+        A public number of records, for "add_remove".
+    copy : bool, default=True
+        If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
+        a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
+    accountant : PrivacyAccountant, default=None
+        What is charged; its currency must be "rdp".
+    random_state : int, RandomState or None, default=None
+        Leave it None. A seed makes the noise reproducible, and the fit private for nobody.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+        What is subtracted. Released.
+    scale_ : ndarray of shape (n_features,), > 0
+        What is divided by, :math:`h_j`. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarray of shape (n_features,)
+        Where features are clipped, ``center_`` ∓ ``scale_``, in the units of X. Released, hence
+        public now. What `transform` returns has the bounds (-1, 1): state those to the next step.
+    privacy_event_ : FitEvent
+        What was released.
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        The guarantee of this fit.
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, if X has names that are all strings. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant refuses the charge; no record was used.
+    LedgerError
+        If the accountant's ledger can't be written; no record was used.
+    TypeError, ValueError
+        If a parameter is invalid, if X is empty, NaN or infinite somewhere, if X is sparse and to
+        be centred, or if the ledger's currency is "gdp"; nothing was charged.
+
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are too small for so many columns: a public fact.
+
+    Notes
+    -----
+    Each choice is an exponential mechanism. The score of a cell is minus the number of records
+    that would have to move for it to hold the quantile. Octaves are those of 2^-40 to 2^60.
+    Quartiles are found to a 64th of the upper end of the octave. A column that is mostly zero has
+    the smallest scale, and becomes the indicator of "not zero", with its sign.
+
+    The result keeps float32, its memory layout and sparsity; other dtypes become float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.preprocessing import DPStandardScaler
+    >>> X = np.random.default_rng(0).normal([30, 1e6], [10, 1e5], size=(50_000, 2))
+    >>> scaler = DPStandardScaler(epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(scaler.center_ - [30, 1e6]) < [5, 2e5]))
+    True
+    >>> Z = scaler.transform(X)
+    >>> float(np.abs(Z).max())
+    1.0
+    >>> print(scaler.planned_event(50_000, 2))
+    6 choices of bounded range 0.1778, under replace-one neighbours
+    """
+
+    _parameter_constraints = {
+        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
+        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+        "with_centering": ["boolean"],
+        "neighboring": [StrOptions(set(NEIGHBORING))],
+        "n_public": [None, Interval(Integral, 1, None, closed="left")],
+        "copy": ["boolean"],
+        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.2,
+        delta="auto",
+        with_centering: bool = True,
+        neighboring: str = "replace_one",
+        n_public: int | None = None,
+        copy: bool = True,
+        accountant=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.with_centering = with_centering
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.copy = copy
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def planned_event(self, n_samples: int, n_features: int) -> FitEvent:
+        """What a fit would release; nothing is charged and no record is needed.
+
+        Parameters
+        ----------
+        n_samples : int, >= 1
+            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
+        n_features : int, >= 1
+
+        Returns
+        -------
+        FitEvent
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is invalid, as `fit` does.
+        """
+        self._validate_params()
+        check_sizes(n_samples=n_samples, n_features=n_features)
+        return self._plan(n_samples, n_features)[0].event
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Find centres and scales, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The records. float32 and float64 are read in place, memory maps too.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPStandardScaler
+            The fitted scaler.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter or X is invalid; nothing was charged.
+        """
+        X = read_records(self, X, **CHECKS)
+        if issparse(X) and self.with_centering:
+            raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
+        units, n_normalizer, delta = self._plan(*X.shape)
+        self._refuse_unprotected_charge()
+        if getattr(self.accountant, "currency", "rdp") == "gdp":
+            raise ValueError(
+                "scales are found by noisy choices, which a ledger of currency 'gdp' can't count; "
+                "state bounds that you know to a BoundsScaler, or keep the ledger in 'rdp'"
+            )
+        key, _ = self._randomness()
+        receipt = charge(
+            self.accountant,
+            units.event,
+            estimator=type(self).__name__,
+            params=self.get_params(deep=False),
+            n_samples=n_normalizer,
+            n_features=X.shape[1],
+            reproducible=key is not None,
+        )
+        oracle = QuantileOracle(receipt, units, LocalPlace(X), key=key)
+        self.center_, self.scale_ = find_scales(oracle, "features", self.with_centering)
+        self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
+        self.privacy_event_ = units.event
+        self.privacy_spent_ = PrivacySpent(float(self.epsilon), delta)
+        self._warn_of_little_evidence(units, n_normalizer)
+        return self
+
+    def _plan(self, n_samples, n_features):
+        """Units of the choices, public number of records and delta, from public facts alone."""
+        self._check_budget()
+        n_normalizer = self.n_public if self.neighboring == "add_remove" else n_samples
+        delta = self._resolve_delta(n_normalizer)
+        count = n_choices(n_features, self.with_centering)
+        event = greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
+        return QuantileUnits(event), n_normalizer, delta
+
+    def _warn_of_little_evidence(self, units, n_normalizer):
+        if units.noiseless or n_normalizer * units.eta >= _LEAST_EVIDENCE:
+            return
+        warnings.warn(
+            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the scales of "
+            f"{self.n_features_in_} columns, which may be far off. Raise epsilon, or state bounds "
+            "that you know to a BoundsScaler",
+            UserWarning,
+            stacklevel=5,  # the caller of fit, beyond two decorators
+        )
+
+    def _map(self):
+        lo, hi = self.feature_bounds_
+        return lo, hi, self.center_, self.scale_
+
+    def _how_zero_stays(self, j):
+        return "centring would make it dense; pass with_centering=False"
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # noise from the operating system
+        tags.input_tags.sparse = not self.with_centering
+        return tags

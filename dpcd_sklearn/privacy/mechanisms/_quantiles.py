@@ -1,0 +1,143 @@
+"""Quantiles of columns among public cells, by the exponential mechanism.
+
+(a) *Score.* The cell that holds the q-quantile has the score 0, any other one minus the number of
+    records that would have to move for it to hold it. Scored are cells and not their edges: far
+    beyond all records every edge is as good as the next, and a column between two edges makes them
+    all alike.
+(b) q is a fraction a/d, so that d times the score is an integer, and exact.
+(c) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from ..accounting._events import NonPrivateEvent, SelectionEvent
+from ..noise._noise import NoiseSource
+from ._units import GUMBEL_ROUNDING
+
+# Scores are cut here, and η is within these, so that the rounding of keys is paid for.
+_DEEPEST = 2**36
+_LEAST_RANGE, _MOST_RANGE = 2.0**-26, 2.0**10
+
+
+def score_sensitivity(quantile, neighboring):
+    """By how much one record moves a score, in 1/d for the quantile a/d: an integer."""
+    a, d = quantile.numerator, quantile.denominator
+    return {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
+
+
+def quantile_scores(counts, quantile):
+    """d times the score of each cell, for the quantile a/d.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (n_columns, n_cells)
+    quantile : Fraction in (0, 1)
+
+    Returns
+    -------
+    scores : int64 ndarray of shape (n_columns, n_cells)
+    """
+    a, d = quantile.numerator, quantile.denominator
+    below_end = np.cumsum(counts, axis=1)
+    n, below_start = below_end[:, -1:], below_end - counts
+    missing = np.maximum(a * n - d * below_end, d * below_start - a * n)
+    return -np.clip(missing, 0, d * _DEEPEST)
+
+
+class QuantileUnits:
+    """What choices of cells are made of: from public numbers alone, with the plan.
+
+    Parameters
+    ----------
+    event : FitEvent
+        One SelectionEvent, whose count is of columns times quantiles; or a NonPrivateEvent, for
+        choices without noise.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event holds something else, or a range outside of what is proved.
+    """
+
+    def __init__(self, event):
+        self.event, self.n_choices, self.eta = event, None, None
+        self.noiseless = event.releases == (NonPrivateEvent(),)
+        if self.noiseless:
+            return
+        if len(event.releases) != 1 or not isinstance(event.releases[0], SelectionEvent):
+            raise TypeError(f"quantiles are paid for by one SelectionEvent, not by {event}")
+        (choices,) = event.releases
+        self.n_choices, self.eta = choices.count, choices.eta
+        if not _LEAST_RANGE <= self.eta <= _MOST_RANGE:
+            raise ValueError(
+                f"choices of quantiles have a bounded range between {_LEAST_RANGE:.3g} and "
+                f"{_MOST_RANGE:g}, got {self.eta:.3g}; change epsilon"
+            )
+
+    def noise_scale(self, quantile):
+        """b, the scale of the Gumbel noise on `quantile_scores`."""
+        sensitivity = score_sensitivity(quantile, self.event.neighboring)
+        return 2 * sensitivity / self.eta * GUMBEL_ROUNDING
+
+
+class QuantileOracle:
+    """Releases quantiles of records, no more of them than are paid for.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        Proof that the units' event was charged; it is redeemed here, once.
+    units : QuantileUnits
+    place : Place
+        Where the records lie.
+    key : bytes of length 32, default=None
+        Reproducible noise, which protects nobody.
+    """
+
+    def __init__(self, receipt, units, place, *, key=None):
+        receipt.redeem(units.event)
+        self._units, self._place, self._noise = units, place, NoiseSource(key)
+        self._left = units.n_choices
+
+    def release_quantiles(self, of, quantiles, **cells):
+        """The cells that hold the quantiles, nearly: a choice for each quantile and column.
+
+        Parameters
+        ----------
+        of : {"features", "target", "row_norm"}
+        quantiles : sequence of Fraction in (0, 1)
+        **cells
+            As in `Place.counts`; public, or released before.
+
+        Returns
+        -------
+        chosen : intp ndarray of shape (n_quantiles, n_columns)
+
+        Raises
+        ------
+        RuntimeError
+            If so many were not paid for; nothing is drawn.
+        """
+        for quantile in quantiles:
+            if not (isinstance(quantile, Fraction) and 0 < quantile < 1):
+                raise TypeError("a quantile is a Fraction between 0 and 1")
+        n_columns = self._place.n_features if of == "features" else 1
+        if not self._units.noiseless:
+            if len(quantiles) * n_columns > self._left:
+                raise RuntimeError(f"only {self._left} choices are left of those paid for")
+            self._left -= len(quantiles) * n_columns
+        counts = self._place.counts(of, **cells)
+        return np.array([self._choose(counts, quantile) for quantile in quantiles])
+
+    def _choose(self, counts, quantile):
+        scores = quantile_scores(counts, quantile)
+        if self._units.noiseless:
+            return scores.argmax(axis=1)
+        keys = self._noise.log_exponentials(scores.size).reshape(scores.shape)
+        keys -= scores / self._units.noise_scale(quantile)
+        return keys.argmin(axis=1)
+
+    def __reduce__(self):
+        raise TypeError("what reads records is never copied or pickled")

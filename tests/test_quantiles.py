@@ -1,0 +1,374 @@
+"""Counts in public cells, and quantiles chosen from them: twins, neighbours, laws and a mutant."""
+
+import itertools
+import math
+import pickle
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse, special, stats
+
+from dpcd_sklearn.engines import _scales
+from dpcd_sklearn.inspection._audit import _epsilon_lower, _interval
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms import _quantiles
+from dpcd_sklearn.privacy.mechanisms._quantiles import (
+    QuantileOracle,
+    QuantileUnits,
+    quantile_scores,
+    score_sensitivity,
+)
+from dpcd_sklearn.privacy.sums import _counts
+from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.sums._sums import Place
+
+MEDIAN, LOWER, UPPER = Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)
+QUANTILES = [MEDIAN, LOWER, UPPER, Fraction(7, 10), Fraction(1, 100)]
+RELATIONS = ["replace_one", "add_remove"]
+N, P = 200, 6
+
+# --- counts -------------------------------------------------------------------------------------
+
+OCTAVE_EDGES = 2.0 ** np.arange(_counts.LOWEST, _counts.HIGHEST + 1)
+
+
+def octaves_twin(X):
+    cells = np.searchsorted(OCTAVE_EDGES, np.abs(X), side="right")
+    return np.array([np.bincount(column, minlength=_counts.N_OCTAVES) for column in cells.T])
+
+
+def linear_twin(X, lo, hi):
+    with np.errstate(over="ignore"):
+        cells = np.floor((X.astype(float) - lo) * (256 / (hi - lo)))
+    cells = np.clip(cells, 0, 255).astype(int)
+    return np.array([np.bincount(column, minlength=256) for column in cells.T])
+
+
+def records(dtype):
+    """Numbers of all sizes, edges of octaves among them, and many zeros."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, P)) * 2.0 ** rng.integers(-60, 80, (N, P))
+    X[rng.random((N, P)) < 0.5] = 0
+    X[:40] = np.exp2(rng.integers(-45, 65, (40, P))) * rng.choice([-1, 1], (40, P))
+    X[40:60] = rng.integers(-20, 20, (20, P)) / 8  # edges of linear cells
+    X[60] = np.finfo(dtype).max
+    X[61], X[62] = -np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    return X.astype(dtype)
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "rows of a larger one": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "columns of a larger one": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "CSR": sparse.csr_array,
+    "CSC": sparse.csc_matrix,
+    "CSR of long indices": lambda X: sparse.csr_array(
+        (
+            (S := sparse.csr_array(X)).data,
+            S.indices.astype(np.int64),
+            S.indptr.astype(np.int64),
+        ),
+        shape=X.shape,
+    ),
+}
+every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+@every_dtype
+@every_layout
+def test_counts_are_the_twins_in_every_layout(layout, dtype):
+    X = records(dtype)
+    place = LocalPlace(layout(X))
+    np.testing.assert_array_equal(place.counts("features"), octaves_twin(X))
+    lo, hi = np.array([-2.0, 0, -8, -1e-3, 5, -1e6]), np.array([2.0, 4, 8, 1e-3, 7, 2e6])
+    np.testing.assert_array_equal(
+        place.counts("features", edges=(lo, hi)), linear_twin(X, lo, hi)
+    )  # fmt: skip
+
+
+@every_dtype
+@every_layout
+def test_octaves_of_norms_are_the_twins_in_every_layout(layout, dtype):
+    X = records(dtype)[63:]
+    divisor = np.array([1.0, 2, 0.5, 8, 1, 1])
+    for given in (None, divisor):
+        norms = np.linalg.norm(X.astype(float) / (1 if given is None else given), axis=1)
+        found = LocalPlace(layout(np.pad(X, ((0, N - len(X)), (0, 0))))).counts(
+            "row_norm", divisor=given
+        )
+        expected = octaves_twin(norms[:, np.newaxis])
+        expected[0, 0] += N - len(X)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_norms_beyond_every_double_lie_in_the_last_octave():
+    X = np.array([[1e300, 1e300], [2.0**60, 0], [2.0**59, 0], [0, 5e-324]])
+    expected = np.zeros((1, _counts.N_OCTAVES), dtype=int)
+    expected[0, [0, -2, -1]] = 1, 1, 2
+    np.testing.assert_array_equal(LocalPlace(X).counts("row_norm"), expected)
+
+
+def test_counts_of_a_target_are_those_of_a_column_and_no_weight_is_seen():
+    X = records(np.float64)
+    y = X[:, 2].copy()
+    weights = np.random.default_rng(1).random(N)
+    expected = LocalPlace(X).counts("features")
+    place = LocalPlace(X, y, weights, (np.full(P, -1.0), np.ones(P), np.zeros(P)))
+    np.testing.assert_array_equal(place.counts("target"), expected[2:3])
+    np.testing.assert_array_equal(place.counts("features"), expected)
+    edges = np.array([-2.0]), np.array([2.0])
+    expected = linear_twin(y[:, np.newaxis], *edges)
+    np.testing.assert_array_equal(place.counts("target", edges=edges), expected)
+
+
+def test_counts_of_a_memory_map_are_read_in_place_and_nothing_is_copied(tmp_path):
+    X = np.random.default_rng(0).standard_normal((50_000, 20))
+    path = tmp_path / "X.npy"
+    np.save(path, X)
+    X = np.load(path, mmap_mode="r")
+    expected = octaves_twin(X)
+    tracemalloc.start()
+    found = LocalPlace(X).counts("features")
+    LocalPlace(X).counts("features", edges=(np.full(20, -1.0), np.ones(20)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, expected)
+    assert peak < X.nbytes / 20
+
+
+@pytest.mark.parametrize("hi", [[1.0, 1.0], [2.0, 0.5], [2.0, np.inf], [2.0, np.nan], [2.0]])
+def test_edges_that_divide_nothing_are_refused(hi):
+    with pytest.raises(ValueError, match="edges"):
+        LocalPlace(np.zeros((3, 2))).counts("features", edges=([1.0, 1.0], hi))
+
+
+# --- sensitivity --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
+    neighboring, quantile
+):
+    rng = np.random.default_rng(0)
+    most = 0
+    for _ in range(3000):
+        counts = rng.poisson(rng.choice([0.3, 3, 30]), (1, rng.integers(2, 9)))
+        other, (here, there) = counts.copy(), rng.integers(counts.shape[1], size=2)
+        other[0, here] += 1
+        if neighboring == "replace_one":
+            counts[0, there] += 1
+        moved = quantile_scores(counts, quantile) - quantile_scores(other, quantile)
+        most = max(most, np.abs(moved).max())
+        assert most <= score_sensitivity(quantile, neighboring)
+    assert most == score_sensitivity(quantile, neighboring)
+
+
+@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
+def test_the_best_cell_holds_the_quantile_and_others_count_what_is_missing(quantile):
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        x = rng.integers(0, 9, rng.integers(1, 60))
+        scores = quantile_scores(np.bincount(x, minlength=9)[np.newaxis], quantile)[0]
+        wanted = quantile * len(x)  # of which so many lie below
+        for cell, score in enumerate(scores):
+            missing = max(wanted - (x <= cell).sum(), (x < cell).sum() - wanted, 0)
+            assert Fraction(int(score), quantile.denominator) == -missing
+        assert scores[np.sort(x)[math.ceil(wanted) - 1]] == 0  # the quantile itself
+
+
+def test_absurd_scales_do_not_tie_with_the_right_one():
+    # longitudes lie between two powers of two: every octave above is as good for a threshold
+    X = np.random.default_rng(0).uniform(114, 124, (1000, 1))
+    scores = quantile_scores(LocalPlace(X).counts("features"), MEDIAN)[0]
+    assert (np.sort(scores)[-2:] == [-1000, 0]).all()  # half of the records, in halves
+
+
+def test_scores_are_cut_where_their_rounding_is_paid_for():
+    counts = np.array([[2**45, 0]])
+    assert quantile_scores(counts, MEDIAN).min() == -2 * _quantiles._DEEPEST
+
+
+# --- the law ------------------------------------------------------------------------------------
+
+
+class FixedCounts(Place):
+    """The same counts for many columns: as many independent choices."""
+
+    def __init__(self, counts, n_columns):
+        self.n_features = n_columns
+        self._counts = np.repeat(np.array(counts)[np.newaxis], n_columns, axis=0)
+
+    def counts(self, of, *, edges=None, divisor=None):
+        return self._counts
+
+
+def choices(counts, quantile, eta, neighboring, size):
+    event = FitEvent((SelectionEvent(eta, size),), neighboring)
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), FixedCounts(counts, size))
+    return oracle.release_quantiles("features", [quantile])[0]
+
+
+def exact_law(counts, quantile, eta, neighboring):
+    """exp(u/b) / Σ exp(u/b), u in records, b = 2 s / η."""
+    below = np.concatenate([[0], np.cumsum(counts)])
+    wanted = float(quantile) * below[-1]
+    u = -np.maximum(np.maximum(wanted - below[1:], below[:-1] - wanted), 0)
+    q = float(quantile)
+    s = 1.0 if neighboring == "replace_one" else max(q, 1 - q)
+    return special.softmax(u * eta / (2 * s))
+
+
+@pytest.mark.parametrize("quantile", [MEDIAN, LOWER, Fraction(7, 10)], ids=str)
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("eta", [0.1, 1.0])
+def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
+    counts = [3, 0, 2, 7, 0, 1, 4]
+    chosen = choices(counts, quantile, eta, neighboring, 100_000)
+    law = exact_law(counts, quantile, eta, neighboring)
+    found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
+    assert found.pvalue > 1e-9
+
+
+def low_choices(eta, neighboring):
+    """Whether a cell below the quantile was chosen, in many runs on two neighbours."""
+    # many cells on either side, so that both sides' chances move by all that they can
+    few, many = 20, 400
+    one = np.zeros(few + 1 + many, dtype=int)
+    one[0], one[few], one[-1] = 40, 3, 40
+    other = one.copy()
+    other[0] -= 1
+    if neighboring == "replace_one":
+        other[-1] += 1
+    return [choices(c, MEDIAN, eta, neighboring, 30_000) < few for c in (one, other)]
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_half_the_noise_is_caught_and_the_real_choice_is_not(neighboring, monkeypatch):
+    eta, confidence = 1.0, 1 - 1e-7
+
+    def shown():
+        samples = low_choices(eta, neighboring)
+        return _epsilon_lower(*(_interval(sample, confidence) for sample in samples), 0.0)
+
+    assert 0.5 * eta < shown() <= eta
+    scale = QuantileUnits.noise_scale
+    monkeypatch.setattr(QuantileUnits, "noise_scale", lambda *args: scale(*args) / 2)
+    assert shown() > eta
+
+
+# --- receipts -----------------------------------------------------------------------------------
+
+
+class Watched(FixedCounts):
+    def counts(self, of, **cells):
+        raise AssertionError("records were read")
+
+
+def test_no_more_than_what_was_paid_for_is_released_and_nothing_else_is_read():
+    event = FitEvent((SelectionEvent(0.5, 5),))
+    receipt, units = charge(None, event), QuantileUnits(event)
+    oracle = QuantileOracle(receipt, units, Watched([1, 2], 3))
+    with pytest.raises(RuntimeError, match="only 5 choices are left"):
+        oracle.release_quantiles("features", [LOWER, UPPER])
+    oracle._place = FixedCounts([1, 2], 3)
+    assert oracle.release_quantiles("features", [MEDIAN]).shape == (1, 3)
+    assert oracle.release_quantiles("row_norm", [MEDIAN]).shape[0] == 1
+    with pytest.raises(RuntimeError, match="only 1 choices are left"):
+        oracle.release_quantiles("features", [MEDIAN])
+    with pytest.raises(RuntimeError, match="redeemed before"):
+        QuantileOracle(receipt, units, Watched([1, 2], 3))
+    with pytest.raises(TypeError, match="never copied"):
+        pickle.dumps(oracle)
+
+
+def test_a_part_of_an_event_pays_for_scales_and_leaves_the_rest():
+    scales, gradients = SelectionEvent(0.5, 3), GaussianEvent(2.0, 10)
+    receipt = charge(None, FitEvent((scales, gradients)))
+    oracle = QuantileOracle(receipt, QuantileUnits(FitEvent((scales,))), FixedCounts([1, 2], 3))
+    oracle.release_quantiles("features", [MEDIAN])
+    receipt.redeem(FitEvent((gradients,)))
+    with pytest.raises(RuntimeError):
+        receipt.redeem(FitEvent((scales,)))
+
+
+@pytest.mark.parametrize(
+    "releases",
+    [(), (GaussianEvent(1.0),), (SelectionEvent(1.0), SelectionEvent(1.0))],
+    ids=str,
+)
+def test_other_events_pay_for_no_quantile(releases):
+    with pytest.raises(TypeError, match="one SelectionEvent"):
+        QuantileUnits(FitEvent(releases))
+
+
+@pytest.mark.parametrize("eta", [0.0, 2.0**-27, 2.0**11, math.nan])
+def test_ranges_that_are_not_proved_are_refused(eta):
+    with pytest.raises(ValueError, match="bounded range"):
+        QuantileUnits(FitEvent((SelectionEvent(eta),)))
+
+
+@pytest.mark.parametrize("quantile", [0.5, Fraction(0), Fraction(1), "1/2"])
+def test_a_quantile_is_a_public_fraction(quantile):
+    event = FitEvent((SelectionEvent(0.5, 5),))
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), Watched([1, 2], 3))
+    with pytest.raises(TypeError, match="Fraction"):
+        oracle.release_quantiles("features", [quantile])
+
+
+# --- scales -------------------------------------------------------------------------------------
+
+
+def scales_without_noise(X, centered, of="features", y=None):
+    event = FitEvent((NonPrivateEvent(),))
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, y))
+    return _scales.find_scales(oracle, of, centered)
+
+
+@pytest.mark.parametrize(("center", "width"), [*itertools.product([0, 5, -300], [0.5, 1.0, 30.0])])
+def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width):
+    X = np.random.default_rng(0).normal(center, width, (4001, 1))
+    middle, half_width = scales_without_noise(X, True)
+    low, high = np.quantile(X, [0.25, 0.75])
+    cell = 2 * np.median(np.abs(X)) / 32  # the octave's end is at most twice the median
+    assert abs(middle[0] - (low + high) / 2) <= cell
+    assert abs(half_width[0] - 2 * (high - low)) <= 4 * cell
+    middle, half_width = scales_without_noise(X, False)
+    assert middle[0] == 0
+    assert 1 < half_width[0] / (2 * np.median(np.abs(X))) <= 2
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, -1e9, 1e300, 5e-324])
+def test_scales_of_a_constant_column_are_positive_and_finite(value):
+    for centered in (True, False):
+        center, half_width = scales_without_noise(np.full((9, 2), value), centered)
+        assert np.isfinite(center).all() and np.isfinite(half_width).all()
+        assert (half_width > 0).all()
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_scales_take_all_the_choices_that_are_planned_for_them(centered):
+    event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, centered)),))
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))
+    _scales.find_scales(oracle, "features", centered)
+    with pytest.raises(RuntimeError, match="only 0 choices are left"):
+        oracle.release_quantiles("target", [MEDIAN])
+
+
+def test_scales_of_the_target_and_of_the_row_norm():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2001, 4)), rng.normal(50, 10, 2001)
+    center, half_width = scales_without_noise(X, True, "target", y)
+    np.testing.assert_allclose([center[0], half_width[0]], [50, 27], rtol=0.1)
+    _, norm = scales_without_noise(X, False, "row_norm")
+    assert norm == [2 * 2.0]  # the median norm of 1.8 lies in [1, 2)
