@@ -84,7 +84,7 @@ def public_geometry(request):
         row_norm_bound = check_real(row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
         scales = row_norm_bound
     if request.feature_bounds is not None:
-        lo, hi = check_bounds(request.feature_bounds, n_features)
+        lo, hi = check_bounds(request.feature_bounds, n_features, columns=request.columns)
         if request.sparse and ((lo > 0).any() or (hi < 0).any()):
             raise ValueError(
                 "feature_bounds of sparse X must contain zero, the value of all that is not "

@@ -112,6 +112,9 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
         """What a fit would release; nothing is charged and no record is needed.
 
+        Bounds by column name are read in their own order, on which the event does not depend; that
+        they name the columns of X is checked by `fit`.
+
         Parameters
         ----------
         n_samples : int, >= 1
@@ -139,7 +142,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             check_count(value, name, high=most)
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
-        return self._plan(n_samples, n_features, self._stated_outputs(n_outputs)).event
+        columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
+        return self._plan(
+            n_samples, n_features, self._stated_outputs(n_outputs), columns=columns
+        ).event
 
     # ---- the recipe ----
 
@@ -178,7 +184,8 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         sample_weight = check_sample_weight(sample_weight, X)
         y, n_outputs = self._encode_labels(y, sample_weight)
         # 2. plan: everything public, fixed from here on
-        plan = self._plan(*X.shape, n_outputs, sparse=issparse(X))
+        columns = getattr(self, "feature_names_in_", None)
+        plan = self._plan(*X.shape, n_outputs, sparse=issparse(X), columns=columns)
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
@@ -266,7 +273,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1')
         return 1.0 / n_normalizer**2
 
-    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False):
+    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None):
         """The engine of a fit, every number of it fixed by parameters, shapes and public facts."""
         self._check_numbers()
         n = self.n_public if self.neighboring == "add_remove" else n_samples
@@ -284,6 +291,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             sparse=sparse,
             target_center=center,
             target_half_width=half_width,
+            columns=None if columns is None else tuple(columns),
         )
         return engine_of(request).planned(n_samples)
 

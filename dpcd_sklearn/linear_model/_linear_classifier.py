@@ -168,8 +168,10 @@ class DPLinearClassifier(PrivateClassifier):
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
         intercept.
-    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
-        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped
         while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
         with an intercept features are centred on the middle of their bounds.
     feature_scale : float or array of shape (n_features,), default=None

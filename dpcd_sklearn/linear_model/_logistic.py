@@ -85,8 +85,10 @@ class DPLogisticGCD(PrivateClassifier):
     classes : array-like of two labels, default=None
         Public labels. A label outside them counts as the smaller one, and a class may be missing.
         None takes the labels from y, which publishes them.
-    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
-        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped
         while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
         with an intercept features are centred on the middle of their bounds.
     feature_scale : float or array of shape (n_features,), default=None

@@ -5,7 +5,7 @@ from typing import Literal
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC, PERIODIC, of
 from ._regression import PrivateRegressor
 
@@ -87,8 +87,10 @@ class DPRidgeSkGD(PrivateRegressor):
     penalize_intercept : bool, default=False
         Whether the ridge is on the intercept too (the prediction at the middle of
         `feature_bounds`, if they are given, else at zero).
-    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
-        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped
         while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
         with an intercept features are centred on the middle of their bounds.
     feature_scale : float or array of shape (n_features,), default=None
@@ -98,7 +100,7 @@ class DPRidgeSkGD(PrivateRegressor):
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
         anyway. Without any of the three, features are assumed to be of unit scale (root mean square
         1).
-    target_bounds : pair (lo, hi) of floats, default=None
+    target_bounds : tuple (lo, hi) of floats, default=None
         Public bounds of the target, in its units; values outside are clipped while fitting. None
         assumes a target within [-1, 1], without clipping it.
     tol : float, default=1e-6
@@ -214,7 +216,7 @@ class DPRidgeSkGD(PrivateRegressor):
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: TargetBounds | None = None,
         tol: float = 1e-6,
         coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
