@@ -21,6 +21,7 @@ from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from dpcd_sklearn.preprocessing import BoundsScaler, _bounds_scaler
+from dpcd_sklearn.utils import _tiles
 
 CSR_AND_CSC = [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]
 FLOATS = [np.float32, np.float64]
@@ -248,7 +249,7 @@ def test_inverse_is_that_of_the_map_without_clipping():
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(7, 50), (50, 7), (1, 40), (40, 1)])
 def test_tiles_cover_every_entry_once(monkeypatch, shape, order):
-    monkeypatch.setattr(_bounds_scaler, "_TILE", 16)
+    monkeypatch.setattr(_tiles, "_STORED_CELLS", 16)
     data = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
     data[np.abs(data) < 0.5] = 0
     scaler = BoundsScaler((-1, 2), with_centering=False).fit(data)

@@ -704,7 +704,7 @@ def test_clone_drops_everything_that_was_fitted(small, estimator):
 def test_fitted_attributes_are_the_documented_ones(small, estimator):
     model = estimator(0.1).fit(*small)
     expected = {"coef_", "intercept_", "n_iter_", "n_features_in_", "privacy_spent_"}
-    expected |= {"privacy_event_", "noise_multiplier_", "clip_"}
+    expected |= {"privacy_event_", "noise_multiplier_", "clip_", "feature_bounds_"}
     expected |= {"classes_"} if estimator is DPLogisticGCD else set()
     assert fitted_attributes(model) == expected
     for name in expected:

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
-from ..engines._geometry import margins_of, record_geometry
+from ..engines._geometry import record_geometry
 from ..engines._request import Request
 from ..exceptions import PrivacyLeakWarning
 from ..losses import LOSSES
@@ -34,6 +34,7 @@ from ..utils._input import read_records
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
+from ._prediction import margins_of
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
 _REALS = {"epsilon": "right", "alpha": "left", "l1_ratio": "left", "step_decay": "left"}
@@ -338,6 +339,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _set_released(self, plan, solution):
         coef, intercept = plan.to_original(solution.coef)
         self._set_coef(coef, intercept)
+        self.feature_bounds_ = plan.geometry.clipped_to
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path)
         self.n_iter_ = solution.n_updates
@@ -360,12 +362,13 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         self.intercept_ = float(intercept)
 
     def _margins(self, X):
-        """X @ coef.T + intercept; of one output a vector."""
+        """X @ coef.T + intercept, features clipped as in the fit; of one output a vector."""
         check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
         X = read_records(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        margins = margins_of(X, np.atleast_2d(self.coef_), self.intercept_)
+        coef = np.atleast_2d(self.coef_)
+        margins = margins_of(X, coef, self.intercept_, self.feature_bounds_)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def __sklearn_tags__(self):

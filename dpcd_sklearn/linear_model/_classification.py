@@ -103,6 +103,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Signed distance to the decision boundary, up to the norm of `coef_`.
 
+        Features are clipped as they were in the fit, to `feature_bounds_`, here and in every
+        prediction.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

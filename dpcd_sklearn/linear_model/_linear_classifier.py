@@ -171,9 +171,9 @@ class DPLinearClassifier(PrivateClassifier):
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
-        every column of a data frame. Gives M_j. Values outside are clipped
-        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
-        with an intercept features are centred on the middle of their bounds.
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
+        one outlier can't make them explode. With an intercept features are centred on the middle
+        of their bounds. Nothing is clipped with epsilon = inf.
     feature_scale : float or array of shape (n_features,), default=None
         Public root mean square of each feature; gives M_j in place of the bounds.
     row_norm_bound : float, default=None
@@ -213,6 +213,8 @@ class DPLinearClassifier(PrivateClassifier):
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+        What features are clipped to, in the fit and in predictions; None is no clip. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int

@@ -68,6 +68,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the target; what would overflow is the largest finite number.
 
+        Features are clipped as they were in the fit, to `feature_bounds_`. Predictions are not
+        clipped to `target_bounds`: within bounds of features they can't go far, and a model that
+        does not fit should show it.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

@@ -90,9 +90,9 @@ class DPRidgeSkGD(PrivateRegressor):
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
-        every column of a data frame. Gives M_j. Values outside are clipped
-        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
-        with an intercept features are centred on the middle of their bounds.
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
+        one outlier can't make them explode. With an intercept features are centred on the middle
+        of their bounds. Nothing is clipped with epsilon = inf.
     feature_scale : float or array of shape (n_features,), default=None
         Public root mean square of each feature; gives M_j in place of the bounds.
     row_norm_bound : float, default=None
@@ -101,8 +101,8 @@ class DPRidgeSkGD(PrivateRegressor):
         anyway. Without any of the three, features are assumed to be of unit scale (root mean square
         1).
     target_bounds : tuple (lo, hi) of floats, default=None
-        Public bounds of the target, in its units; values outside are clipped while fitting. None
-        assumes a target within [-1, 1], without clipping it.
+        Public bounds of the target, in its units; values outside are clipped while fitting, and
+        predictions are not. None assumes a target within [-1, 1], without clipping it.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -133,6 +133,8 @@ class DPRidgeSkGD(PrivateRegressor):
         averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+        What features are clipped to, in the fit and in predictions; None is no clip. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int

@@ -11,11 +11,8 @@ from ..privacy.sums._records import canonical
 from ..utils._compat import fit_context
 from ..utils._input import read_array, read_records
 from ..utils._public import check_bounds
+from ..utils._tiles import stored_tiles
 from ..utils._typing import ArrayLike, Bounds
-
-# Entries mapped at a time. The double precision temporary of a tile (512 kB) stays in the cache,
-# so float32 data is rounded once, at the end, and no second array of the size of X exists.
-_TILE = 2**16
 
 _CHECKS = {
     "accept_sparse": ("csr", "csc"),
@@ -265,31 +262,11 @@ def _from_unit(values, center, half_width):
 
 
 def _map_in_place(X, function, *per_feature):
-    """Replace the stored values of X by function(values, *per_feature), tile by tile."""
+    """Replace the stored values of X by function(values, *per_feature), tile by tile.
+
+    The temporary of a tile is in double precision, so float32 data is rounded once, at the end.
+    """
     with np.errstate(all="ignore"):  # a floating point warning would depend on the records
-        for values, features in _tiles(X):
+        for values, features in stored_tiles(X):
             values[...] = function(values, *(array[features] for array in per_feature))
     return X
-
-
-def _tiles(X):
-    """Yield views of the stored values of X, each with the features that they belong to."""
-    if sparse.issparse(X):
-        for start in range(0, X.nnz, _TILE):
-            entries = slice(start, min(start + _TILE, X.nnz))
-            if X.format == "csr":
-                features = X.indices[entries]
-            else:  # the column j with indptr[j] <= k < indptr[j + 1]
-                k = np.arange(entries.start, entries.stop, dtype=X.indptr.dtype)
-                features = np.searchsorted(X.indptr, k, side="right") - 1
-            yield X.data[entries], features
-        return
-    n_samples, n_features = X.shape
-    if X.flags.f_contiguous:
-        rows, columns = _TILE, max(1, _TILE // n_samples)
-    else:
-        rows, columns = max(1, _TILE // n_features), n_features
-    for j in range(0, n_features, columns):
-        features = slice(j, j + columns)
-        for i in range(0, n_samples, rows):
-            yield X[i : i + rows, features], features

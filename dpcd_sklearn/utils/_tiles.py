@@ -1,0 +1,37 @@
+"""Pieces of X small enough that what is computed of one stays in the cache."""
+
+import numpy as np
+from scipy.sparse import issparse
+
+_ROW_CELLS = 1 << 17
+_STORED_CELLS = 1 << 16
+
+
+def row_tiles(X):
+    """Slices of the rows of X, so that no temporary has its size."""
+    n_samples, n_features = X.shape
+    n_rows = min(max(_ROW_CELLS // n_features, 16), 1024)
+    return (slice(start, start + n_rows) for start in range(0, n_samples, n_rows))
+
+
+def stored_tiles(X):
+    """Yield views of the stored values of X, each with the features that they belong to."""
+    if issparse(X):
+        for start in range(0, X.nnz, _STORED_CELLS):
+            entries = slice(start, min(start + _STORED_CELLS, X.nnz))
+            if X.format == "csr":
+                features = X.indices[entries]
+            else:  # the column j with indptr[j] <= k < indptr[j + 1]
+                k = np.arange(entries.start, entries.stop, dtype=X.indptr.dtype)
+                features = np.searchsorted(X.indptr, k, side="right") - 1
+            yield X.data[entries], features
+        return
+    n_samples, n_features = X.shape
+    if X.flags.f_contiguous:
+        rows, columns = _STORED_CELLS, max(1, _STORED_CELLS // n_samples)
+    else:
+        rows, columns = max(1, _STORED_CELLS // n_features), n_features
+    for j in range(0, n_features, columns):
+        features = slice(j, j + columns)
+        for i in range(0, n_samples, rows):
+            yield X[i : i + rows, features], features
