@@ -2,14 +2,18 @@
 
 import pickle
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import expit, log_softmax, softmax
-from sklearn.linear_model import LinearRegression
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -207,3 +211,174 @@ def test_regressions_are_not_clipped_to_target_bounds():
     model = DPRidgeSkGD(epsilon=100.0, feature_bounds=(-1, 1), target_bounds=(-0.5, 0.5))
     model.fit(X, X[:, 0])
     assert abs(model.predict([[1.0]])[0]) > 0.51
+
+
+# --- the plain estimator inside -------------------------------------------------------------------
+
+ELASTIC = DPLinearRegressor(penalty="elasticnet", alpha=0.01, l1_ratio=0.3, solver="cd")
+PLAIN = [
+    (DPLassoCD(0.01), Lasso, {"alpha": 0.01}),
+    (DPRidgeSkGD(0.5, fit_intercept=False), Ridge, {"alpha": 0.5, "fit_intercept": False}),
+    (ELASTIC, ElasticNet, {"alpha": 0.01, "l1_ratio": 0.3}),
+    (DPLinearRegressor(penalty="l1", alpha=0.1, solver="cd"), ElasticNet, {"l1_ratio": 1.0}),
+    (DPLinearRegressor(penalty="l2", alpha=0.1, solver="cd"), ElasticNet, {"l1_ratio": 0.0}),
+    (DPLinearRegressor("huber", solver="sgd"), LinearRegression, {"positive": False}),
+    (DPLinearRegressor(penalty="nonnegative", solver="cd"), LinearRegression, {"positive": True}),
+    (DPLogisticGCD(0.3, classes=[0, 1]), LogisticRegression, {"C": 0.3, "l1_ratio": 0.0}),
+    (
+        DPLogisticGCD(l1_ratio=0.5, classes=[0, 1]),
+        LogisticRegression,
+        {"l1_ratio": 0.5, "solver": "saga"},
+    ),
+    (BINARY[1], LogisticRegression, {}),
+    (TERNARY[0], LogisticRegression, {}),
+]
+every_plain = pytest.mark.parametrize(("model", "kind", "params"), PLAIN)
+
+
+def assert_same_predictions(plain, model, X, expected_margins):
+    if not hasattr(model, "classes_"):
+        assert_allclose(plain.predict(X), expected_margins, rtol=1e-9, atol=1e-9)
+        return
+    assert_allclose(plain.decision_function(X), expected_margins, rtol=1e-9, atol=1e-9)
+    assert_array_equal(plain.classes_, model.classes_)
+    if expected_margins.ndim == 1:
+        probabilities = np.c_[expit(-expected_margins), expit(expected_margins)]
+    else:
+        probabilities = softmax(expected_margins, axis=1)
+    assert_allclose(plain.predict_proba(X), probabilities, atol=1e-9)
+    assert_array_equal(plain.predict(X), model.classes_[probabilities.argmax(axis=1)])
+
+
+@every_plain
+def test_to_sklearn_is_the_linear_model_inside(model, kind, params):
+    model, X = fitted(model), wild()
+    plain = model.to_sklearn()
+    assert type(plain) is kind
+    assert params.items() <= plain.get_params().items()
+    assert plain.n_features_in_ == 4 and not hasattr(plain, "feature_names_in_")
+    for either in (plain, pickle.loads(pickle.dumps(plain))):
+        assert_same_predictions(either, model, X, twin(model, X, (-np.inf, np.inf)))
+    assert_allclose(plain.predict(sparse.csr_array(X)), plain.predict(X), rtol=1e-12, atol=1e-12)
+    if kind is not LinearRegression:  # scikit-learn's has none
+        assert np.ravel(plain.n_iter_) == [model.n_iter_]
+    assert clone(plain).get_params() == plain.get_params()
+    assert not hasattr(clone(plain), "coef_")
+    expected = model.coef_.copy()
+    plain.coef_ *= 2
+    assert_array_equal(model.coef_, expected)
+
+
+@every_plain
+def test_to_sklearn_with_the_clip_predicts_as_the_model(model, kind, params):
+    model, X = fitted(model), wild()
+    plain = model.to_sklearn(clip=True)
+    assert type(plain) is Pipeline and type(plain[-1]) is kind
+    for either in (plain, pickle.loads(pickle.dumps(plain))):
+        assert_same_predictions(either, model, X, twin(model, X))
+    assert_array_equal(plain[0].transform(X.astype(np.float32)), np.clip(np.float32(X), LO, HI))
+    copied = clone(plain).fit(np.clip(X, LO, HI), np.arange(len(X)) % 2)
+    assert copied.predict(X).shape == (len(X),)  # a fit of its own
+
+
+def test_to_sklearn_has_nothing_to_clip_without_bounds():
+    assert type(fitted(DPLassoCD(), bounds=None).to_sklearn(clip=True)) is Lasso
+
+
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("model", [DPLassoCD(), DPLogisticGCD(classes=[0, 1])], ids=name_of)
+def test_to_sklearn_keeps_the_names_of_columns(model, clip):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(wild(), columns=list("abcd"))
+    model = type(model)(**model.get_params() | {"feature_bounds": (LO, HI)})
+    plain = model.fit(frame, np.arange(len(frame)) % 2).to_sklearn(clip=clip)
+    assert_array_equal(plain.feature_names_in_, list("abcd"))
+    inside = np.clip(frame, LO, HI)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_allclose(plain.predict(inside), model.predict(frame), rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        plain.predict(frame[list("dcba")])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_to_sklearn_needs_a_fit_and_a_switch(model):
+    with pytest.raises(NotFittedError):
+        clone(model).to_sklearn()
+    for clip in ("no", 1, None):
+        with pytest.raises(TypeError, match="clip must be True or False"):
+            fitted(model).to_sklearn(clip=clip)
+
+
+# --- sparse and single precision coefficients -----------------------------------------------------
+
+
+@pytest.mark.parametrize("model", BINARY + TERNARY, ids=name_of)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+def test_sparse_coefficients_predict_the_same(model, layout):
+    model, X = fitted(model), layout(wild())
+    coef, margins = model.coef_.copy(), model.decision_function(X)
+    assert model.densify() is model and type(model.coef_) is np.ndarray
+    assert model.sparsify() is model and sparse.issparse(model.coef_)
+    assert model.coef_.format == "csr" and model.coef_.dtype == coef.dtype
+    assert_array_equal(model.sparsify().decision_function(X), margins)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), margins)
+    plain = model.to_sklearn()
+    assert sparse.issparse(plain.coef_)
+    assert_array_equal(plain.densify().coef_, coef)
+    assert_array_equal(model.densify().coef_, coef)
+
+
+@pytest.mark.parametrize("method", ["sparsify", "densify"])
+def test_sparse_coefficients_need_a_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(DPLogisticGCD(), method)()
+
+
+def test_a_fit_after_sparsify_gives_an_array():
+    model = fitted(DPLogisticGCD(classes=[0, 1])).sparsify()
+    X = wild()
+    assert type(model.fit(X, np.arange(len(X)) % 2).coef_) is np.ndarray
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=name_of)
+def test_regressors_show_sparse_coefficients(model):
+    assert not hasattr(model, "sparse_coef_")
+    model = fitted(model)
+    assert model.sparse_coef_.format == "csr"
+    assert_array_equal(model.sparse_coef_.toarray(), [model.coef_])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+def test_float32_records_give_float32_coefficients(model, layout):
+    X, y = np.round(wild(), 1).astype(np.float32), np.arange(300) % 2
+    given = model.get_params() | {"coef_path": True, "random_state": 0, "feature_bounds": (-2, 3)}
+    single, double = (type(model)(**given).fit(layout(X.astype(d)), y) for d in ("f4", "f8"))
+    assert single.coef_.dtype == single.coef_path_.dtype == np.float32
+    assert double.coef_.dtype == double.coef_path_.dtype == np.float64
+    assert_array_equal(single.coef_, double.coef_.astype(np.float32))  # the bits of the release
+    assert_allclose(single.intercept_, double.intercept_, rtol=1e-5, atol=1e-5)
+    # the rounding does not show in predictions beyond its own size, far from zero either
+    scale = np.abs(double.coef_).max() * 10
+    margins = [getattr(m, "decision_function", m.predict)(layout(X)) for m in (single, double)]
+    assert margins[0].dtype == np.float64
+    assert_allclose(*margins, atol=1e-6 * scale)
+    assert single.to_sklearn().coef_.dtype == np.float32
+
+
+def test_a_rounded_coefficient_is_made_up_for_at_the_middle_of_the_bounds():
+    X = np.random.default_rng(0).uniform(1e6, 1e6 + 1, size=(500, 1)).astype(np.float32)
+    bounds = (1e6, 1e6 + 1)
+    model = DPRidgeSkGD(epsilon=100.0, feature_bounds=bounds).fit(X, np.full(500, 0.5))
+    # rounding a coefficient after the intercept was set would move this by 1e6 of its errors
+    margin = float(np.float64(model.coef_[0]) * (1e6 + 0.5) + model.intercept_)
+    assert abs(margin - 0.5) < 0.1
+
+
+def test_coefficients_beyond_single_precision_are_its_largest_number():
+    X = np.full((50, 1), 1e-9, dtype=np.float32)
+    model = DPRidgeSkGD(feature_bounds=(-1e-9, 1e-9), target_bounds=(-1e300, 1e300))
+    model.fit(X, np.zeros(50))
+    assert abs(model.coef_[0]) == np.finfo(np.float32).max

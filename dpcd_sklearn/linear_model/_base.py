@@ -34,6 +34,7 @@ from ..utils._input import read_records
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
+from ._export import exported
 from ._prediction import margins_of
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
@@ -85,6 +86,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
 
         Returns the target and the number of outputs.
         """
+
+    @abstractmethod
+    def _plain(self):
+        """scikit-learn's estimator of this model, not fitted."""
 
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
@@ -205,7 +210,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         records = X, self._scale_target(y, plan.request), sample_weight
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
-        self._set_released(plan, solution)
+        self._set_released(plan, solution, X.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(
                 f"sampling failed after its trial ({failure}); in its place the first "
@@ -336,12 +341,12 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
             )
         return key, np.random.default_rng(list(random_state.bytes(16)))
 
-    def _set_released(self, plan, solution):
-        coef, intercept = plan.to_original(solution.coef)
+    def _set_released(self, plan, solution, dtype):
+        coef, intercept = plan.to_original(solution.coef, dtype)
         self._set_coef(coef, intercept)
         self.feature_bounds_ = plan.geometry.clipped_to
         if solution.path is not None:
-            self.coef_path_, self.intercept_path_ = plan.to_original(solution.path)
+            self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.clip * plan.request.target_half_width
         self.privacy_event_ = plan.event
@@ -367,9 +372,37 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         X = read_records(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        coef = np.atleast_2d(self.coef_)
+        coef = self.coef_.toarray() if issparse(self.coef_) else np.atleast_2d(self.coef_)
+        coef = coef.astype(np.float64, copy=False)
         margins = margins_of(X, coef, self.intercept_, self.feature_bounds_)
         return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def to_sklearn(self, *, clip: bool = False) -> BaseEstimator:
+        """Return the linear model inside as a plain, fitted scikit-learn estimator.
+
+        It is for tools that ask for scikit-learn's own classes. It is made of what was released,
+        so it costs nothing; a new fit of it is not private.
+
+        Parameters
+        ----------
+        clip : bool, default=False
+            Whether to clip features first, as predictions of this model do. If so, and if the fit
+            had `feature_bounds`, the result is a Pipeline of a FunctionTransformer, which needs
+            dense X, and the plain estimator. If not, X is taken as it is, and predictions differ
+            where it lies outside the bounds.
+
+        Returns
+        -------
+        estimator : object
+            Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
+            `l1_ratio`. DPLinearClassifier gives LogisticRegression; DPLinearRegressor ElasticNet
+            for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
+            Parameters that have no counterpart stand at scikit-learn's defaults.
+        """
+        check_is_fitted(self, "coef_")
+        if not isinstance(clip, (bool, np.bool_)):
+            raise TypeError(f"clip must be True or False, got {clip!r}")
+        return exported(self, self._plain(), clip)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from sklearn.linear_model import Lasso
+
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
@@ -105,7 +107,9 @@ class DPLassoCD(PrivateRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients. Released.
+        Coefficients, float32 if X was. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features)
+        The same, made when it is asked for: smaller where most of them are zero.
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
@@ -220,3 +224,8 @@ class DPLassoCD(PrivateRegressor):
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads
+
+    def _plain(self):
+        plain = Lasso(self.alpha, fit_intercept=self.fit_intercept)
+        plain.n_iter_ = self.n_iter_
+        return plain

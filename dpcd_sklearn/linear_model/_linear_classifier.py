@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
 from ..losses import losses_for
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
@@ -203,7 +206,7 @@ class DPLinearClassifier(PrivateClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; one row for two classes. Released.
+        Coefficients, float32 if X was; one row for two classes. Released.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts. Released.
     classes_ : ndarray of shape (n_classes,)
@@ -366,3 +369,9 @@ class DPLinearClassifier(PrivateClassifier):
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads
+
+    def _plain(self):
+        # its C is 1 / (alpha n), and n is not kept
+        plain = LogisticRegression(fit_intercept=self.fit_intercept)
+        plain.n_iter_ = np.array([self.n_iter_])
+        return plain

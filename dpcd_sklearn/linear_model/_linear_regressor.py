@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from sklearn.linear_model import ElasticNet, LinearRegression
+
 from ..losses import losses_for
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
@@ -201,7 +203,9 @@ class DPLinearRegressor(PrivateRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients. Released.
+        Coefficients, float32 if X was. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features)
+        The same, made when it is asked for: smaller where most of them are zero.
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
@@ -367,3 +371,12 @@ class DPLinearRegressor(PrivateRegressor):
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads
+
+    def _plain(self):
+        share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self.penalty)
+        if self.loss != "squared" or share is None or self.constraint is not None:
+            positive = self.penalty == "nonnegative"
+            return LinearRegression(fit_intercept=self.fit_intercept, positive=positive)
+        plain = ElasticNet(self.alpha, l1_ratio=share, fit_intercept=self.fit_intercept)
+        plain.n_iter_ = self.n_iter_
+        return plain

@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
@@ -120,7 +123,7 @@ class DPLogisticGCD(PrivateClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Coefficients. Released.
+        Coefficients, float32 if X was. Released.
     intercept_ : ndarray of shape (1,)
         Intercept. Released.
     classes_ : ndarray of shape (2,)
@@ -250,3 +253,11 @@ class DPLogisticGCD(PrivateClassifier):
     def _strength(self, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean
         return 1.0 / (self.C * n_normalizer)
+
+    def _plain(self):
+        solver = "saga" if self.l1_ratio else "lbfgs"  # which has no l1 penalty
+        plain = LogisticRegression(
+            C=self.C, l1_ratio=self.l1_ratio, solver=solver, fit_intercept=self.fit_intercept
+        )
+        plain.n_iter_ = np.array([self.n_iter_])
+        return plain

@@ -3,6 +3,7 @@
 from abc import ABCMeta
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
@@ -64,6 +65,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         y -= request.target_center
         y /= request.target_half_width
         return y
+
+    @property
+    def sparse_coef_(self) -> csr_matrix:
+        """`coef_` as a CSR matrix of shape (1, n_features)."""
+        return csr_matrix(self.coef_)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the target; what would overflow is the largest finite number.

@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+import numpy as np
+from sklearn.linear_model import Ridge
+
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, StrOptions
@@ -125,7 +128,9 @@ class DPRidgeSkGD(PrivateRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients. Released.
+        Coefficients, float32 if X was. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features)
+        The same, made when it is asked for: smaller where most of them are zero.
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
@@ -254,3 +259,8 @@ class DPRidgeSkGD(PrivateRegressor):
     def _strength(self, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean
         return self.alpha / n_normalizer
+
+    def _plain(self):
+        plain = Ridge(self.alpha, fit_intercept=self.fit_intercept)
+        plain.n_iter_ = np.array([self.n_iter_])  # one for each target
+        return plain
