@@ -119,8 +119,9 @@ TARGET = {
     ],
 }
 COUNTS = [0, -1, 1.5, "all", True]
-LASSO = {"sampling": ["full", "block", "cyclic", None], "n_inner": COUNTS}
-RIDGE = {
+POSITIVE = {"positive": ["yes", None, 2]}
+LASSO = POSITIVE | {"sampling": ["full", "block", "cyclic", None], "n_inner": COUNTS}
+RIDGE = POSITIVE | {
     "sampling": ["single", "cyclic", None, [0, 1]],
     "n_inner": COUNTS,
     "block_size": COUNTS,

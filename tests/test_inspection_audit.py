@@ -107,8 +107,8 @@ class HalfTheNoise(DPLassoCD):
 class Boastful(DPRidgeSkGD):
     """Says that it spent half of what it did."""
 
-    def _set_released(self, plan, solution):
-        super()._set_released(plan, solution)
+    def _set_released(self, plan, solution, dtype):
+        super()._set_released(plan, solution, dtype)
         self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.delta)
 
 

@@ -41,6 +41,7 @@ class Request:
     strength: float
     l1_ratio: float
     coef_bounds: object
+    positive: bool
     constraint: str | None
     radius: float
     fit_intercept: bool

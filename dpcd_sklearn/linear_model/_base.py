@@ -57,6 +57,7 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
     alpha = 1.0
     l1_ratio = 0.0
     coef_bounds = None
+    positive = False
     constraint = None
     radius = 1.0
     sampling = "auto"
@@ -260,6 +261,10 @@ class PrivateLinearModel(BaseEstimator, metaclass=ABCMeta):
         for name in _COUNTS:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, high=MOST)
+        if self.positive and self.penalize_intercept:
+            raise ValueError(
+                "positive=True leaves the intercept free, so penalize_intercept must be False"
+            )
         if self.neighboring == "add_remove" and self.n_public is None:
             raise ValueError(
                 'neighboring="add_remove" needs n_public, a public number of records: the true '

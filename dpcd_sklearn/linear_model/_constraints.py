@@ -63,7 +63,11 @@ GENERIC = {
     "penalize_intercept": ["boolean"],
 }
 
-REGRESSION = {"target_bounds": [None, tuple, list, np.ndarray], "huber_threshold": _POSITIVE}
+REGRESSION = {
+    "target_bounds": [None, tuple, list, np.ndarray],
+    "huber_threshold": _POSITIVE,
+    "positive": ["boolean"],
+}
 CLASSIFICATION = {"classes": [None, "array-like"], "C": _POSITIVE}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC, PERIODIC, of
+from ._constraints import GENERIC, PERIODIC, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
@@ -69,6 +69,8 @@ class DPLassoCD(PrivateRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
+    positive : bool, default=False
+        Whether coefficients are kept from being negative; the intercept is free.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
@@ -174,6 +176,7 @@ class DPLassoCD(PrivateRegressor):
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
         | of(GENERIC, "alpha", "n_inner")
+        | of(REGRESSION, "positive")
         | PERIODIC
         | {"sampling": [StrOptions({"uniform", "importance"})]}
     )
@@ -193,6 +196,7 @@ class DPLassoCD(PrivateRegressor):
         averaging: Averaging = "auto",
         n_inner: int | None = None,
         fit_intercept: bool = True,
+        positive: bool = False,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
@@ -215,6 +219,7 @@ class DPLassoCD(PrivateRegressor):
         self.averaging = averaging
         self.n_inner = n_inner
         self.fit_intercept = fit_intercept
+        self.positive = positive
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound
@@ -226,6 +231,8 @@ class DPLassoCD(PrivateRegressor):
         self.n_threads = n_threads
 
     def _plain(self):
-        plain = Lasso(self.alpha, fit_intercept=self.fit_intercept)
+        plain = Lasso(
+            self.alpha, fit_intercept=self.fit_intercept, positive=self.positive
+        )
         plain.n_iter_ = self.n_iter_
         return plain

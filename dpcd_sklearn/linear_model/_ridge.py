@@ -9,7 +9,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC, PERIODIC, of
+from ._constraints import GENERIC, PERIODIC, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
@@ -90,6 +90,8 @@ class DPRidgeSkGD(PrivateRegressor):
     penalize_intercept : bool, default=False
         Whether the ridge is on the intercept too (the prediction at the middle of
         `feature_bounds`, if they are given, else at zero).
+    positive : bool, default=False
+        Whether coefficients are kept from being negative; the intercept is free.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
@@ -197,6 +199,7 @@ class DPRidgeSkGD(PrivateRegressor):
         PrivateRegressor._parameter_constraints
         | of(GENERIC, "alpha", "block_size", "momentum", "accounting")
         | of(GENERIC, "penalize_intercept", "n_inner")
+        | of(REGRESSION, "positive")
         | PERIODIC
         | {"sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
     )
@@ -220,6 +223,7 @@ class DPRidgeSkGD(PrivateRegressor):
         accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
+        positive: bool = False,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
@@ -246,6 +250,7 @@ class DPRidgeSkGD(PrivateRegressor):
         self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
+        self.positive = positive
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound
@@ -261,6 +266,8 @@ class DPRidgeSkGD(PrivateRegressor):
         return self.alpha / n_normalizer
 
     def _plain(self):
-        plain = Ridge(self.alpha, fit_intercept=self.fit_intercept)
+        plain = Ridge(
+            self.alpha, fit_intercept=self.fit_intercept, positive=self.positive
+        )
         plain.n_iter_ = np.array([self.n_iter_])  # one for each target
         return plain
