@@ -143,12 +143,6 @@ def regression(target_bounds, lasso_alpha):
     ]
 
 
-def as_pair(bounds):
-    """[(lo, hi), ...] as the arrays (lo, hi) that BoundsScaler takes."""
-    lo, hi = np.array(list(bounds), dtype=float).T
-    return lo, hi
-
-
 def data_set(name, X, y, bounds, contests):
     # The split goes by row numbers: a stratified one would depend on every label.
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0)
@@ -167,12 +161,12 @@ def bundled_data():
         for kind in range(3)
         for name in BREAST_CANCER_BOUNDS
     ]
-    yield data_set("breast_cancer", cancer.data, cancer.target, as_pair(columns), classification())
+    yield data_set("breast_cancer", cancer.data, cancer.target, columns, classification())
     X, digit = load_digits(return_X_y=True)
     is_large = (digit >= 5).astype(int)
     yield data_set("digits, 5 or more", X, is_large, DIGITS_BOUNDS, classification())
     X, y = load_diabetes(return_X_y=True, scaled=False)
-    bounds = as_pair(DIABETES_BOUNDS.values())
+    bounds = list(DIABETES_BOUNDS.values())
     yield data_set("diabetes", X, y, bounds, regression(DIABETES_TARGET, lasso_alpha=1.0))
 
 
@@ -198,7 +192,7 @@ def california_housing():
             return None
         finally:
             socket.setdefaulttimeout(patience)
-    bounds = as_pair(CALIFORNIA_BOUNDS.values())
+    bounds = list(CALIFORNIA_BOUNDS.values())
     contests = regression(CALIFORNIA_TARGET, lasso_alpha=0.01)  # the target is in 100,000 dollars
     return data_set("california_housing", X, y, bounds, contests)
 

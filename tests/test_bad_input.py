@@ -86,6 +86,11 @@ COMMON = {
         3.0,
         (None, 1),
         (2, 2),
+        [0, 1],
+        [(0, 1), (0, 1)],
+        [(0, 1), (0, 1), (1, 0)],
+        np.array([[0.0, 1.0]] * 3),
+        {"a": (0, 1)},
     ],
     "feature_scale": [0, -1, [1, 0, 1], [1, 1], NAN, INF, "unit", ["1", "1", "1"], True],
     "row_norm_bound": [0, -1, NAN, INF, "1", True, [1.0]],
@@ -108,11 +113,15 @@ TARGET = {
         5,
         ([0, 0], [1, 1]),
         (True, False),
+        [0, 1],
+        [(0, 1), (0, 1)],
+        {"y": (0, 1)},
     ],
 }
 COUNTS = [0, -1, 1.5, "all", True]
-LASSO = {"sampling": ["full", "block", "cyclic", None], "n_inner": COUNTS}
-RIDGE = {
+POSITIVE = {"positive": ["yes", None, 2]}
+LASSO = POSITIVE | {"sampling": ["full", "block", "cyclic", None], "n_inner": COUNTS}
+RIDGE = POSITIVE | {
     "sampling": ["single", "cyclic", None, [0, 1]],
     "n_inner": COUNTS,
     "block_size": COUNTS,

@@ -153,7 +153,7 @@ def test_demo_downloads_california_housing(california_housing, monkeypatch):
     data = california_housing()
     assert opener.asked == [stated.url]
     assert data.name == "california_housing"
-    assert data.X_train.shape[1] == len(data.bounds[0]) == 8
+    assert data.X_train.shape[1] == len(data.bounds) == 8
     assert len(data.X_train) + len(data.X_test) == 40
 
 

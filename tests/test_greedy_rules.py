@@ -57,7 +57,12 @@ def walled(draw):
     return Box(lo, hi), min(max(w, lo, -1e3), hi, 1e3)
 
 
-netted = st.tuples(nets, coefficient)
+def halved(strengths, coefficients):
+    """An elastic net of coefficients that are never negative, and one of them."""
+    return st.tuples(st.builds(ElasticNet, strengths, strengths, st.just(True)), coefficients)
+
+
+netted = st.tuples(nets, coefficient) | halved(strength, coefficient.map(abs))
 domains = st.one_of(netted, walled())
 
 
@@ -75,8 +80,8 @@ def test_a_score_is_lipschitz_in_the_gradient(rule, where, one, other, M, direct
         assert scores == [-math.inf, -math.inf]  # whatever the records say
         return
     # the proof's bound of 2^-48 of the public part and the gradient; products may be subnormal
-    public = max(abs(penalty.greedy_score(rule, w, 0.0, M, d)) for d in (1, -1))
-    public = abs(w) * math.sqrt(M) + (public if public < math.inf else 0.0)
+    public = (abs(penalty.greedy_score(rule, w, 0.0, M, d)) for d in (1, -1))
+    public = abs(w) * math.sqrt(M) + max((p for p in public if p < math.inf), default=0.0)
     rounding = 1e-150 + 2.0**-48 * (2 * public + (abs(one) + abs(other)) / math.sqrt(M))
     assert abs(scores[0] - scores[1]) <= abs(one - other) / math.sqrt(M) * (1 + 1e-14) + rounding
 
@@ -86,6 +91,8 @@ def objective(penalty, w, g, M, move):
     if isinstance(penalty, Box):
         inside = penalty.lo <= w + move <= penalty.hi
         return g * move + M * move * move / 2 if inside else math.inf
+    if penalty.positive and w + move < 0:
+        return math.inf
     change = penalty.l1 * (abs(w + move) - abs(w)) + penalty.l2 * (w * move + move * move / 2)
     return g * move + M * move * move / 2 + change
 
@@ -95,6 +102,8 @@ def best_move(penalty, w, g, M, direction):
     low, high = 0.0, 2 * (abs(g) + abs(w) * M) / M
     if isinstance(penalty, Box):
         high = min(high, (penalty.hi - w) if direction > 0 else (w - penalty.lo))
+    elif penalty.positive and direction < 0:
+        high = min(high, w)
     for _ in range(300):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         values = [objective(penalty, w, g, M, direction * m) for m in (a, b)]
@@ -105,6 +114,7 @@ def best_move(penalty, w, g, M, direction):
 @given(
     st.one_of(
         st.tuples(st.builds(ElasticNet, st.floats(0, 3), st.floats(0, 3)), st.floats(-3, 3)),
+        halved(st.floats(0, 3), st.floats(0, 3)),
         walled(),
     ),
     st.floats(-5, 5),

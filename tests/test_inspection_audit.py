@@ -128,8 +128,8 @@ def test_pipelines_are_audited_on_stated_data():
 class Boastful(DPRidgeSkGD):
     """Says that it spent an eighth of what it did."""
 
-    def _set_released(self, plan, solution):
-        super()._set_released(plan, solution)
+    def _set_released(self, plan, solution, dtype):
+        super()._set_released(plan, solution, dtype)
         self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.delta)
 
 

@@ -118,6 +118,8 @@ def public_outcome(model, X, y, **fit_params):
             outcome[f"finite {name}"] = bool(np.isfinite(value).all())
     if "classes_" in outcome:
         outcome["classes_"] = outcome["classes_"].dtype, outcome["classes_"].tolist()
+    if outcome.get("feature_bounds_") is not None:  # stated facts, to the last bit
+        outcome["feature_bounds_"] = np.array(outcome["feature_bounds_"]).tolist()
     outcome["warnings"] = [(w.category, str(w.message), w.filename, w.lineno) for w in shown]
     outcome["error"] = error
     outcome["size"] = len(pickle.dumps(model))

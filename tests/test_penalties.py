@@ -15,7 +15,7 @@ from dpcd_sklearn.penalties._balls import L1Ball, L2Ball
 
 number = st.floats(-5, 5)
 penalties = st.one_of(
-    st.builds(ElasticNet, st.floats(0, 3), st.floats(0, 3)),
+    st.builds(ElasticNet, st.floats(0, 3), st.floats(0, 3), st.booleans()),
     st.sampled_from([Box(), Box(-1.0, 2.0), Box(-math.inf, 0.5), Box(0.25, 0.5)]),
 )
 

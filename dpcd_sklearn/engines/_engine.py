@@ -218,12 +218,14 @@ class Engine(metaclass=ABCMeta):
         other.geometry = self._in_its_terms(geometry)
         return other
 
-    def to_original(self, coef):
+    def to_original(self, coef, dtype):
         """Split coefficients into (coef, intercept) in the units of X and y.
 
         Parameters
         ----------
         coef : ndarray of shape (..., n_coordinates)
+        dtype : dtype
+            Of the coefficients; the intercept is in double precision.
 
         Returns
         -------
@@ -232,9 +234,13 @@ class Engine(metaclass=ABCMeta):
         """
         largest = np.finfo(np.float64).max  # bounds near it leave room for nothing more
         coef = np.clip(coef * self.request.target_half_width, -largest, largest)
+        weights = coef[..., : self.request.n_features]
+        if dtype != weights.dtype:
+            largest = np.finfo(dtype).max
+            weights = np.clip(weights, -largest, largest).astype(dtype)
         if not self.request.fit_intercept:
-            return coef, np.zeros(coef.shape[:-1])
-        weights, intercept = coef[..., :-1], coef[..., -1] + self.request.target_center
+            return weights, np.zeros(coef.shape[:-1])
+        intercept = coef[..., -1] + self.request.target_center
         # Features were read as x - center: the constant that this removed goes back.
         return weights, np.nan_to_num(intercept - weights @ self.geometry.center)
 

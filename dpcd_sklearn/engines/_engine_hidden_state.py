@@ -22,6 +22,8 @@ class HiddenStateEngine(SkGDEngine):
     def needs(cls, request):
         if request.fit_intercept and not request.penalize_intercept:
             return "fit_intercept=False or penalize_intercept=True: the ridge is on everything"
+        if request.positive:
+            return "positive=False: its proof is of the ridge alone"
         if request.alpha <= 0:
             return "alpha > 0: without a ridge nothing is forgotten"
         if request.sampling not in ("auto", "full"):

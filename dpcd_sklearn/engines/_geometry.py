@@ -6,11 +6,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..utils._public import check_bounds, check_real, check_scales
+from ..utils._tiles import row_tiles
 
 # A feature without width would have M_j = 0; the floor keeps its clip and step finite.
 _FLOOR = 1e-6
-# Cells of X that are looked at together: their temporaries stay in the cache.
-_TILE_CELLS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,13 @@ class Geometry:
             return None
         return self.lo, self.hi, np.ascontiguousarray(self.center)
 
+    @property
+    def clipped_to(self):
+        """The pair (lo, hi) if a record could lie outside, or None."""
+        if self.lo is None or np.isinf(self.lo).all():
+            return None
+        return self.lo, self.hi
+
 
 def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
     """M_j of the features (an array or one number for all), with a floor, and of an intercept."""
@@ -84,7 +90,7 @@ def public_geometry(request):
         row_norm_bound = check_real(row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
         scales = row_norm_bound
     if request.feature_bounds is not None:
-        lo, hi = check_bounds(request.feature_bounds, n_features)
+        lo, hi = check_bounds(request.feature_bounds, n_features, columns=request.columns)
         if request.sparse and ((lo > 0).any() or (hi < 0).any()):
             raise ValueError(
                 "feature_bounds of sparse X must contain zero, the value of all that is not "
@@ -164,62 +170,9 @@ def _moments(X, weights, centered):
     if issparse(X):
         return center, X.multiply(X).astype(np.float64).T @ weights
     if centered:
-        for rows in _tiles(X):
+        for rows in row_tiles(X):
             center += weights[rows] @ X[rows]
         center /= weights.sum()
-    for rows in _tiles(X):
+    for rows in row_tiles(X):
         squares += weights[rows] @ (X[rows] - center) ** 2
     return center, squares
-
-
-# Above half of all exponents of double precision: the product of two scaled down by it is finite.
-_HALF = 540
-
-
-@np.errstate(all="ignore")  # a floating point warning would tell about the records
-def margins_of(X, coef, intercept):
-    """X @ coef.T + intercept in double precision, clamped to finite numbers.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    coef : ndarray of shape (n_outputs, n_features), float64
-    intercept : float or ndarray of shape (n_outputs,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs)
-    """
-    margins = products(X, coef)
-    margins += intercept
-    overflown = ~np.isfinite(margins).all(axis=1)
-    if overflown.any():  # on the way to them, perhaps, and not they themselves
-        rows = X[overflown].astype(np.float64) * 2.0**-_HALF
-        scaled = products(rows, coef * 2.0**-_HALF)
-        scaled += np.asarray(intercept) * 2.0 ** (-2 * _HALF)
-        largest = np.finfo(np.float64).max
-        margins[overflown] = np.clip(np.ldexp(scaled, 2 * _HALF), -largest, largest)
-    return margins
-
-
-def products(X, coef):
-    """X @ coef.T in double precision, of an array without a temporary of the size of X.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    coef : ndarray of shape (n_outputs, n_features), float64
-    """
-    if issparse(X) or X.dtype == coef.dtype:
-        return X @ coef.T
-    out = np.empty((X.shape[0], coef.shape[0]))
-    for rows in _tiles(X):
-        np.matmul(X[rows], coef.T, out=out[rows])  # float32 is converted as a whole
-    return out
-
-
-def _tiles(X):
-    """Slices of the rows of X, so that no temporary has its size."""
-    n_samples, n_features = X.shape
-    n_rows = min(max(_TILE_CELLS // n_features, 16), 1024)
-    return (slice(start, start + n_rows) for start in range(0, n_samples, n_rows))

@@ -27,6 +27,8 @@ class Request:
     n_features, n_outputs : int
     sparse : bool
         Whether the records are sparse.
+    columns : tuple of str or None
+        Names of the features, if they have some: for bounds by name.
     target_center, target_half_width : float
         The target is mapped to [-1, 1] by these (regression), from public bounds.
     """
@@ -39,6 +41,7 @@ class Request:
     strength: float
     l1_ratio: float
     coef_bounds: object
+    positive: bool
     constraint: str | None
     radius: float
     fit_intercept: bool
@@ -72,6 +75,7 @@ class Request:
     n_features: int
     n_outputs: int
     sparse: bool
+    columns: tuple | None
     feature_bounds: object
     feature_scale: object
     row_norm_bound: float | None

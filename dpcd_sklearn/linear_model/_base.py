@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
-from ..engines._geometry import margins_of, record_geometry
+from ..engines._geometry import record_geometry
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
 from ..losses import LOSSES
@@ -33,6 +33,8 @@ from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
+from ._export import exported
+from ._prediction import margins_of
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
@@ -54,6 +56,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     alpha = 1.0
     l1_ratio = 0.0
     coef_bounds = None
+    positive = False
     constraint = None
     radius = 1.0
     sampling = "auto"
@@ -84,6 +87,10 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         Returns the target and the number of outputs.
         """
 
+    @abstractmethod
+    def _plain(self):
+        """scikit-learn's estimator of this model, not fitted."""
+
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
         return n_outputs
@@ -111,6 +118,9 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
         """What a fit would release; nothing is charged and no record is needed.
 
+        Bounds by column name are read in their own order, on which the event does not depend; that
+        they name the columns of X is checked by `fit`.
+
         Parameters
         ----------
         n_samples : int, >= 1
@@ -133,7 +143,10 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
-        return self._plan(n_samples, n_features, self._stated_outputs(n_outputs)).event
+        columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
+        return self._plan(
+            n_samples, n_features, self._stated_outputs(n_outputs), columns=columns
+        ).event
 
     # ---- the recipe ----
 
@@ -172,7 +185,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         sample_weight = check_sample_weight(sample_weight, X)
         y, n_outputs = self._encode_labels(y, sample_weight)
         # 2. plan: everything public, fixed from here on
-        plan = self._plan(*X.shape, n_outputs, sparse=issparse(X))
+        columns = getattr(self, "feature_names_in_", None)
+        plan = self._plan(*X.shape, n_outputs, sparse=issparse(X), columns=columns)
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
@@ -191,7 +205,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         records = X, self._scale_target(y, plan.request), sample_weight
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
-        self._set_released(plan, solution)
+        self._set_released(plan, solution, X.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(
                 f"sampling failed after its trial ({failure}); in its place the first "
@@ -225,8 +239,12 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         for name in _COUNTS:
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name, high=MOST)
+        if self.positive and self.penalize_intercept:
+            raise ValueError(
+                "positive=True leaves the intercept free, so penalize_intercept must be False"
+            )
 
-    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False):
+    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None):
         """The engine of a fit, every number of it fixed by parameters, shapes and public facts."""
         self._check_numbers()
         n = self.n_public if self.neighboring == "add_remove" else n_samples
@@ -244,6 +262,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             sparse=sparse,
             target_center=center,
             target_half_width=half_width,
+            columns=None if columns is None else tuple(columns),
         )
         return engine_of(request).planned(n_samples)
 
@@ -257,11 +276,12 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             centered=self.fit_intercept and not self.penalize_intercept and not issparse(X),
         )
 
-    def _set_released(self, plan, solution):
-        coef, intercept = plan.to_original(solution.coef)
+    def _set_released(self, plan, solution, dtype):
+        coef, intercept = plan.to_original(solution.coef, dtype)
         self._set_coef(coef, intercept)
+        self.feature_bounds_ = plan.geometry.clipped_to
         if solution.path is not None:
-            self.coef_path_, self.intercept_path_ = plan.to_original(solution.path)
+            self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.clip * plan.request.target_half_width
         self.privacy_event_ = plan.event
@@ -282,13 +302,42 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         self.intercept_ = float(intercept)
 
     def _margins(self, X):
-        """X @ coef.T + intercept; of one output a vector."""
+        """X @ coef.T + intercept, features clipped as in the fit; of one output a vector."""
         check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
         X = read_records(
             self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
         )
-        margins = margins_of(X, np.atleast_2d(self.coef_), self.intercept_)
+        coef = self.coef_.toarray() if issparse(self.coef_) else np.atleast_2d(self.coef_)
+        coef = coef.astype(np.float64, copy=False)
+        margins = margins_of(X, coef, self.intercept_, self.feature_bounds_)
         return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    def to_sklearn(self, *, clip: bool = False) -> BaseEstimator:
+        """Return the linear model inside as a plain, fitted scikit-learn estimator.
+
+        It is for tools that ask for scikit-learn's own classes. It is made of what was released,
+        so it costs nothing; a new fit of it is not private.
+
+        Parameters
+        ----------
+        clip : bool, default=False
+            Whether to clip features first, as predictions of this model do. If so, and if the fit
+            had `feature_bounds`, the result is a Pipeline of a FunctionTransformer, which needs
+            dense X, and the plain estimator. If not, X is taken as it is, and predictions differ
+            where it lies outside the bounds.
+
+        Returns
+        -------
+        estimator : object
+            Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
+            `l1_ratio`. DPLinearClassifier gives LogisticRegression; DPLinearRegressor ElasticNet
+            for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
+            Parameters that have no counterpart stand at scikit-learn's defaults.
+        """
+        check_is_fitted(self, "coef_")
+        if not isinstance(clip, (bool, np.bool_)):
+            raise TypeError(f"clip must be True or False, got {clip!r}")
+        return exported(self, self._plain(), clip)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

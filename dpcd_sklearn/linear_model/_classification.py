@@ -1,12 +1,15 @@
 """What private classifiers share: public labels, and predictions."""
 
 from abc import ABCMeta
+from typing import Self
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from ..losses import LogisticLoss
 from ..utils._input import read_input
@@ -100,8 +103,35 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
 
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a CSR matrix, which takes less memory where most of it is zero.
+
+        Returns
+        -------
+        self : object
+            Predictions stay the same, and `fit` gives an array again.
+        """
+        check_is_fitted(self, "coef_")
+        self.coef_ = csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` back into an array.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self, "coef_")
+        if issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Signed distance to the decision boundary, up to the norm of `coef_`.
+
+        Features are clipped as they were in the fit, to `feature_bounds_`, here and in every
+        prediction.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ COMMON = {
     "step_size": _AUTO_OR_POSITIVE,
     "averaging": [StrOptions({"auto", "last", "tail"})],
     "fit_intercept": ["boolean"],
-    "feature_bounds": [None, tuple, list, np.ndarray],
+    "feature_bounds": [None, tuple, list, np.ndarray, dict],
     "feature_scale": [None, Real, tuple, list, np.ndarray],
     "row_norm_bound": [None, *_POSITIVE],
     "tol": _POSITIVE,
@@ -63,7 +63,11 @@ GENERIC = {
     "penalize_intercept": ["boolean"],
 }
 
-REGRESSION = {"target_bounds": [None, tuple, list, np.ndarray], "huber_threshold": _POSITIVE}
+REGRESSION = {
+    "target_bounds": [None, tuple, list, np.ndarray],
+    "huber_threshold": _POSITIVE,
+    "positive": ["boolean"],
+}
 CLASSIFICATION = {"classes": [None, "array-like"], "C": _POSITIVE}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 

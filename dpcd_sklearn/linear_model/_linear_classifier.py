@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
 from ..losses import losses_for
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
@@ -168,10 +171,12 @@ class DPLinearClassifier(PrivateClassifier):
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
         intercept.
-    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
-        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
-        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
-        with an intercept features are centred on the middle of their bounds.
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
+        one outlier can't make them explode. With an intercept features are centred on the middle
+        of their bounds. Nothing is clipped with epsilon = inf.
     feature_scale : float or array of shape (n_features,), default=None
         Public root mean square of each feature; gives M_j in place of the bounds.
     row_norm_bound : float, default=None
@@ -201,7 +206,7 @@ class DPLinearClassifier(PrivateClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; one row for two classes. Released.
+        Coefficients, float32 if X was; one row for two classes. Released.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts. Released.
     classes_ : ndarray of shape (n_classes,)
@@ -211,6 +216,8 @@ class DPLinearClassifier(PrivateClassifier):
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+        What features are clipped to, in the fit and in predictions; None is no clip. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -362,3 +369,9 @@ class DPLinearClassifier(PrivateClassifier):
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads
+
+    def _plain(self):
+        # its C is 1 / (alpha n), and n is not kept
+        plain = LogisticRegression(fit_intercept=self.fit_intercept)
+        plain.n_iter_ = np.array([self.n_iter_])
+        return plain

@@ -2,11 +2,13 @@
 
 from typing import Literal
 
+from sklearn.linear_model import ElasticNet, LinearRegression
+
 from ..losses import losses_for
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC, REGRESSION, of
 from ._regression import PrivateRegressor
 
@@ -163,10 +165,12 @@ class DPLinearRegressor(PrivateRegressor):
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
         intercept.
-    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
-        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
-        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
-        with an intercept features are centred on the middle of their bounds.
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
+        one outlier can't make them explode. With an intercept features are centred on the middle
+        of their bounds. Nothing is clipped with epsilon = inf.
     feature_scale : float or array of shape (n_features,), default=None
         Public root mean square of each feature; gives M_j in place of the bounds.
     row_norm_bound : float, default=None
@@ -174,9 +178,9 @@ class DPLinearRegressor(PrivateRegressor):
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
         anyway. Without any of the three, features are assumed to be of unit scale (root mean square
         1).
-    target_bounds : pair (lo, hi) of floats, default=None
-        Public bounds of the target, in its units; values outside are clipped while fitting. None
-        assumes a target within [-1, 1], without clipping it.
+    target_bounds : tuple (lo, hi) of floats, default=None
+        Public bounds of the target, in its units; values outside are clipped while fitting, and
+        predictions are not. None assumes a target within [-1, 1], without clipping it.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -199,7 +203,9 @@ class DPLinearRegressor(PrivateRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients. Released.
+        Coefficients, float32 if X was. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features)
+        The same, made when it is asked for: smaller where most of them are zero.
     intercept_ : float
         Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features)
@@ -207,6 +213,8 @@ class DPLinearRegressor(PrivateRegressor):
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+        What features are clipped to, in the fit and in predictions; None is no clip. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -317,7 +325,7 @@ class DPLinearRegressor(PrivateRegressor):
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: TargetBounds | None = None,
         tol: float = 1e-6,
         coef_path: bool = False,
         accountant: PrivacyAccountant | None = None,
@@ -363,3 +371,12 @@ class DPLinearRegressor(PrivateRegressor):
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads
+
+    def _plain(self):
+        share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self.penalty)
+        if self.loss != "squared" or share is None or self.constraint is not None:
+            positive = self.penalty == "nonnegative"
+            return LinearRegression(fit_intercept=self.fit_intercept, positive=positive)
+        plain = ElasticNet(self.alpha, l1_ratio=share, fit_intercept=self.fit_intercept)
+        plain.n_iter_ = self.n_iter_
+        return plain

@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
@@ -85,10 +88,12 @@ class DPLogisticGCD(PrivateClassifier):
     classes : array-like of two labels, default=None
         Public labels. A label outside them counts as the smaller one, and a class may be missing.
         None takes the labels from y, which publishes them.
-    feature_bounds : pair (lo, hi) of scalars or arrays of shape (n_features,), default=None
-        Public bounds of the features, never from the data. Gives M_j. Values outside are clipped
-        while fitting (`predict` is linear: use BoundsScaler in a pipeline to clip there too), and
-        with an intercept features are centred on the middle of their bounds.
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
+        one outlier can't make them explode. With an intercept features are centred on the middle
+        of their bounds. Nothing is clipped with epsilon = inf.
     feature_scale : float or array of shape (n_features,), default=None
         Public root mean square of each feature; gives M_j in place of the bounds.
     row_norm_bound : float, default=None
@@ -118,7 +123,7 @@ class DPLogisticGCD(PrivateClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Coefficients. Released.
+        Coefficients, float32 if X was. Released.
     intercept_ : ndarray of shape (1,)
         Intercept. Released.
     classes_ : ndarray of shape (2,)
@@ -128,6 +133,8 @@ class DPLogisticGCD(PrivateClassifier):
         averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+        What features are clipped to, in the fit and in predictions; None is no clip. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -246,3 +253,11 @@ class DPLogisticGCD(PrivateClassifier):
     def _strength(self, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean
         return 1.0 / (self.C * n_normalizer)
+
+    def _plain(self):
+        solver = "saga" if self.l1_ratio else "lbfgs"  # which has no l1 penalty
+        plain = LogisticRegression(
+            C=self.C, l1_ratio=self.l1_ratio, solver=solver, fit_intercept=self.fit_intercept
+        )
+        plain.n_iter_ = np.array([self.n_iter_])
+        return plain

@@ -3,6 +3,7 @@
 from abc import ABCMeta
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
@@ -28,7 +29,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     def _scaling_of_target(self):
         if self.target_bounds is None:
             return 0.0, 1.0
-        (lo,), (hi,) = check_bounds(self.target_bounds, 1, name="target_bounds")
+        lo, hi = self._stated_target_bounds()
         if self.fit_intercept:
             center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2  # hi - lo may overflow
         else:
@@ -41,6 +42,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         if np.isinf(self.epsilon):
             return 0.0, 1.0
         return float(center), float(half_width)
+
+    def _stated_target_bounds(self):
+        (lo,), (hi,) = check_bounds(self.target_bounds, 1, name="target_bounds")
+        return float(lo), float(hi)
 
     def _encode_labels(self, y, sample_weight):
         if y.dtype.kind not in "biuf":  # a conversion that fails later would be paid for
@@ -56,14 +61,22 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         y = np.ascontiguousarray(y, dtype=np.float64)
         if self.target_bounds is None or np.isinf(self.epsilon):
             return y
-        lo, hi = self.target_bounds
-        y = np.clip(y, lo, hi)  # a copy, and the only one
+        y = np.clip(y, *self._stated_target_bounds())  # a copy, and the only one
         y -= request.target_center
         y /= request.target_half_width
         return y
 
+    @property
+    def sparse_coef_(self) -> csr_matrix:
+        """`coef_` as a CSR matrix of shape (1, n_features)."""
+        return csr_matrix(self.coef_)
+
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the target; what would overflow is the largest finite number.
+
+        Features are clipped as they were in the fit, to `feature_bounds_`. Predictions are not
+        clipped to `target_bounds`: within bounds of features they can't go far, and a model that
+        does not fit should show it.
 
         Parameters
         ----------

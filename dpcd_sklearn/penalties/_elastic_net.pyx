@@ -12,6 +12,8 @@ cdef class ElasticNet(Penalty):
     Parameters
     ----------
     l1, l2 : float, >= 0, finite
+    positive : bool
+        Infinite where a coefficient is negative.
     """
 
     name = "elasticnet"
@@ -19,26 +21,29 @@ cdef class ElasticNet(Penalty):
 
     cdef readonly double l1
     cdef readonly double l2
+    cdef readonly bint positive
 
-    def __init__(self, double l1=0.0, double l2=0.0):
+    def __init__(self, double l1=0.0, double l2=0.0, bint positive=False):
         if not (0.0 <= l1 < INFINITY and 0.0 <= l2 < INFINITY):
             raise ValueError(f"l1 and l2 must lie in [0, inf), got {l1:g} and {l2:g}")
         self.l1 = l1
         self.l2 = l2
+        self.positive = positive
 
     @classmethod
     def of(cls, word, strength, parameters, target_half_width):
         l1_ratio = {"l1": 1.0, "l2": 0.0}.get(word, parameters.l1_ratio)
-        return cls(strength * l1_ratio / target_half_width, strength * (1 - l1_ratio))
+        l1 = strength * l1_ratio / target_half_width
+        return cls(l1, strength * (1 - l1_ratio), parameters.positive)
 
     cdef double prox(self, double v, double step) noexcept nogil:
         cdef double t = step * self.l1
-        v = v - t if v > t else (v + t if v < -t else 0.0)
+        v = v - t if v > t else (v + t if v < -t and not self.positive else 0.0)
         return v / (1.0 + step * self.l2)
 
     cdef double slope(self, double w, int direction) noexcept nogil:
         if w == 0.0:
-            return self.l1
+            return INFINITY if self.positive and direction < 0 else self.l1
         return direction * (self.l1 if w > 0.0 else -self.l1) + direction * self.l2 * w
 
     cdef double excess(self, double w, double v, double subgradient) noexcept nogil:
@@ -52,4 +57,6 @@ cdef class ElasticNet(Penalty):
 
     def value(self, coef):
         coef = np.asarray(coef)
+        if self.positive and not (coef >= 0.0).all():
+            return np.inf
         return self.l1 * np.abs(coef).sum() + 0.5 * self.l2 * (coef * coef).sum()

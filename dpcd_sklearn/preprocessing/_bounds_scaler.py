@@ -39,11 +39,11 @@ class BoundsScaler(BoundedMap):
 
     Parameters
     ----------
-    bounds : pair (lo, hi) or dict {column name: (lo, hi)}, default=(-1.0, 1.0)
+    bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=(-1.0, 1.0)
         Finite bounds in the units of the features, lo <= hi. Public: never from the data.
-        In a pair, lo and hi are each a number (the same for all features) or an array of shape
-        (n_features,) in the order of the columns. A dict is for data frames: it must name every
-        column and no other one.
+        In a tuple, lo and hi are each a number (the same for all features) or an array of shape
+        (n_features,) in the order of the columns. A list has one pair (lo, hi) for each feature.
+        A dict is for data frames: it must name every column and no other one.
     with_centering : bool, default=True
         Whether the middle of the bounds becomes 0. If False, features are only divided, and zero
         stays zero where lo <= 0 <= hi, which sparse data needs.
@@ -69,7 +69,8 @@ class BoundsScaler(BoundedMap):
     Raises
     ------
     TypeError
-        If `bounds` is no pair, or holds something other than numbers.
+        If `bounds` is no tuple of two, list of pairs or dict, or holds something other than
+        numbers; an array or ``[lo, hi]`` is refused, because it could mean either.
     ValueError
         If a bound is not finite, of the wrong length or upside down; if a dict misses a column or
         names an unknown one; if X is empty, NaN or infinite somewhere; if X is sparse and zero
@@ -88,7 +89,7 @@ class BoundsScaler(BoundedMap):
     --------
     >>> from dpcd_sklearn.preprocessing import BoundsScaler
     >>> X = [[20.0, 0.0], [65.0, 30000.0], [150.0, 90000.0]]
-    >>> scaler = BoundsScaler(bounds=([0, 0], [100, 60000])).fit(X)
+    >>> scaler = BoundsScaler(bounds=[(0, 100), (0, 60000)]).fit(X)
     >>> scaler.transform(X)
     array([[-0.6, -1. ],
            [ 0.3,  0. ],
@@ -105,7 +106,7 @@ class BoundsScaler(BoundedMap):
 
     def __init__(
         self,
-        bounds: Bounds | dict[str, tuple[float, float]] = (-1.0, 1.0),
+        bounds: Bounds = (-1.0, 1.0),
         *,
         with_centering: bool = True,
         copy: bool = True,
@@ -132,11 +133,9 @@ class BoundsScaler(BoundedMap):
             The fitted scaler.
         """
         X = read_records(self, X, **CHECKS)
-        bounds, n_features = self.bounds, self.n_features_in_
-        if isinstance(bounds, dict):
-            bounds = _pair_of_named_bounds(bounds, getattr(self, "feature_names_in_", None))
-        lo, hi = check_bounds(bounds, n_features, name="bounds")
-        self.lo_, self.hi_ = lo.copy(), hi.copy()  # no views of the parameter
+        columns = getattr(self, "feature_names_in_", None)
+        lo, hi = check_bounds(self.bounds, self.n_features_in_, name="bounds", columns=columns)
+        self.lo_, self.hi_ = lo, hi
         self.center_, self.half_width_ = _center_and_half_width(lo, hi, self.with_centering)
         self._refuse_sparse_if_zero_moves(X)
         return self
@@ -160,32 +159,13 @@ class BoundsScaler(BoundedMap):
         if isinstance(self.bounds, dict):  # sparse matrices have no column names
             return False
         try:
-            lo, hi = (np.asarray(bound, dtype=np.float64) for bound in self.bounds)
+            pairs = zip(*self.bounds, strict=True) if isinstance(self.bounds, list) else self.bounds
+            lo, hi = (np.asarray(bound, dtype=np.float64) for bound in pairs)
             with np.errstate(invalid="ignore"):  # infinite bounds
                 center, _ = _center_and_half_width(lo, hi, self.with_centering)
             return bool(zero_stays_zero(lo, hi, center).all())
         except (TypeError, ValueError, OverflowError):  # `fit` says what is wrong with the bounds
             return False
-
-
-def _pair_of_named_bounds(bounds, names):
-    """Return {column name: (lo, hi)} as two arrays in the order of the columns."""
-    if names is None:
-        raise ValueError(
-            "bounds is a dict of column names, but X has no column names (strings) that "
-            "scikit-learn can read; pass a data frame, or a pair (lo, hi) of arrays in the order "
-            "of the columns"
-        )
-    known = set(names)
-    missing = [name for name in names if name not in bounds]
-    unknown = [name for name in bounds if name not in known]
-    if missing or unknown:
-        parts = [f"no bounds for column(s) {missing}"] if missing else []
-        parts += [f"bounds for unknown column(s) {unknown}"] if unknown else []
-        raise ValueError(f"bounds must name every column of X, once: {'; '.join(parts)}")
-    pairs = [check_bounds(bounds[name], 1, name=f"bounds[{name!r}]") for name in names]
-    lo, hi = np.array(pairs)[:, :, 0].T
-    return lo, hi
 
 
 def _center_and_half_width(lo, hi, with_centering):

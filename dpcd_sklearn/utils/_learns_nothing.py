@@ -69,6 +69,7 @@ def _projection(params):
 LEARNS_NOTHING = {
     # public bounds, and each record by itself
     "dpcd_sklearn.preprocessing.BoundsScaler": None,
+    "dpcd_sklearn.preprocessing.RowNormClipper": None,
     # formulas for one row (the user's own function gets a note)
     "sklearn.preprocessing.Binarizer": None,
     "sklearn.preprocessing.FunctionTransformer": None,

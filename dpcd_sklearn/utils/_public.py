@@ -79,40 +79,43 @@ def check_interval(bounds, name):
     return lo, hi
 
 
-def check_bounds(bounds, n_features, name="feature_bounds"):
+def check_bounds(bounds, n_features, name="feature_bounds", columns=None):
     """Return public bounds as two float arrays of shape (n_features,).
 
     Parameters
     ----------
-    bounds : pair (lo, hi) of scalars or arrays of shape (n_features,)
+    bounds : tuple (lo, hi), list of pairs or dict
+        A tuple holds two scalars or arrays of shape (n_features,); a list one pair (lo, hi) of
+        numbers for each feature; a dict such a pair for the name of each column.
     n_features : int
     name : str
         How the user calls it, for the messages.
+    columns : sequence of str or None
+        The names of the columns, in order; only a dict needs them.
 
     Raises
     ------
     TypeError
-        If `bounds` is no pair of numbers or arrays of numbers.
+        If `bounds` is of another kind, or holds something other than numbers.
     ValueError
-        If a bound is not finite, of another length, or lo > hi somewhere.
+        If a bound is not finite, of another length, or lo > hi somewhere; if a dict does not name
+        every column and no other one.
     """
-    if isinstance(bounds, str) or np.ndim(bounds) == 0 or len(bounds) != 2:
+    if isinstance(bounds, dict):
+        return _named_bounds(bounds, n_features, name, columns)
+    if isinstance(bounds, list):
+        return _listed_bounds(bounds, n_features, name)
+    if isinstance(bounds, np.ndarray):
+        raise TypeError(
+            f"{name} must not be an array, whose rows could be (lo, hi) or features; write "
+            f"tuple(bounds) if they are lo and hi, bounds.tolist() if they are one pair a feature"
+        )
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
         raise TypeError(f"{name} must be a pair (lo, hi) of numbers or arrays, got {bounds!r}")
-    arrays = []
-    for side, bound in zip(("lo", "hi"), bounds, strict=True):
-        array = np.asarray(bound)
-        if array.dtype.kind not in "iuf":
-            raise TypeError(f"{name}: {side} must hold numbers, got dtype {array.dtype}")
-        if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
-            raise ValueError(
-                f"{name}: {side} has shape {array.shape}, allowed are a scalar and "
-                f"shape ({n_features},)"
-            )
-        array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name}: {side} must be finite; state a bound that you know")
-        arrays.append(array)
-    lo, hi = arrays
+    lo, hi = (
+        _side(bound, n_features, f"{name}: {side}")
+        for side, bound in zip(("lo", "hi"), bounds, strict=True)
+    )
     if (lo > hi).any():
         j = int(np.argmax(lo > hi))
         where = f"feature {j} has " if n_features > 1 else ""
@@ -120,6 +123,69 @@ def check_bounds(bounds, n_features, name="feature_bounds"):
             f"{name}: lo must not exceed hi, but {where}lo={lo[j]:g} > hi={hi[j]:g}; swap them"
         )
     return lo, hi
+
+
+def _side(bound, n_features, name):
+    """All lower or all upper bounds, as an array of shape (n_features,)."""
+    array = np.asarray(bound)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
+    if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
+        raise ValueError(
+            f"{name} has shape {array.shape}, allowed are a scalar and shape ({n_features},)"
+        )
+    array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite; state a bound that you know")
+    return array
+
+
+def _listed_bounds(bounds, n_features, name):
+    """[(lo, hi), ...], one pair for each feature, as two arrays."""
+    for pair in bounds:
+        # an array might be all lower bounds: [lo_array, hi_array] of two features has this shape
+        if not isinstance(pair, (tuple, list)):
+            raise TypeError(
+                f"{name}: a list must hold one pair (lo, hi) of numbers for each feature, got a "
+                f"{type(pair).__name__} in it; for bounds of all features write a tuple (lo, hi) "
+                "of numbers or arrays"
+            )
+    if len(bounds) != n_features:
+        raise ValueError(
+            f"{name}: a list must hold one pair (lo, hi) for each of the {n_features} features, "
+            f"got {len(bounds)}; for bounds of all features write a tuple (lo, hi) of numbers or "
+            "arrays"
+        )
+    return _joined(check_bounds(tuple(pair), 1, f"{name}[{j}]") for j, pair in enumerate(bounds))
+
+
+def _named_bounds(bounds, n_features, name, columns):
+    """{column: (lo, hi)} as two arrays in the order of the columns."""
+    if columns is None:
+        raise ValueError(
+            f"{name} is a dict, so columns must have names, but X has no column names (strings) "
+            "that scikit-learn can read; pass a data frame, or a tuple (lo, hi) of arrays in the "
+            "order of the columns"
+        )
+    known = set(columns)
+    missing = [column for column in columns if column not in bounds]
+    unknown = [column for column in bounds if column not in known]
+    if missing or unknown:
+        parts = [f"no bounds for column(s) {missing}"] if missing else []
+        parts += [f"bounds for unknown column(s) {unknown}"] if unknown else []
+        raise ValueError(f"{name} must name every column of X, once: {'; '.join(parts)}")
+    if len(columns) != n_features:  # of a plan, which has no columns but those of the dict
+        raise ValueError(f"{name} names {len(columns)} columns, but there are {n_features}")
+    pairs = [(column, bounds[column]) for column in columns]
+    return _joined(
+        check_bounds(tuple(pair) if isinstance(pair, list) else pair, 1, f"{name}[{column!r}]")
+        for column, pair in pairs
+    )
+
+
+def _joined(pairs):
+    lo, hi = np.array(list(pairs))[:, :, 0].T
+    return np.ascontiguousarray(lo), np.ascontiguousarray(hi)
 
 
 def check_scales(scale, n_features, name="feature_scale"):

@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike
 
 Auto = float | Literal["auto"]
 Averaging = Literal["auto", "last", "tail", "periodic", "weighted"]
-Bounds = tuple[ArrayLike, ArrayLike]
+Pair = tuple[float, float]
+Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
+TargetBounds = Pair | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"]
 Seed = int | RandomState
 
-__all__ = ["ArrayLike", "Auto", "Averaging", "Bounds", "Neighboring", "Seed"]
+__all__ = ["ArrayLike", "Auto", "Averaging", "Bounds", "Neighboring", "Seed", "TargetBounds"]

@@ -1,0 +1,193 @@
+"""Public bounds: a tuple is (lo, hi), a list one pair a feature, a dict goes by column name."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.utils._public import check_bounds
+
+LO, HI = np.array([0.0, -5.0, 1.0]), np.array([120.0, 5.0, 3.0])
+PAIRS = [(0, 120), [-5, 5.0], (1, 3)]
+NAMED = {"c": (1, 3), "a": (0, 120), "b": [-5, 5]}
+MODELS = [
+    DPLassoCD(),
+    DPRidgeSkGD(),
+    DPRidgeSkGD(
+        alpha=50.0, max_iter=20, momentum=0, averaging="last",
+        accounting="hidden_state", penalize_intercept=True,
+    ),
+    DPLogisticGCD(classes=[0, 1]),
+    DPLinearRegressor(solver="skgd", sampling="importance"),
+    DPLinearClassifier(classes=[0, 1], solver="sgd"),
+]  # fmt: skip
+RNG = np.random.default_rng(0)
+X = RNG.uniform(LO, HI, size=(60, 3))
+Y = (RNG.uniform(size=60) > 0.5).astype(int)
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", [(LO, HI), (LO.tolist(), HI.tolist()), PAIRS, NAMED], ids=type)
+def test_the_forms_mean_the_same(bounds):
+    lo, hi = check_bounds(bounds, 3, columns=["a", "b", "c"])
+    assert_array_equal(lo, LO)
+    assert_array_equal(hi, HI)
+    assert lo.flags.c_contiguous and hi.flags.c_contiguous  # as kernels read them
+
+
+def test_a_list_of_two_features_is_one_pair_a_feature():
+    lo, hi = check_bounds([(0, 1), (0, 100)], 2)
+    assert_array_equal(lo, [0, 0])
+    assert_array_equal(hi, [1, 100])
+    lo, hi = check_bounds(((0, 1), (0, 100)), 2)  # a tuple is (lo, hi)
+    assert_array_equal(lo, [0, 1])
+    assert_array_equal(hi, [0, 100])
+
+
+def test_columns_of_one_name_share_their_bounds():
+    lo, hi = check_bounds({"a": (0, 1), "b": (2, 3)}, 3, columns=["a", "b", "a"])
+    assert_array_equal(lo, [0, 2, 0])
+    assert_array_equal(hi, [1, 3, 1])
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+@pytest.mark.parametrize("bounds", [[0, 16], [np.zeros(2), np.ones(2)], [np.float64(0), 1.0]])
+def test_a_list_in_place_of_a_tuple_is_told_what_to_write(bounds, n_features):
+    with pytest.raises(TypeError, match=r"one pair \(lo, hi\).*write a tuple \(lo, hi\)"):
+        check_bounds(bounds, n_features)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 2), (3, 2), (2, 3)])
+def test_an_array_is_refused_as_ambiguous(shape):
+    with pytest.raises(TypeError, match=r"tuple\(bounds\).*bounds\.tolist\(\)"):
+        check_bounds(np.sort(np.ones(shape)), shape[0])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "message"),
+    [
+        ([], ValueError, "each of the 3 features, got 0"),
+        ([(0, 1), (0, 1)], ValueError, "each of the 3 features, got 2"),
+        ([[0, 0, 0], [1, 1, 1]], ValueError, r"got 2; .*write a tuple \(lo, hi\)"),
+        ([(0, 1), (0, 1), (2, 1)], ValueError, r"feature_bounds\[2\]: lo must not exceed hi"),
+        ([(0, 1), (0, 1, 2), (0, 1)], TypeError, r"feature_bounds\[1\] must be a pair"),
+        ([(0, 1), (0, np.inf), (0, 1)], ValueError, r"feature_bounds\[1\]: hi must be finite"),
+        ([(0, 1), ("0", 1), (0, 1)], TypeError, r"feature_bounds\[1\]: lo must hold numbers"),
+        ([(0, 1), ([0, 0], 1), (0, 1)], ValueError, r"feature_bounds\[1\]: lo has shape"),
+    ],
+)
+def test_a_wrong_list_says_where(bounds, error, message):
+    with pytest.raises(error, match=message):
+        check_bounds(bounds, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"age": (0, 1)}, r"feature_bounds .* unknown column\(s\) \['age'\]"),
+        ({"b": None}, r"feature_bounds .* no bounds for column\(s\) \['b'\]"),
+        ({"b": (1, 0)}, r"feature_bounds\['b'\]: lo must not exceed"),
+    ],
+)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_wrong_dict_names_the_column_and_is_not_charged(model, change, message):
+    pd = pytest.importorskip("pandas")
+    bounds = {name: pair for name, pair in (NAMED | change).items() if pair is not None}
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
+    model = type(model)(**model.get_params() | {"feature_bounds": bounds})
+    with pytest.raises(ValueError, match=message):
+        model.set_params(accountant=accountant).fit(pd.DataFrame(X, columns=list("abc")), Y)
+    assert not accountant.entries()
+
+
+def test_a_dict_needs_names_of_columns():
+    for data in (X, sparse.csr_matrix(X)):
+        with pytest.raises(ValueError, match="feature_bounds is a dict.*X has no column names"):
+            DPLassoCD(feature_bounds=NAMED).fit(data, Y)
+
+
+@pytest.mark.parametrize("bounds", [[0, 1], [(0, 1), (0, 1)], np.array([0, 1]), {"y": (0, 1)}])
+def test_target_bounds_are_one_pair(bounds):
+    with pytest.raises((TypeError, ValueError), match="target_bounds"):
+        DPLassoCD(target_bounds=bounds).fit(X, Y)
+
+
+# --- what a fit makes of it -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+def test_fits_with_the_same_bounds_are_the_same(model):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model.set_params(random_state=0)
+    coefs = [
+        model.set_params(feature_bounds=bounds).fit(frame, Y).coef_
+        for bounds in ((LO, HI), PAIRS, NAMED)
+    ]
+    assert_array_equal(coefs[0], coefs[1])
+    assert_array_equal(coefs[0], coefs[2])
+    assert not np.array_equal(coefs[0], model.set_params(feature_bounds=(-5, 120)).fit(X, Y).coef_)
+
+
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+def test_target_bounds_of_one_target_may_be_a_list_of_one_pair():
+    model = DPLassoCD(feature_bounds=PAIRS, random_state=0)
+    fits = [model.set_params(target_bounds=b).fit(X, 3 * Y).coef_ for b in ((0, 2), [(0, 2)])]
+    assert_array_equal(*fits)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_plan_needs_no_names_and_no_order(model):
+    shuffled = dict(reversed(NAMED.items()))
+    events = [
+        str(model.set_params(feature_bounds=bounds).planned_event(1000, 3))
+        for bounds in (PAIRS, NAMED, shuffled)
+    ]
+    assert len(set(events)) == 1
+    with pytest.raises(ValueError, match="feature_bounds names 3 columns, but there are 4"):
+        model.planned_event(1000, 4)
+
+
+def test_an_accountant_keeps_bounds_by_name():
+    pd = pytest.importorskip("pandas")
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
+    model = DPLassoCD(feature_bounds=NAMED, accountant=accountant, epsilon=1.0)
+    accountant.cost(model, 60, 3)
+    model.fit(pd.DataFrame(X, columns=list("abc")), Y)
+    assert len(accountant.entries()) == 1
+
+
+@pytest.mark.parametrize("bounds", [(LO, HI), PAIRS, NAMED], ids=type)
+def test_the_scaler_reads_the_same_forms(bounds):
+    pd = pytest.importorskip("pandas")
+    scaler = BoundsScaler(bounds).fit(pd.DataFrame(X, columns=list("abc")))
+    assert_array_equal(scaler.lo_, LO)
+    assert_array_equal(scaler.hi_, HI)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "takes"), [([(-1, 1), (-2, 2)], True), ([(-1, 1), (0, 2)], False), ([0, 1], False)]
+)
+def test_the_scalers_tag_reads_lists(pairs, takes):
+    assert BoundsScaler(pairs).__sklearn_tags__().input_tags.sparse is takes
+
+
+@pytest.mark.parametrize("bounds", [[0, 16], np.array([0.0, 16.0])])
+def test_the_scaler_refuses_what_is_ambiguous(bounds):
+    with pytest.raises(TypeError, match=r"^bounds.*write"):
+        BoundsScaler(bounds).fit(X)

@@ -1,0 +1,384 @@
+"""Predictions: features clipped as in the fit, in every layout, and the linear model inside."""
+
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import expit, log_softmax, softmax
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+)
+from dpcd_sklearn.linear_model._prediction import margins_of
+
+LO, HI = np.array([-1.0, 0.0, -2.0, -0.5]), np.array([1.0, 3.0, 0.0, 0.5])
+REGRESSORS = [DPLassoCD(), DPRidgeSkGD(), DPLinearRegressor("huber", solver="sgd")]
+BINARY = [DPLogisticGCD(classes=[0, 1]), DPLinearClassifier(classes=[0, 1], solver="cd")]
+TERNARY = [DPLinearClassifier("multinomial", classes=[0, 1, 2], solver="sgd")]
+MODELS = REGRESSORS + BINARY + TERNARY
+LAYOUTS = [np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csc_matrix]
+
+
+def name_of(value):
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def fitted(model, bounds=(LO, HI), dtype=np.float64, **params):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(LO, HI, size=(200, 4)).astype(dtype)
+    y = rng.integers(0, 3 if model in TERNARY else 2, size=200)
+    model = type(model)(**model.get_params() | {"epsilon": 5.0, "feature_bounds": bounds} | params)
+    return model.fit(X, y)
+
+
+def wild(n_samples=300, dtype=np.float64):
+    """Records of which about half the cells lie outside the bounds, and many are zero."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n_samples, 4)) * 10.0 ** rng.integers(-1, 4, size=(n_samples, 4))
+    return np.where(rng.uniform(size=X.shape) < 0.3, 0.0, X).astype(dtype)
+
+
+def twin(model, X, bounds=(LO, HI)):
+    margins = np.clip(X.astype(np.float64), *bounds) @ np.atleast_2d(model.coef_).T
+    return np.squeeze(margins + model.intercept_)
+
+
+# --- the clip -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_features_are_clipped_as_in_the_fit(model, layout, dtype):
+    model, X = fitted(model), wild(dtype=dtype)
+    expected = twin(model, X)
+    assert not np.allclose(X @ np.atleast_2d(model.coef_).T, expected.reshape(len(X), -1))
+    found = model.predict(layout(X))
+    if not hasattr(model, "classes_"):
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        return
+    assert_allclose(model.decision_function(layout(X)), expected, rtol=1e-12, atol=1e-12)
+    if expected.ndim == 1:
+        probabilities, chosen = np.c_[expit(-expected), expit(expected)], expected > 0
+        logs = np.log(probabilities)
+    else:
+        probabilities, chosen = softmax(expected, axis=1), expected.argmax(axis=1)
+        logs = log_softmax(expected, axis=1)
+    assert_array_equal(found, model.classes_[chosen.astype(int)])
+    assert_allclose(model.predict_proba(layout(X)), probabilities, atol=1e-12)
+    assert_allclose(model.predict_log_proba(layout(X)), logs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_scores_are_of_clipped_predictions(model):
+    model, X = fitted(model), wild()
+    y = np.arange(len(X)) % 2
+    judge = accuracy_score if hasattr(model, "classes_") else r2_score
+    assert model.score(X, y) == judge(y, model.predict(np.clip(X, LO, HI)))
+
+
+def test_one_outlier_does_not_explode():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 3))
+    y = np.clip(X @ [0.5, -0.3, 0.1], -1, 1)
+    model = DPRidgeSkGD(epsilon=10.0, feature_bounds=(-1, 1)).fit(X, y)
+    X[0] = 1e6
+    assert model.score(X, y) > 0.9
+    assert r2_score(y, X @ model.coef_ + model.intercept_) < -1e3
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+def test_bounds_without_zero_clip_what_sparse_records_do_not_store(layout):
+    lo, hi = np.array([1.0, -3.0, -1.0, 2.0]), np.array([2.0, -2.0, 1.0, 5.0])
+    model, X = fitted(DPLassoCD(), bounds=(lo, hi)), wild()
+    assert_allclose(model.predict(layout(X)), twin(model, X, (lo, hi)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
+def test_entries_of_one_cell_are_added_before_they_are_clipped(make):
+    twice = sparse.coo_array(([9.0, -8.5, 7.0], ([0, 0, 1], [0, 0, 1])), shape=(2, 4))
+    rows = sparse.csr_array(([9.0, -8.5, 7.0], [0, 0, 1], [0, 2, 3]), shape=(2, 4))
+    assert rows.nnz == 3
+    model = fitted(DPLassoCD())
+    expected = twin(model, twice.toarray())
+    assert_allclose(model.predict(rows), expected, rtol=1e-12)
+    assert_allclose(model.predict(make(twice)), expected, rtol=1e-12)
+    assert_array_equal(rows.data, [9.0, -8.5, 7.0])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+def test_predictions_leave_records_as_they_are(layout):
+    model, X = fitted(DPLassoCD()), layout(wild())
+    before = X.copy()
+    for array in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
+        array.flags.writeable = False
+    model.predict(X)
+    assert abs(X - before).max() == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_no_copy_of_dense_records(dtype, order):
+    model = fitted(DPLassoCD())
+    X = np.full((200_000, 4), 7.0, dtype=dtype, order=order)
+    model.predict(X[:1000])
+    tracemalloc.start()
+    model.predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * 8 * len(X) + 2**21  # vectors of margins, and tiles: no 4 columns
+
+
+def test_sparse_records_are_not_densified():
+    n_samples, n_features = 1000, 200_000
+    X = sparse.random_array((n_samples, n_features), density=1e-5, rng=0, format="csr")
+    model = DPLogisticGCD(classes=[0, 1], max_iter=2, feature_bounds=(0, 0.5))
+    model.fit(X, np.arange(n_samples) % 2)
+    tracemalloc.start()
+    found = model.decision_function(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24  # dense it has 1.6 GB
+    expected = X.minimum(0.5) @ model.coef_[0] + model.intercept_
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+def test_what_overflows_on_the_way_is_clipped_too(layout):
+    X = layout(np.array([[1e308, 1e308, 0.0], [-1.7e308, 1.0, 2.0], [3.0, 0.0, 0.0]]))
+    bounds = np.full(3, -1.5e308), np.full(3, 1.5e308)
+    coef = np.array([[10.0, -10.0, 1.0]])
+    found = margins_of(X, coef, 0.0, bounds)[:, 0]
+    assert_allclose(found, [0.0, -np.finfo(float).max, 30.0], rtol=1e-12)
+    coef = np.array([[2.0, 0.0, 0.0]])
+    scaled = margins_of(X, coef / 4, 0.0, bounds)[:, 0]
+    assert_allclose(scaled, [0.5e308, -0.75e308, 1.5], rtol=1e-12)
+
+
+# --- where there is no clip -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_bounds_or_noise_nothing_is_clipped(model):
+    X = wild()
+    for free in (fitted(model, bounds=None), fitted(model, epsilon=np.inf, max_iter=5)):
+        assert free.feature_bounds_ is None
+        margins = getattr(free, "decision_function", free.predict)(X)
+        assert_allclose(margins, twin(free, X, (-np.inf, np.inf)), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_predictions_without_noise_equal_scikit_learns_far_from_the_bounds():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(100, 4))
+    y = X @ [1.0, 2.0, 3.0, 4.0]
+    model = DPLinearRegressor(penalty=None, solver="cd", epsilon=np.inf, feature_bounds=(-0.1, 0.1))
+    expected = LinearRegression().fit(X, y).predict(100 * X)
+    assert_allclose(model.fit(X, y).predict(100 * X), expected, rtol=1e-3)
+
+
+def test_parameters_that_change_after_the_fit_do_not_change_predictions():
+    model, X = fitted(DPLassoCD()), wild()
+    expected = model.predict(X)
+    assert_array_equal(model.set_params(feature_bounds=None).predict(X), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
+
+
+def test_bounds_of_the_fit_are_no_view_of_the_parameter():
+    lo, hi = LO.copy(), HI.copy()
+    model = fitted(DPLassoCD(), bounds=(lo, hi))
+    lo -= 7
+    assert_array_equal(model.feature_bounds_, (LO, HI))
+
+
+def test_regressions_are_not_clipped_to_target_bounds():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 1))
+    model = DPRidgeSkGD(epsilon=100.0, feature_bounds=(-1, 1), target_bounds=(-0.5, 0.5))
+    model.fit(X, X[:, 0])
+    assert abs(model.predict([[1.0]])[0]) > 0.51
+
+
+# --- the plain estimator inside -------------------------------------------------------------------
+
+ELASTIC = DPLinearRegressor(penalty="elasticnet", alpha=0.01, l1_ratio=0.3, solver="cd")
+PLAIN = [
+    (DPLassoCD(0.01), Lasso, {"alpha": 0.01}),
+    (DPRidgeSkGD(0.5, fit_intercept=False), Ridge, {"alpha": 0.5, "fit_intercept": False}),
+    (ELASTIC, ElasticNet, {"alpha": 0.01, "l1_ratio": 0.3}),
+    (DPLinearRegressor(penalty="l1", alpha=0.1, solver="cd"), ElasticNet, {"l1_ratio": 1.0}),
+    (DPLinearRegressor(penalty="l2", alpha=0.1, solver="cd"), ElasticNet, {"l1_ratio": 0.0}),
+    (DPLinearRegressor("huber", solver="sgd"), LinearRegression, {"positive": False}),
+    (DPLinearRegressor(penalty="nonnegative", solver="cd"), LinearRegression, {"positive": True}),
+    (DPLogisticGCD(0.3, classes=[0, 1]), LogisticRegression, {"C": 0.3, "l1_ratio": 0.0}),
+    (
+        DPLogisticGCD(l1_ratio=0.5, classes=[0, 1]),
+        LogisticRegression,
+        {"l1_ratio": 0.5, "solver": "saga"},
+    ),
+    (BINARY[1], LogisticRegression, {}),
+    (TERNARY[0], LogisticRegression, {}),
+]
+every_plain = pytest.mark.parametrize(("model", "kind", "params"), PLAIN)
+
+
+def assert_same_predictions(plain, model, X, expected_margins):
+    if not hasattr(model, "classes_"):
+        assert_allclose(plain.predict(X), expected_margins, rtol=1e-9, atol=1e-9)
+        return
+    assert_allclose(plain.decision_function(X), expected_margins, rtol=1e-9, atol=1e-9)
+    assert_array_equal(plain.classes_, model.classes_)
+    if expected_margins.ndim == 1:
+        probabilities = np.c_[expit(-expected_margins), expit(expected_margins)]
+    else:
+        probabilities = softmax(expected_margins, axis=1)
+    assert_allclose(plain.predict_proba(X), probabilities, atol=1e-9)
+    assert_array_equal(plain.predict(X), model.classes_[probabilities.argmax(axis=1)])
+
+
+@every_plain
+def test_to_sklearn_is_the_linear_model_inside(model, kind, params):
+    model, X = fitted(model), wild()
+    plain = model.to_sklearn()
+    assert type(plain) is kind
+    assert params.items() <= plain.get_params().items()
+    assert plain.n_features_in_ == 4 and not hasattr(plain, "feature_names_in_")
+    for either in (plain, pickle.loads(pickle.dumps(plain))):
+        assert_same_predictions(either, model, X, twin(model, X, (-np.inf, np.inf)))
+    assert_allclose(plain.predict(sparse.csr_array(X)), plain.predict(X), rtol=1e-12, atol=1e-12)
+    if kind is not LinearRegression:  # scikit-learn's has none
+        assert np.ravel(plain.n_iter_) == [model.n_iter_]
+    assert clone(plain).get_params() == plain.get_params()
+    assert not hasattr(clone(plain), "coef_")
+    expected = model.coef_.copy()
+    plain.coef_ *= 2
+    assert_array_equal(model.coef_, expected)
+
+
+@every_plain
+def test_to_sklearn_with_the_clip_predicts_as_the_model(model, kind, params):
+    model, X = fitted(model), wild()
+    plain = model.to_sklearn(clip=True)
+    assert type(plain) is Pipeline and type(plain[-1]) is kind
+    for either in (plain, pickle.loads(pickle.dumps(plain))):
+        assert_same_predictions(either, model, X, twin(model, X))
+    assert_array_equal(plain[0].transform(X.astype(np.float32)), np.clip(np.float32(X), LO, HI))
+    copied = clone(plain).fit(np.clip(X, LO, HI), np.arange(len(X)) % 2)
+    assert copied.predict(X).shape == (len(X),)  # a fit of its own
+
+
+def test_to_sklearn_has_nothing_to_clip_without_bounds():
+    assert type(fitted(DPLassoCD(), bounds=None).to_sklearn(clip=True)) is Lasso
+
+
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("model", [DPLassoCD(), DPLogisticGCD(classes=[0, 1])], ids=name_of)
+def test_to_sklearn_keeps_the_names_of_columns(model, clip):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(wild(), columns=list("abcd"))
+    model = type(model)(**model.get_params() | {"feature_bounds": (LO, HI)})
+    plain = model.fit(frame, np.arange(len(frame)) % 2).to_sklearn(clip=clip)
+    assert_array_equal(plain.feature_names_in_, list("abcd"))
+    inside = np.clip(frame, LO, HI)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_allclose(plain.predict(inside), model.predict(frame), rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        plain.predict(frame[list("dcba")])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_to_sklearn_needs_a_fit_and_a_switch(model):
+    with pytest.raises(NotFittedError):
+        clone(model).to_sklearn()
+    for clip in ("no", 1, None):
+        with pytest.raises(TypeError, match="clip must be True or False"):
+            fitted(model).to_sklearn(clip=clip)
+
+
+# --- sparse and single precision coefficients -----------------------------------------------------
+
+
+@pytest.mark.parametrize("model", BINARY + TERNARY, ids=name_of)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+def test_sparse_coefficients_predict_the_same(model, layout):
+    model, X = fitted(model), layout(wild())
+    coef, margins = model.coef_.copy(), model.decision_function(X)
+    assert model.densify() is model and type(model.coef_) is np.ndarray
+    assert model.sparsify() is model and sparse.issparse(model.coef_)
+    assert model.coef_.format == "csr" and model.coef_.dtype == coef.dtype
+    assert_array_equal(model.sparsify().decision_function(X), margins)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), margins)
+    plain = model.to_sklearn()
+    assert sparse.issparse(plain.coef_)
+    assert_array_equal(plain.densify().coef_, coef)
+    assert_array_equal(model.densify().coef_, coef)
+
+
+@pytest.mark.parametrize("method", ["sparsify", "densify"])
+def test_sparse_coefficients_need_a_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(DPLogisticGCD(), method)()
+
+
+def test_a_fit_after_sparsify_gives_an_array():
+    model = fitted(DPLogisticGCD(classes=[0, 1])).sparsify()
+    X = wild()
+    assert type(model.fit(X, np.arange(len(X)) % 2).coef_) is np.ndarray
+
+
+@pytest.mark.parametrize("model", REGRESSORS, ids=name_of)
+def test_regressors_show_sparse_coefficients(model):
+    assert not hasattr(model, "sparse_coef_")
+    model = fitted(model)
+    assert model.sparse_coef_.format == "csr"
+    assert_array_equal(model.sparse_coef_.toarray(), [model.coef_])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
+def test_float32_records_give_float32_coefficients(model, layout):
+    X, y = np.round(wild(), 1).astype(np.float32), np.arange(300) % 2
+    given = model.get_params() | {"coef_path": True, "random_state": 0, "feature_bounds": (-2, 3)}
+    single, double = (type(model)(**given).fit(layout(X.astype(d)), y) for d in ("f4", "f8"))
+    assert single.coef_.dtype == single.coef_path_.dtype == np.float32
+    assert double.coef_.dtype == double.coef_path_.dtype == np.float64
+    assert_array_equal(single.coef_, double.coef_.astype(np.float32))  # the bits of the release
+    assert_allclose(single.intercept_, double.intercept_, rtol=1e-5, atol=1e-5)
+    # the rounding does not show in predictions beyond its own size, far from zero either
+    scale = np.abs(double.coef_).max() * 10
+    margins = [getattr(m, "decision_function", m.predict)(layout(X)) for m in (single, double)]
+    assert margins[0].dtype == np.float64
+    assert_allclose(*margins, atol=1e-6 * scale)
+    assert single.to_sklearn().coef_.dtype == np.float32
+
+
+def test_a_rounded_coefficient_is_made_up_for_at_the_middle_of_the_bounds():
+    X = np.random.default_rng(0).uniform(1e6, 1e6 + 1, size=(500, 1)).astype(np.float32)
+    bounds = (1e6, 1e6 + 1)
+    model = DPRidgeSkGD(epsilon=100.0, feature_bounds=bounds).fit(X, np.full(500, 0.5))
+    # rounding a coefficient after the intercept was set would move this by 1e6 of its errors
+    margin = float(np.float64(model.coef_[0]) * (1e6 + 0.5) + model.intercept_)
+    assert abs(margin - 0.5) < 0.1
+
+
+def test_coefficients_beyond_single_precision_are_its_largest_number():
+    X = np.full((50, 1), 1e-9, dtype=np.float32)
+    model = DPRidgeSkGD(feature_bounds=(-1e-9, 1e-9), target_bounds=(-1e300, 1e300))
+    model.fit(X, np.zeros(50))
+    assert abs(model.coef_[0]) == np.finfo(np.float32).max
