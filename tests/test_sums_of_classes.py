@@ -255,6 +255,8 @@ def test_outputs_that_the_loss_or_the_smoothness_does_not_have_are_refused():
     options = {"fit_intercept": True, "by_row": False}
     with pytest.raises(ValueError, match="has one output, got n_outputs=2"):
         place.moving(LogisticLoss(), np.ones(6), n_outputs=2, **options)
+    with pytest.raises(ValueError, match="needs several outputs, got n_outputs=1"):
+        place.moving(MultinomialLoss(), np.ones(3), n_outputs=1, **options)
     with pytest.raises(ValueError, match=r"shape \(3,\), expected \(6,\)"):
         place.moving(MultinomialLoss(), np.ones(3), n_outputs=2, **options)
     with pytest.raises(ValueError, match="n_outputs=0"):

@@ -1,3 +1,5 @@
+cimport cython
+
 from ._kernels cimport dpcd_tile
 from ._moving_sums cimport MovingSums
 from ._sums cimport Question
@@ -12,6 +14,7 @@ cdef struct Room:
     dpcd_tile *tiles
 
 
+@cython.final
 cdef class DenseSums(MovingSums):
     cdef double[::1] _scale, _block_inverses
 
@@ -23,6 +26,8 @@ cdef class DenseSums(MovingSums):
                     const Room *room) noexcept nogil
     cdef void _clip_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
                          const Room *room) noexcept nogil
+    cdef double _column_sum(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
+                            Py_ssize_t ahead, const Room *room) noexcept nogil
     cdef void _sum_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
                         Py_ssize_t ahead, bint halves, const Room *room,
                         double *sums) noexcept nogil

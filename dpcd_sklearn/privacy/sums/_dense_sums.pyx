@@ -10,6 +10,8 @@ import numpy as np
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+cimport cython
+
 from ...losses._base cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
@@ -25,6 +27,7 @@ from ._records cimport Records
 from ._sums cimport Question, question_of
 
 
+@cython.final
 cdef class DenseSums(MovingSums):
     """Sums over dense records; the parameters are those of MovingSums."""
 
@@ -95,9 +98,11 @@ cdef class DenseSums(MovingSums):
         cdef Py_ssize_t copied = 0 if question.block == NULL else width
         cdef Py_ssize_t widest = max(self.n_outputs, width)
         cdef Py_ssize_t rows, n_rows, ahead, k, n
-        cdef bint halves = False, enough
+        cdef bint halves = False, enough, moves = self._has_step()
+        cdef bint is_column = (question.size == 1 and self._n_columns == 1 and not question.joint
+                               and question.limit > 0)
         cdef Room room
-        for k in range(self.n_outputs if self._has_step() else 0):
+        for k in range(self.n_outputs if moves else 0):
             n = self._step_starts[k + 1] - self._step_starts[k]
             widest = max(widest, n)
             copied = max(copied, n if n < self.p else 0)
@@ -108,20 +113,39 @@ cdef class DenseSums(MovingSums):
                               DPCD_READ_AGAIN if self._reads_again(question) else DPCD_READ_ONCE)
         # margins and sums: each asks for half of the next tile
         halves = halves and self.records.X.c_order
+        if self.records.X.c_order and self.p == 1:
+            is_column = False  # read in place, by rows
         n_rows = max(1, min(rows, stop - i0))
         enough = self._make_room(n_rows, n_rows * copied, &room)
         while enough and i0 < stop:
             n_rows = min(rows, stop - i0)
             ahead = dpcd_rows_ahead(rows, stop - i0 - n_rows)
-            if self._has_step():
+            if moves:
                 self._move_margins(i0, n_rows, ahead if halves else 0, room.cells)
-            if question.size:
+            if is_column:
+                sums[0] += self._column_sum(question, i0, n_rows, ahead, &room)
+            elif question.size:
                 self._sum_tile(question, i0, n_rows, ahead, halves, &room, sums)
             i0 += n_rows
         free(room.cells)
         free(room.r)
         free(room.tiles)
         return enough
+
+    cdef double _column_sum(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
+                            Py_ssize_t ahead, const Room *room) noexcept nogil:
+        """The clipped sum of one column alone, over one tile: what is used once is not stored."""
+        cdef const double *r = room.r
+        cdef const double *weights = NULL
+        if self.records.weights != NULL:
+            weights = self.records.weights + i0
+        if self.n_outputs > 1:
+            r += question.block[0] // self.n_coordinates * n_rows
+        self._derive(i0, n_rows, room)
+        KERNELS.load(&self.records.X, i0, n_rows, NULL if self.p == 1 else &self._columns[0], 1,
+                     room.cells, room.tiles)
+        return KERNELS.clipped_column(room.tiles, r, weights, self._scale[0], question.limit,
+                                      ahead)
 
     cdef void _sum_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
                         Py_ssize_t ahead, bint halves, const Room *room,
@@ -132,13 +156,6 @@ cdef class DenseSums(MovingSums):
             weights = self.records.weights + i0
         self._derive(i0, n_rows, room)
         self._load(question, i0, n_rows, room)
-        if question.size == 1 and self._n_columns == 1 and not question.joint \
-                and question.limit > 0:
-            k = 0 if question.block == NULL else question.block[0] // self.n_coordinates
-            if not room.tiles[k].c_order:
-                sums[0] += KERNELS.clipped_column(&room.tiles[k], room.r + k * n_rows, weights,
-                                                  self._scale[0], question.limit, ahead)
-                return
         for k in range(self.n_outputs):
             KERNELS.weigh(n_rows, weights, room.r + k * n_rows)
         if question.joint and question.limit > 0:
@@ -152,11 +169,12 @@ cdef class DenseSums(MovingSums):
         """Derivatives at the margins, output by output."""
         cdef Py_ssize_t k
         cdef const double *margins = &self._margins[0] + i0
-        if self.n_outputs > 1:
-            for k in range(self.n_outputs):
-                memcpy(room.margins + k * n_rows, margins + k * self.n, n_rows * sizeof(double))
-            margins = room.margins
-        self.loss.derivatives(n_rows, self.n_outputs, margins, self.records.y + i0, room.r)
+        if self.n_outputs == 1:  # in place
+            self.loss.derivative(n_rows, margins, self.records.y + i0, room.r)
+            return
+        for k in range(self.n_outputs):
+            memcpy(room.margins + k * n_rows, margins + k * self.n, n_rows * sizeof(double))
+        self.loss.derivatives(n_rows, self.n_outputs, room.margins, self.records.y + i0, room.r)
 
     cdef void _load(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
                     const Room *room) noexcept nogil:

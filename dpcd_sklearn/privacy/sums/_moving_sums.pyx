@@ -55,6 +55,8 @@ cdef class MovingSums(LocalSums):
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs, True)
+        if n_outputs == 1 and loss.multi_output:  # it has no `derivative`
+            raise ValueError(f"the {loss.name} loss needs several outputs, got n_outputs=1")
         self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
         self._size = n_outputs * self.n_coordinates
         of_outputs = smoothness.reshape(n_outputs, -1)

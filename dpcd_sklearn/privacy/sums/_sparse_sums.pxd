@@ -1,7 +1,10 @@
+cimport cython
+
 from ._moving_sums cimport MovingSums
 from ._sums cimport Question
 
 
+@cython.final
 cdef class SparseSums(MovingSums):
     cdef double[::1] _derivatives, _lanes, _gathered
     cdef Py_ssize_t[::1] _touched, _distinct

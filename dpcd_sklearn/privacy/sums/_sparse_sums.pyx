@@ -12,6 +12,8 @@
 import numpy as np
 from libc.stdint cimport int64_t
 
+cimport cython
+
 from ...losses._base cimport Loss
 from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
 from ._moving_sums cimport MovingSums
@@ -39,6 +41,7 @@ cdef double FEW = 0.25
 cdef Py_ssize_t ALL = -1
 
 
+@cython.final
 cdef class SparseSums(MovingSums):
     """Sums over sparse records; the parameters are those of MovingSums."""
 
