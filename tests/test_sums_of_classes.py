@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 LIMIT, CLIP = 2.0**22, 0.3
@@ -197,27 +198,25 @@ def test_sums_brought_up_to_date_are_those_of_a_full_pass(K, storage, intercept)
         assert updates._answers([one], **question) == found[one]
 
 
+@pytest.mark.skipif(IS_CHECKED, reason="a build with checks sums anew, and sees other records")
 @pytest.mark.parametrize("K", [2, 3])
-def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_changes_every_class(K):
+def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pass(K):
     case = Case(K, n=700, p=60, density=0.02, intercept=False)
     S = sparse.csr_array(case.X)  # read in place by row; its columns are a copy
     place = LocalPlace(S, case.y, case.weights)
     thin = place.moving(case.loss, case.M, fit_intercept=False, by_row=True, n_outputs=K)
-    thick = case.sums("C")
-    question = {"joint": False, "clip": CLIP, "limit": LIMIT}
+    dense, question = case.sums("C"), {"joint": False, "clip": CLIP, "limit": LIMIT}
     before = thin._answers(**question)
+    S.data[:] = 0.0
     rare = int(np.flatnonzero((case.X != 0).sum(axis=0))[-1])
-    rows = np.flatnonzero(case.X[:, rare])
-    S.data[S.indptr[rows[0]] : S.indptr[rows[0] + 1]] = 0.0
-    for sums in (thin, thick):
-        sums._move([rare], [5.0])
-    found, expected = thin._answers(**question), thick._answers(**question)
-    assert not np.array_equal(expected, before)
-    if len(rows) > 1:  # the other rows were read, and their columns changed in all classes
-        changed = (found != before).reshape(K, -1)
-        assert changed[:, rare].all()
-    else:  # a row of zeros: nothing that was read changes a sum
-        assert_array_equal(found, before)
+    for sums in (thin, dense):
+        sums._move([rare, case.P + rare], [5.0, -3.0])
+    # rows of zeros: nothing that was read changes a sum, of any class
+    assert_array_equal(thin._answers(**question), before)
+    assert (dense._answers(**question) != before).reshape(K, -1)[:, rare].all()
+    for sums in (thin, dense):
+        sums._move([0], [5.0])
+    assert_array_equal(thin._answers(**question), dense._answers(**question))
 
 
 @pytest.mark.parametrize("alike", [False, True], ids=["", "alike"])

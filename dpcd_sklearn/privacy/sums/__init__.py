@@ -5,7 +5,8 @@ longer than the limit that the mechanism states, whatever the record holds; sums
 exact, in any order, layout and number of threads. Relies on the losses' derivatives being numbers
 or NaN; knows no scale of noise, no receipt and no budget. Proofs: the bounds on a contribution in
 ``proofs/release_partial.md``, ``proofs/release_gradient.md`` and ``proofs/release_mean.md``. The
-kernels stand on their NumPy twins in ``tests/test_kernels_vs_numpy.py`` and on the properties in
-``tests/test_privacy_properties.py``. Mutant: to an audit contributions twice as long are half the
-noise, which is caught in ``tests/test_solver_audits.py``.
+kernels stand on their NumPy twins in ``tests/test_kernels_vs_numpy.py`` (of several outputs:
+``tests/test_sums_of_classes.py``) and on the properties in ``tests/test_privacy_properties.py``.
+Mutant: to an audit contributions twice as long are half the noise, which is caught in
+``tests/test_solver_audits.py``.
 """

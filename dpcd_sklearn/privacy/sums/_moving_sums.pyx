@@ -41,6 +41,8 @@ cdef extern from *:
     """
     const bint DPCD_IS_CHECKED
 
+IS_CHECKED = bool(DPCD_IS_CHECKED)  # for tests that change records under the sums
+
 
 cdef class MovingSums(LocalSums):
     """Sums at an iterate that starts at zero; the parameters are those of LocalSums.
