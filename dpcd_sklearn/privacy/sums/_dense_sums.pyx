@@ -142,7 +142,7 @@ cdef class DenseSums(MovingSums):
         if self.n_outputs > 1:
             r += question.block[0] // self.n_coordinates * n_rows
         self._derive(i0, n_rows, room)
-        KERNELS.load(&self.records.X, i0, n_rows, NULL if self.p == 1 else &self._columns[0], 1,
+        KERNELS.load(&self.records.X, i0, n_rows, self._part(question, 0), 1,
                      room.cells, room.tiles)
         return KERNELS.clipped_column(room.tiles, r, weights, self._scale[0], question.limit,
                                       ahead)
@@ -180,6 +180,7 @@ cdef class DenseSums(MovingSums):
                     const Room *room) noexcept nogil:
         """The tiles that the outputs' parts of the question read: one for all, or each its own."""
         cdef Py_ssize_t k
+        cdef const Py_ssize_t *columns
         cdef double *cells = room.cells
         if question.block == NULL:
             KERNELS.load(&self.records.X, i0, n_rows, NULL, self.p, cells, &room.tiles[0])
@@ -187,9 +188,11 @@ cdef class DenseSums(MovingSums):
                 room.tiles[k] = room.tiles[0]
             return
         for k in range(self.n_outputs):
-            KERNELS.load(&self.records.X, i0, n_rows,
-                         NULL if self._widths[k] == self.p else &self._columns[0] + self._starts[k],
-                         self._widths[k], cells, &room.tiles[k])
+            columns = self._part(question, k)
+            if self._widths[k] == self.p:
+                columns = NULL  # read in place
+            KERNELS.load(&self.records.X, i0, n_rows, columns, self._widths[k], cells,
+                         &room.tiles[k])
             cells += n_rows * self._widths[k]
 
     cdef void _clip_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,

@@ -39,6 +39,7 @@ cdef class MovingSums(LocalSums):
     cdef bint _has_step(self) noexcept nogil
     cdef bint _moves_intercepts(self) noexcept nogil
     cdef void _split(self, const Question *question) noexcept nogil
+    cdef const Py_ssize_t *_part(self, const Question *question, Py_ssize_t k) noexcept nogil
     cdef bint _has_ones(self, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _norms_apart(self, const Question *question) noexcept nogil
     cdef Py_ssize_t _count_kept(self, const Py_ssize_t *block, Py_ssize_t size,

@@ -64,7 +64,7 @@ cdef class MovingSums(LocalSums):
         of_outputs = smoothness.reshape(n_outputs, -1)
         self._alike = (of_outputs == of_outputs[0]).all()
         self._margins = np.zeros(n_outputs * self.n)
-        self._columns = np.empty(self._size, dtype=np.intp)
+        self._columns = np.empty(self._size if n_outputs > 1 else 0, dtype=np.intp)
         self._starts, self._step_starts = (np.zeros(n_outputs + 1, dtype=np.intp) for _ in "ab")
         self._widths, self._kept_sizes = (np.empty(n_outputs, dtype=np.intp) for _ in "ab")
         self._intercept_steps = np.zeros(n_outputs)
@@ -170,7 +170,8 @@ cdef class MovingSums(LocalSums):
     cdef void _split(self, const Question *question) noexcept nogil:
         """The outputs' parts of a question: part k is from _starts[k] to _starts[k + 1].
 
-        It has _widths[k] columns, _n_columns in all parts, which stand in `_columns` for a block.
+        It has _widths[k] columns, _n_columns in all parts. Those of a block of several outputs are
+        written to `_columns`.
         """
         cdef Py_ssize_t k, b, end, P = self.n_coordinates
         self._n_columns = 0
@@ -180,12 +181,18 @@ cdef class MovingSums(LocalSums):
             self._starts[k + 1], self._widths[k] = end, end - self._starts[k]
             if question.block == NULL:
                 self._widths[k] -= self.fit_intercept
-            else:
-                for b in range(self._starts[k], end):
-                    self._columns[b] = question.block[b] - k * P
-                if end > self._starts[k] and self._columns[end - 1] == self.p:
-                    self._widths[k] -= 1
+            elif end > self._starts[k]:
+                self._widths[k] -= question.block[end - 1] == k * P + self.p
+                if self.n_outputs > 1:
+                    for b in range(self._starts[k], end):
+                        self._columns[b] = question.block[b] - k * P
             self._n_columns += self._widths[k]
+
+    cdef const Py_ssize_t *_part(self, const Question *question, Py_ssize_t k) noexcept nogil:
+        """The columns of part k; NULL: all."""
+        if question.block == NULL or self.n_outputs == 1:
+            return question.block
+        return &self._columns[0] + self._starts[k]
 
     cdef bint _has_ones(self, Py_ssize_t k) noexcept nogil:
         """Whether part k of the question has the intercept, its last coordinate."""

@@ -10,7 +10,6 @@ cdef class SparseSums(MovingSums):
     cdef Py_ssize_t[::1] _touched, _distinct
     cdef char[::1] _marks, _column_marks
 
-    cdef const Py_ssize_t *_part(self, const Question *question, Py_ssize_t k) noexcept nogil
     cdef const Py_ssize_t *_once(self, const Py_ssize_t *columns,
                                  Py_ssize_t *n_columns) noexcept nogil
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil

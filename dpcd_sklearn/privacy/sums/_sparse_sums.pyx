@@ -69,8 +69,7 @@ cdef class SparseSums(MovingSums):
         # 2. derivatives: of all records, or of the few that have an entry in the block
         self._split(question)
         if question.block != NULL and self._n_columns == question.size:
-            n_touched = self._touch(question.block if self.n_outputs == 1 else &self._columns[0],
-                                    question.size)
+            n_touched = self._touch(self._part(question, 0), question.size)
         if joint and not (question.block == NULL and self._norms_known):
             self._make_norms(question, n_touched)
             self._norms_known = question.block == NULL
@@ -104,12 +103,6 @@ cdef class SparseSums(MovingSums):
             self._totals[at] = KERNELS.plain_sum_of_ones(self.n, r)
 
     # ---- columns and the records in them ----
-
-    cdef const Py_ssize_t *_part(self, const Question *question, Py_ssize_t k) noexcept nogil:
-        """The columns of part k; NULL: all."""
-        if question.block == NULL or self.n_outputs == 1:
-            return question.block
-        return &self._columns[0] + self._starts[k]
 
     cdef const Py_ssize_t *_once(self, const Py_ssize_t *columns,
                                  Py_ssize_t *n_columns) noexcept nogil:
