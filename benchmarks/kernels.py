@@ -27,9 +27,10 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.losses import LogisticLoss
+from dpcd_sklearn.losses import LogisticLoss, MultinomialLoss
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._kernels import instruction_set
+from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 # ---- dense kernels ------------------------------------------------------------------------------
 
@@ -76,6 +77,31 @@ def thread_rows(n, p, repeats):
         for name, seconds in times[1].items():
             words = f"{times[0][name] / seconds:.2f} times as fast as one"
             yield f"{name} gradient, {order}, two threads", seconds, words
+
+
+def class_rows(n, p, repeats, K=10):
+    """Norm-clipped sums of all classes after a step of all, and at a stated iterate."""
+    X, _ = problem(n, p)
+    question, everything = {"joint": True, "clip": 1.0, "limit": 2.0**22}, np.arange(K * p)
+    y, step = np.random.default_rng(0).integers(0, K, n).astype(float), np.full(K * p, 1e-9)
+    for order in "CF":
+        place, times = LocalPlace(np.asarray(X, order=order), y), []
+        for n_outputs, loss in ((1, LogisticLoss()), (K, MultinomialLoss())):
+            size = n_outputs * p
+            sums = place.moving(loss, np.ones(size), fit_intercept=False, by_row=False,
+                                n_outputs=n_outputs)  # fmt: skip
+
+            def after_a_step(sums=sums, size=size):
+                sums._move(everything[:size], step[:size])
+                sums._answers(**question)
+
+            times.append(best(after_a_step, repeats))
+        words = f"{times[1] / times[0]:.1f} times as long as one output"
+        yield f"gradient of {K} classes, {order}", times[1], words
+        sums = place.stated(loss, np.ones(p), fit_intercept=False, n_outputs=K)
+        seconds = best(lambda sums=sums: sums._answers(coef=step, **question), repeats)
+        words = f"{seconds / times[1]:.2f} times as long as after a step"
+        yield f"the same at a stated iterate, {order}", seconds, words
 
 
 def coordinate_rows(n, p, repeats):
@@ -149,6 +175,7 @@ def main():
         kernel_rows(n, 100, repeats),
         kernel_rows(4 * n, 100, max(2, repeats // 2)),  # beyond any cache
         thread_rows(n, 100, repeats),
+        class_rows(n, 100, max(2, repeats - 2)),
         coordinate_rows(n, 100, max(2, repeats - 2)),
         noise_rows(repeats),
         sparse_rows(n // 5, n * 68 // 5, n * 118, repeats),  # 9 million entries

@@ -72,21 +72,23 @@ FLAWS = {
     ],
     "sums/_dense_sums.pyx": [
         (
-            "norms[i] += self._block_inverses[self._intercept_at]",
-            "norms[i] += self._block_inverses[self._intercept_at] * (FLAW != 3)",
+            "+= self._block_inverses[self._starts[k + 1] - 1]",
+            "+= self._block_inverses[self._starts[k + 1] - 1] * (FLAW != 3)",
         ),
         (
-            "r, self._scale[self._intercept_at], question.limit)",
-            "r, self._scale[self._intercept_at], question.limit * (1 << 20 if FLAW == 3 else 1))",
+            "n_rows, r, scale[width], question.limit)",
+            "n_rows, r, scale[width], question.limit * (1 << 20 if FLAW == 3 else 1))",
         ),
         (
-            "KERNELS.weigh(n_rows, weights, r)",
-            "KERNELS.weigh(n_rows, NULL if FLAW == 5 else weights, r)",
+            "KERNELS.weigh(n_rows, weights, room.r + k * n_rows)",
+            "KERNELS.weigh(n_rows, NULL if FLAW == 5 else weights, room.r + k * n_rows)",
         ),
         (
-            "KERNELS.clip_norms(n_rows, norms, question.clip, r)",
-            "KERNELS.clip_norms(n_rows, norms, question.clip, r)\n"
-            "            KERNELS.weigh(n_rows, weights if FLAW == 5 else NULL, r)",
+            "            self._clip_tile(question, i0, n_rows, room)\n",
+            "            self._clip_tile(question, i0, n_rows, room)\n"
+            "            for k in range(self.n_outputs):\n"
+            "                KERNELS.weigh(n_rows, weights if FLAW == 5 else NULL,\n"
+            "                              room.r + k * n_rows)\n",
         ),
     ],
     "sums/_gradient_sums.pyx": [
@@ -96,8 +98,8 @@ FLAWS = {
         ("KERNELS.weigh(n_rows, weights, r + k * n_rows)",
          "KERNELS.weigh(n_rows, NULL if FLAW == 5 else weights, r + k * n_rows)"),
         (
-            "self._clip(n_rows, norms, question.clip, r)",
-            "self._clip(n_rows, norms, question.clip, r)\n"
+            "KERNELS.clip_norms(n_rows, K, norms, 0, question.clip, r)",
+            "KERNELS.clip_norms(n_rows, K, norms, 0, question.clip, r)\n"
             "            for k in range(K):\n"
             "                KERNELS.weigh(n_rows, weights if FLAW == 5 else NULL, r + k * n_rows)",
         ),

@@ -66,7 +66,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
-from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.preprocessing import BoundsScaler, RowNormClipper
 from dpcd_sklearn.utils._leak_rules import RULES, SEVERITIES
 from dpcd_sklearn.utils._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
 from dpcd_sklearn.utils._object_tree import KNOWN_META, MOST_PARTS
@@ -687,7 +687,7 @@ def two_tables(name):
 KINDS = {
     full_name(kind): kind
     for kind in [kind for _, kind in all_estimators()]
-    + [BoundsScaler, CountVectorizer, TfidfVectorizer]
+    + [BoundsScaler, RowNormClipper, CountVectorizer, TfidfVectorizer]
 }
 
 

@@ -44,12 +44,32 @@ def sums(n, p, dtype, order, bounded, joint):
     return np.concatenate(released)
 
 
+def sums_of_classes(n, p, dtype, order, alike):
+    """The same of three classes, whose norms are the same or not."""
+    rng = np.random.default_rng([n, p])
+    X = np.asarray(3 * rng.standard_normal((n, p)), dtype=dtype, order=order)
+    X[:: max(1, n // 3), 0] = np.finfo(dtype).max
+    M = rng.uniform(0.2, 3.0, (3, p + 1))
+    place = LocalPlace(X, rng.integers(0, 3, n).astype(float), rng.exponential(size=n))
+    sums = place.moving(
+        MultinomialLoss(), np.where(alike, M[:1], M).ravel(), fit_intercept=True, by_row=False,
+        n_outputs=3,
+    )  # fmt: skip
+    sums._move(np.arange(M.size), rng.standard_normal(M.size) / np.sqrt(p))
+    question = {"clip": 0.1, "limit": 2.0**20}
+    blocks = (None, np.arange(M.size)[::2])
+    return np.concatenate(
+        [sums._answers(block, joint=joint, **question) for block in blocks for joint in (0, 1)]
+    )
+
+
 def digest():
     """One line for all sums and derivatives."""
     told = hashlib.sha256()
     options = (np.float32, np.float64), "CF", (False, True), (False, True)
     for (n, p), *how in itertools.product(SHAPES, *options):
         told.update(sums(n, p, *how).tobytes())
+        told.update(sums_of_classes(n, p, *how[:3]).tobytes())
     rng = np.random.default_rng(0)
     margins = np.concatenate([rng.standard_normal(1001) * scale for scale in (1e-9, 1, 40, 1e4)])
     for loss in (SquaredLoss(), LogisticLoss(), HuberLoss()):

@@ -3,11 +3,14 @@
 (a) In the geometry of M^(-1/2) a coordinate is clipped by itself, or a block by its norm. All
     integer contributions of one sum share one unit.
 (b) One pass over X a sum: the margins are brought up to date with the last step while the rows
-    are read.
+    are read. All outputs read a tile while it is in cache.
 """
 
 import numpy as np
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+cimport cython
 
 from ...losses._base cimport Loss
 from ._kernels cimport (
@@ -24,37 +27,33 @@ from ._records cimport Records
 from ._sums cimport Question, question_of
 
 
+@cython.final
 cdef class DenseSums(MovingSums):
     """Sums over dense records; the parameters are those of MovingSums."""
 
-    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
-        super().__init__(records, loss, smoothness, fit_intercept)
-        self._scale, self._block_inverses = (np.empty(self.n_coordinates) for _ in range(2))
-        self._columns = np.empty(self.n_coordinates, dtype=np.intp)
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
+                 Py_ssize_t n_outputs=1):
+        super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
+        self._scale, self._block_inverses = (np.empty(self._size) for _ in range(2))
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t k, j
+        cdef Py_ssize_t b, c
         cdef bint clips = question.limit > 0
         if question.joint and clips and not self._has_norms():
             return False
-        if not self._has_room(self.n_coordinates, True, clips):
+        if not self._has_room(self._size, True, clips):
             return False
-        self._n_columns, self._intercept_at = 0, -1
-        for k in range(question.size):
-            j = k if question.block == NULL else question.block[k]
+        self._split(question)
+        for b in range(question.size):
+            c = b if question.block == NULL else question.block[b]
             if clips:
-                self._scale[k] = question.limit / (question.clip * self.roots[j])
+                self._scale[b] = question.limit / (question.clip * self.roots[c])
                 if question.joint:
-                    self._block_inverses[k] = 1.0 / self._smoothness[j]
-            self._totals[k] = 0.0
-            if j == self.p:
-                self._intercept_at = k
-            else:
-                self._columns[self._n_columns] = j
-                self._n_columns += 1
+                    self._block_inverses[b] = 1.0 / self._smoothness[c]
+            self._totals[b] = 0.0
         if not self._pass(question):
             return False
-        if question.joint and question.block == NULL:
+        if clips and question.joint and question.block == NULL:
             self._norms_known = True
         if clips:
             self._round(question.size)
@@ -69,98 +68,188 @@ cdef class DenseSums(MovingSums):
         """Move the margins, and add up; False when out of memory."""
         cdef Py_ssize_t n_threads = 1, width = self._n_columns
         if self._has_step():
-            width += self._n_step_columns
+            width += self._step_starts[self.n_outputs]
         if question.limit > 0:  # sums of integers: their order is free
             n_threads = dpcd_paying_threads(self.records.n_threads, self.n * width)
-        return self._add_in_threads(question, n_threads,
-                                    self._n_columns + (self._intercept_at >= 0))
+        return self._add_in_threads(question, n_threads, question.size)
 
     cdef bint _reads_again(self, const Question *question) noexcept nogil:
         """Whether cells of a tile are read more than once."""
         if (question.joint and question.limit > 0) or question.block != NULL:
             return True
-        return self._has_step() and 8 * self._n_step_columns > self._n_columns
+        if self.n_outputs > 1:
+            return True
+        return self._has_step() and 8 * self._step_starts[1] > self._n_columns
+
+    cdef bint _make_room(self, Py_ssize_t n_rows, Py_ssize_t n_cells, Room *room) noexcept nogil:
+        """For tiles of so many rows, and copies of so many cells; False when out of memory."""
+        cdef Py_ssize_t K = self.n_outputs
+        room.cells = <double *>malloc(max(1, n_cells) * sizeof(double))
+        room.r = <double *>malloc((3 if K > 1 else 2) * K * n_rows * sizeof(double))
+        room.norms = room.r + K * n_rows
+        room.margins = room.norms + K * n_rows
+        room.tiles = <dpcd_tile *>malloc(K * sizeof(dpcd_tile))
+        return room.cells != NULL and room.r != NULL and room.tiles != NULL
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i0, Py_ssize_t stop,
                         double *sums) noexcept nogil:
-        cdef Py_ssize_t copied = 0 if question.block == NULL else self._n_columns
-        cdef Py_ssize_t rows, n_rows, ahead
-        cdef Py_ssize_t widest = max(1, self._n_columns)
-        cdef bint halves
-        if self._has_step():
-            widest = max(widest, self._n_step_columns)
-            copied = max(copied, self._n_step_columns if self._n_step_columns < self.p else 0)
+        # all outputs share a tile of all columns; columns of blocks are copied side by side
+        cdef Py_ssize_t width = self.p if question.block == NULL else self._n_columns
+        cdef Py_ssize_t copied = 0 if question.block == NULL else width
+        cdef Py_ssize_t widest = max(self.n_outputs, width)
+        cdef Py_ssize_t rows, n_rows, ahead, k, n
+        cdef bint halves = False, enough, moves = self._has_step()
+        cdef bint is_column = (question.size == 1 and self._n_columns == 1 and not question.joint
+                               and question.limit > 0)
+        cdef Room room
+        for k in range(self.n_outputs if moves else 0):
+            n = self._step_starts[k + 1] - self._step_starts[k]
+            widest = max(widest, n)
+            copied = max(copied, n if n < self.p else 0)
+            halves = halves or n == self.p
         if self.records.X.lo != NULL:
             copied = widest
         rows = dpcd_tile_rows(&self.records.X, widest,
                               DPCD_READ_AGAIN if self._reads_again(question) else DPCD_READ_ONCE)
-        # two passes over a tile: each asks for half of the next one
-        halves = self.records.X.c_order and self._has_step() and self._n_step_columns == self.p
+        # margins and sums: each asks for half of the next tile
+        halves = halves and self.records.X.c_order
+        if self.records.X.c_order and self.p == 1:
+            is_column = False  # read in place, by rows
         n_rows = max(1, min(rows, stop - i0))
-        cdef double *scratch = <double *>malloc(max(1, n_rows * copied) * sizeof(double))
-        cdef double *r = <double *>malloc(2 * n_rows * sizeof(double))
-        cdef bint enough = scratch != NULL and r != NULL
+        enough = self._make_room(n_rows, n_rows * copied, &room)
         while enough and i0 < stop:
             n_rows = min(rows, stop - i0)
             ahead = dpcd_rows_ahead(rows, stop - i0 - n_rows)
-            self._move_margins(i0, n_rows, ahead if halves else 0, scratch)
-            self._sum_tile(question, i0, n_rows, ahead, halves, scratch, r, sums)
+            if moves:
+                self._move_margins(i0, n_rows, ahead if halves else 0, room.cells)
+            if is_column:
+                sums[0] += self._column_sum(question, i0, n_rows, ahead, &room)
+            elif question.size:
+                self._sum_tile(question, i0, n_rows, ahead, halves, &room, sums)
             i0 += n_rows
-        free(scratch)
-        free(r)
+        free(room.cells)
+        free(room.r)
+        free(room.tiles)
         return enough
 
-    cdef void _sum_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
-                        Py_ssize_t ahead, bint halves, double *scratch, double *r,
-                        double *sums) noexcept nogil:
-        cdef dpcd_tile tile
-        cdef Py_ssize_t i
-        cdef double *norms
+    cdef double _column_sum(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
+                            Py_ssize_t ahead, const Room *room) noexcept nogil:
+        """The clipped sum of one column alone, over one tile: what is used once is not stored."""
+        cdef const double *r = room.r
         cdef const double *weights = NULL
         if self.records.weights != NULL:
             weights = self.records.weights + i0
-        self.loss.derivative(n_rows, &self._margins[i0], self.records.y + i0, r)
-        KERNELS.load(&self.records.X, i0, n_rows,
-                     NULL if question.block == NULL else &self._columns[0], self._n_columns,
-                     scratch, &tile)
-        if self._n_columns == 1 and not tile.c_order and self._intercept_at < 0 \
-                and not question.joint and question.limit > 0:
-            sums[0] += KERNELS.clipped_column(&tile, r, weights, self._scale[0], question.limit,
-                                              ahead)
+        if self.n_outputs > 1:
+            r += question.block[0] // self.n_coordinates * n_rows
+        self._derive(i0, n_rows, room)
+        KERNELS.load(&self.records.X, i0, n_rows, self._part(question, 0), 1,
+                     room.cells, room.tiles)
+        return KERNELS.clipped_column(room.tiles, r, weights, self._scale[0], question.limit,
+                                      ahead)
+
+    cdef void _sum_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
+                        Py_ssize_t ahead, bint halves, const Room *room,
+                        double *sums) noexcept nogil:
+        cdef Py_ssize_t k
+        cdef const double *weights = NULL
+        if self.records.weights != NULL:
+            weights = self.records.weights + i0
+        self._derive(i0, n_rows, room)
+        self._load(question, i0, n_rows, room)
+        for k in range(self.n_outputs):
+            KERNELS.weigh(n_rows, weights, room.r + k * n_rows)
+        if question.joint and question.limit > 0:
+            self._clip_tile(question, i0, n_rows, room)
+        for k in range(self.n_outputs):
+            self._sum_part(question, k, n_rows, ahead, halves, room, sums + self._starts[k])
+            if self._widths[k]:
+                ahead = 0  # asked for once
+
+    cdef void _derive(self, Py_ssize_t i0, Py_ssize_t n_rows, const Room *room) noexcept nogil:
+        """Derivatives at the margins, output by output."""
+        cdef Py_ssize_t k
+        cdef const double *margins = &self._margins[0] + i0
+        if self.n_outputs == 1:  # in place
+            self.loss.derivative(n_rows, margins, self.records.y + i0, room.r)
             return
-        KERNELS.weigh(n_rows, weights, r)
-        if question.limit == 0:
-            KERNELS.plain_sums(&tile, r, sums)
-            if self._intercept_at >= 0:
-                sums[self._intercept_at] += KERNELS.plain_sum_of_ones(n_rows, r)
+        for k in range(self.n_outputs):
+            memcpy(room.margins + k * n_rows, margins + k * self.n, n_rows * sizeof(double))
+        self.loss.derivatives(n_rows, self.n_outputs, room.margins, self.records.y + i0, room.r)
+
+    cdef void _load(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
+                    const Room *room) noexcept nogil:
+        """The tiles that the outputs' parts of the question read: one for all, or each its own."""
+        cdef Py_ssize_t k
+        cdef const Py_ssize_t *columns
+        cdef double *cells = room.cells
+        if question.block == NULL:
+            KERNELS.load(&self.records.X, i0, n_rows, NULL, self.p, cells, &room.tiles[0])
+            for k in range(1, self.n_outputs):
+                room.tiles[k] = room.tiles[0]
             return
-        if question.joint:
-            norms = &self._norms[i0] if question.block == NULL else r + n_rows
-            if not (question.block == NULL and self._norms_known):
+        for k in range(self.n_outputs):
+            columns = self._part(question, k)
+            if self._widths[k] == self.p:
+                columns = NULL  # read in place
+            KERNELS.load(&self.records.X, i0, n_rows, columns, self._widths[k], cells,
+                         &room.tiles[k])
+            cells += n_rows * self._widths[k]
+
+    cdef void _clip_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
+                         const Room *room) noexcept nogil:
+        """Clip records' vectors by one norm over all outputs; norms of whole records are kept."""
+        cdef Py_ssize_t i, k, start, apart = n_rows
+        cdef double *norms = room.norms
+        if question.block == NULL:
+            norms, apart = &self._norms[0] + i0, self._norms_apart(question)
+        if question.block != NULL or not self._norms_known:
+            for k in range(self.n_outputs if apart else 1):
+                start = self._starts[k]
                 for i in range(n_rows):
-                    norms[i] = 0.0
-                KERNELS.rows_dot(&tile, &self._block_inverses[0], True, 0, norms)
-                if self._intercept_at >= 0:
+                    norms[k * apart + i] = 0.0
+                KERNELS.rows_dot(&room.tiles[k], &self._block_inverses[0] + start, True, 0,
+                                 norms + k * apart)
+                if self._has_ones(k):
                     for i in range(n_rows):
-                        norms[i] += self._block_inverses[self._intercept_at]
-            KERNELS.clip_norms(n_rows, norms, question.clip, r)
-        KERNELS.clipped_sums(&tile, r, &self._scale[0], question.limit, ahead, halves, sums)
-        if self._intercept_at >= 0:
-            sums[self._intercept_at] += KERNELS.clipped_sum_of_ones(
-                n_rows, r, self._scale[self._intercept_at], question.limit)
+                        norms[k * apart + i] += self._block_inverses[self._starts[k + 1] - 1]
+        KERNELS.clip_norms(n_rows, self.n_outputs, norms, apart, question.clip, room.r)
+
+    cdef void _sum_part(self, const Question *question, Py_ssize_t k, Py_ssize_t n_rows,
+                        Py_ssize_t ahead, bint halves, const Room *room,
+                        double *sums) noexcept nogil:
+        """sums += of part k of the question."""
+        cdef Py_ssize_t width = self._widths[k]
+        cdef const double *scale = &self._scale[0] + self._starts[k]
+        cdef const double *r = room.r + k * n_rows
+        if question.limit == 0:
+            KERNELS.plain_sums(&room.tiles[k], r, sums)
+            if self._has_ones(k):
+                sums[width] += KERNELS.plain_sum_of_ones(n_rows, r)
+            return
+        KERNELS.clipped_sums(&room.tiles[k], r, scale, question.limit, ahead, halves, sums)
+        if self._has_ones(k):
+            sums[width] += KERNELS.clipped_sum_of_ones(n_rows, r, scale[width], question.limit)
 
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t ahead,
-                            double *scratch) noexcept nogil:
+                            double *cells) noexcept nogil:
         """margins += X @ step for the rows of one tile."""
         cdef dpcd_tile tile
-        cdef Py_ssize_t i
-        if not self._has_step():
-            return
-        if self._n_step_columns:
-            KERNELS.load(&self.records.X, i0, n_rows,
-                         NULL if self._n_step_columns == self.p else &self._step_columns[0],
-                         self._n_step_columns, scratch, &tile)
-            KERNELS.rows_dot(&tile, &self._step[0], False, ahead, &self._margins[i0])
-        if self._intercept_step != 0.0:
-            for i in range(n_rows):
-                self._margins[i0 + i] += self._intercept_step
+        cdef Py_ssize_t i, k, start, n_columns
+        cdef bint loaded = False
+        cdef double *margins
+        for k in range(self.n_outputs):
+            margins = &self._margins[0] + k * self.n + i0
+            start = self._step_starts[k]
+            n_columns = self._step_starts[k + 1] - start
+            if n_columns and not (loaded and n_columns == self.p):
+                KERNELS.load(&self.records.X, i0, n_rows,
+                             NULL if n_columns == self.p else &self._step_columns[0] + start,
+                             n_columns, cells, &tile)
+                loaded = n_columns == self.p  # and not overwritten since
+            if n_columns:
+                KERNELS.rows_dot(&tile, &self._step[0] + start, False,
+                                 ahead if loaded else 0, margins)
+                ahead = 0 if loaded else ahead  # asked for once
+            if self._intercept_steps[k] != 0.0:
+                for i in range(n_rows):
+                    margins[i] += self._intercept_steps[k]

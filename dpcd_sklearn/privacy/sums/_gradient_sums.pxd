@@ -13,7 +13,6 @@ cdef struct Tile:
 
 
 cdef class GradientSums(LocalSums):
-    cdef readonly Py_ssize_t n_outputs
     cdef double row_norm
     cdef double[::1] _inverses, _ones
 
@@ -32,5 +31,3 @@ cdef class GradientSums(LocalSums):
                         double *out) noexcept nogil
     cdef void _column_sums(self, const Tile *tile, const double *r, const double *scale,
                            double limit, double *sums) noexcept nogil
-    cdef void _clip(self, Py_ssize_t n_rows, const double *square_norms, double clip,
-                    double *r) noexcept nogil

@@ -9,7 +9,7 @@
 """
 
 import numpy as np
-from libc.math cimport INFINITY, fabs, sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -59,12 +59,9 @@ cdef class GradientSums(LocalSums):
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1, double row_norm=INFINITY):
-        super().__init__(records, loss, smoothness, fit_intercept)
-        self.n_outputs = n_outputs
+        super().__init__(records, loss, smoothness, fit_intercept, n_outputs, False)
         if row_norm < INFINITY and not (smoothness == 1).all():
             raise ValueError("a row norm is euclidean: it needs a smoothness of one")
-        if n_outputs < 1 or (n_outputs > 1 and not loss.multi_output):
-            raise ValueError(f"the {loss.name} loss has one output, got n_outputs={n_outputs}")
         self.row_norm = row_norm
         self._inverses = np.divide(1, smoothness, dtype=np.float64)
         self._ones = np.ones(self.n_coordinates)
@@ -181,7 +178,7 @@ cdef class GradientSums(LocalSums):
                 norms[i] += self._inverses[p]
         # 4. clip the whole vector, and add up
         if question.limit > 0:
-            self._clip(n_rows, norms, question.clip, r)
+            KERNELS.clip_norms(n_rows, K, norms, 0, question.clip, r)
         for k in range(K):
             if ones and question.limit > 0:
                 sums[k * size + p] += KERNELS.clipped_sum_of_ones(
@@ -247,24 +244,3 @@ cdef class GradientSums(LocalSums):
             self._products(tile, coef + k * self.n_coordinates, factors,
                            margins + k * tile.n_rows)
         self.loss.derivatives(tile.n_rows, self.n_outputs, margins, target, out)
-
-    cdef void _clip(self, Py_ssize_t n_rows, const double *square_norms, double clip,
-                    double *r) noexcept nogil:
-        """r[:, i] *= min(1, clip / (|r[:, i]| sqrt(square_norms[i])))."""
-        cdef Py_ssize_t i, k
-        cdef double ratio, largest, total, norm
-        if self.n_outputs == 1:
-            KERNELS.clip_norms(n_rows, square_norms, clip, r)
-            return
-        for i in range(n_rows):
-            # in units of the largest derivative, whose square may underflow
-            largest = total = 0.0
-            for k in range(self.n_outputs):
-                largest = max(largest, fabs(r[k * n_rows + i]))
-            for k in range(self.n_outputs):
-                ratio = r[k * n_rows + i] / largest if largest > 0.0 else 0.0
-                total += ratio * ratio
-            norm = largest * sqrt(total) * sqrt(square_norms[i])
-            ratio = clip / norm if norm > clip else 1.0
-            for k in range(self.n_outputs):
-                r[k * n_rows + i] *= ratio

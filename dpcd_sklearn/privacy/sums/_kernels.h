@@ -56,8 +56,10 @@ typedef struct {
                      double *out);
     /* r[i] *= weights[i] (NULL: 1), then bounded: NaN and infinity become 1e90 before any clip. */
     void (*weigh)(ptrdiff_t n, const double *weights, double *r);
-    /* r[i] *= min(1, clip / (|r[i]| sqrt(norms[i]))): a record's vector has norm at most clip. */
-    void (*clip_norms)(ptrdiff_t n, const double *square_norms, double clip, double *r);
+    /* r[i] *= min(1, clip / (|r[i]| sqrt(norms[i]))): a record's vector has norm at most clip. Of
+     * several outputs it is one vector, of squared norm sum_k r[k n + i]^2 norms[k apart + i]. */
+    void (*clip_norms)(ptrdiff_t n, ptrdiff_t n_outputs, const double *square_norms,
+                       ptrdiff_t apart, double clip, double *r);
     /* sums[k] += sum_i rint(clip(r[i] X[i, k] scale[k])), units of at most limit < 2^50 each.
      * next_rows: as above, but half (C order) or all of the next tile is asked for. */
     void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale, double limit,

@@ -28,8 +28,8 @@ cdef extern from "_kernels.h":
         void (*rows_dot)(const dpcd_tile *tile, const double *v, int square,
                          Py_ssize_t next_rows, double *out) noexcept nogil
         void (*weigh)(Py_ssize_t n, const double *weights, double *r) noexcept nogil
-        void (*clip_norms)(Py_ssize_t n, const double *square_norms, double clip,
-                           double *r) noexcept nogil
+        void (*clip_norms)(Py_ssize_t n, Py_ssize_t n_outputs, const double *square_norms,
+                           Py_ssize_t apart, double clip, double *r) noexcept nogil
         void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale,
                              double limit, Py_ssize_t next_rows, int half,
                              double *sums) noexcept nogil

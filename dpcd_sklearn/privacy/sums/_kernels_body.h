@@ -142,10 +142,55 @@ static void DPCD_NAME(dpcd_weigh)(ptrdiff_t n, const double *weights, double *re
     for (i = 0; i < n; i++) r[i] = dpcd_bounded(r[i]);
 }
 
-static void DPCD_NAME(dpcd_clip_norms)(ptrdiff_t n, const double *restrict square_norms,
+/* Of a record's derivative in one output; apart is zero when they share their norm. */
+DPCD_INLINE double DPCD_NAME(dpcd_length)(double r, double square_norm, ptrdiff_t apart)
+{
+    double length = fabs(r) * (apart ? sqrt(square_norm) : 1.0);
+    return r != 0.0 ? length : 0.0; /* whatever the norm */
+}
+
+static void DPCD_NAME(dpcd_clip_outputs)(ptrdiff_t n, ptrdiff_t n_outputs,
+                                         const double *restrict square_norms, ptrdiff_t apart,
+                                         double clip, double *restrict r)
+{
+    enum { TOGETHER = 256 };
+    double largest[TOGETHER], total[TOGETHER];
+    ptrdiff_t start, i, k;
+    for (start = 0; start < n; start += TOGETHER) {
+        ptrdiff_t size = n - start < TOGETHER ? n - start : TOGETHER;
+        const double *restrict norms = square_norms + start;
+        double *restrict v = r + start;
+        for (i = 0; i < size; i++) largest[i] = total[i] = 0.0;
+        for (k = 0; k < n_outputs; k++)
+            for (i = 0; i < size; i++) {
+                double s = DPCD_NAME(dpcd_length)(v[k * n + i], norms[k * apart + i], apart);
+                largest[i] = s > largest[i] ? s : largest[i];
+            }
+        for (k = 0; k < n_outputs; k++) /* in units of the largest, whose square may underflow */
+            for (i = 0; i < size; i++) {
+                double s = DPCD_NAME(dpcd_length)(v[k * n + i], norms[k * apart + i], apart);
+                s = largest[i] > 0.0 ? s / largest[i] : 0.0;
+                total[i] += s * s;
+            }
+        for (i = 0; i < size; i++) {
+            double norm = largest[i] * sqrt(total[i]) * (apart ? 1.0 : sqrt(norms[i]));
+            double ratio = norm > clip ? clip / norm : 1.0;
+            total[i] = largest[i] <= DBL_MAX ? ratio : 0.0;
+        }
+        for (k = 0; k < n_outputs; k++)
+            for (i = 0; i < size; i++) v[k * n + i] *= total[i];
+    }
+}
+
+static void DPCD_NAME(dpcd_clip_norms)(ptrdiff_t n, ptrdiff_t n_outputs,
+                                       const double *restrict square_norms, ptrdiff_t apart,
                                        double clip, double *restrict r)
 {
     ptrdiff_t i;
+    if (n_outputs > 1) {
+        DPCD_NAME(dpcd_clip_outputs)(n, n_outputs, square_norms, apart, clip, r);
+        return;
+    }
     for (i = 0; i < n; i++) {
         double ratio = clip / (fabs(r[i]) * sqrt(square_norms[i]));
         r[i] *= ratio < 1.0 ? ratio : 1.0;

@@ -1,6 +1,7 @@
 /* Both compilations of the kernels, and the choice between them. */
 #ifndef DPCD_KERNELS_TWICE_H
 #define DPCD_KERNELS_TWICE_H
+#include <float.h>
 #include <math.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 
 from ...losses._base cimport Loss
 from ._records cimport Records
-from ._sums cimport Question, Sums
+from ._sums cimport Question, Sums, question_of
 
 
 cdef class LocalSums(Sums):
@@ -17,18 +17,25 @@ cdef class LocalSums(Sums):
     ----------
     records : Records
     loss : Loss
-    smoothness : ndarray of shape (n_coordinates,)
-        M_j, public; the intercept comes last.
+    smoothness : ndarray of shape (n_coordinates,), or (n_outputs * n_coordinates,)
+        M_j, public, of all outputs alike or of each of them (`by_output`); the intercept, if any,
+        comes last in an output.
     fit_intercept : bool
+    n_outputs : int
+        Margins of a record.
+    by_output : bool
     """
 
-    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
+                 Py_ssize_t n_outputs, bint by_output):
         self.records, self.loss, self.fit_intercept = records, loss, fit_intercept
-        self.n, self.p = records.n, records.p
+        self.n, self.p, self.n_outputs = records.n, records.p, n_outputs
         self.n_coordinates = self.p + fit_intercept
-        if smoothness.shape != (self.n_coordinates,):
-            raise ValueError(f"smoothness has shape {smoothness.shape}, "
-                             f"expected ({self.n_coordinates},)")
+        if n_outputs < 1 or (n_outputs > 1 and not loss.multi_output):
+            raise ValueError(f"the {loss.name} loss has one output, got n_outputs={n_outputs}")
+        size = self.n_coordinates * (n_outputs if by_output else 1)
+        if smoothness.shape != (size,):
+            raise ValueError(f"smoothness has shape {smoothness.shape}, expected ({size},)")
         self.roots = np.sqrt(smoothness, dtype=np.float64)
         self._totals, self._integers = np.empty(0), np.empty(0, dtype=np.int64)
 
@@ -80,3 +87,34 @@ cdef class LocalSums(Sums):
                         double *sums) noexcept nogil:
         """sums += contributions of the rows i, ..., stop - 1; False when out of memory."""
         return False
+
+    # ---- for the tests of this room only ----
+
+    def _move(self, block, step):
+        """The iterate moves by step[b] in coordinate block[b]; a step of all has all of them."""
+        cdef Py_ssize_t[::1] columns = np.array(block, dtype=np.intp)
+        cdef double[::1] move = np.array(step, dtype=np.float64)
+        if not self.move(&columns[0], columns.shape[0], &move[0]):
+            raise MemoryError
+
+    def _answers(self, block=None, *, bint joint, double clip, double limit, coef=None):
+        """The noiseless sums of a block (None: all coordinates): never to leave a test."""
+        size = self.n_outputs * self.n_coordinates if block is None else len(block)
+        cdef Py_ssize_t[::1] columns = np.array(range(1) if block is None else block, dtype=np.intp)
+        cdef const double[::1] stated
+        cdef const int64_t *integers
+        cdef const double *plain
+        cdef Question question = question_of(NULL if block is None else &columns[0], size, joint,
+                                             clip, limit)
+        if coef is not None:
+            stated = np.array(coef, dtype=np.float64)
+            question.coef = &stated[0]
+        if limit == 0:
+            plain = self.plain(&question)
+            if plain == NULL:
+                raise MemoryError
+            return np.array(<const double[:question.size]>plain)
+        integers = self.integers(&question)
+        if integers == NULL:
+            raise MemoryError
+        return np.array(<const int64_t[:question.size]>integers)

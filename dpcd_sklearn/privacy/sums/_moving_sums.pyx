@@ -1,9 +1,10 @@
 """Sums at an iterate that moves by steps: what is known of the records between two questions.
 
-A step is kept until the records are read anyway. The states, and what is true in them:
+A record has a margin for each output, and a coordinate c = k * n_coordinates + j moves margin k. A
+step is kept until the records are read anyway. The states, and what is true in them:
 
 =========== ================== =====================================================
-state       margins X w are of the sums of all coordinates, one by one, are
+state       margins X W are of the sums of all coordinates, one by one, are
 =========== ================== =====================================================
 SETTLED     the iterate        not kept
 KEPT        the iterate        kept, of the iterate
@@ -14,8 +15,9 @@ KEPT_MOVED  before the step    kept, of the iterate before the step
 A move leads from SETTLED to MOVED and from KEPT to KEPT_MOVED (a second one settles the first); a
 question for all coordinates one by one leads to KEPT, from KEPT_MOVED perhaps by what the step
 changed alone (``_refresh``); every other question leads to SETTLED, but for one coordinate of KEPT,
-whose sum is there already. ``_norms_known`` says whether ``_norms`` are of whole records. A build
-with checks (``DPCD_SAFE``) sums anew after each refresh and compares.
+whose sum is there already. Each of them is of all outputs at once: a derivative depends on every
+margin of its record. ``_norms_known`` says whether ``_norms`` are of whole records. A build with
+checks (``DPCD_SAFE``) sums anew after each refresh and compares.
 """
 
 import numpy as np
@@ -39,18 +41,33 @@ cdef extern from *:
     """
     const bint DPCD_IS_CHECKED
 
+IS_CHECKED = bool(DPCD_IS_CHECKED)  # for tests that change records under the sums
+
 
 cdef class MovingSums(LocalSums):
     """Sums at an iterate that starts at zero; the parameters are those of LocalSums.
+
+    The smoothness is stated output by output. What belongs to records (margins, norms) is kept
+    output by output too, that of output k and record i at k * n + i.
 
     A subclass sums (``_sum``), brings the margins up to date (``_settle``), and perhaps sums of
     all coordinates (``_refresh``).
     """
 
-    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
-        super().__init__(records, loss, smoothness, fit_intercept)
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
+                 Py_ssize_t n_outputs=1):
+        super().__init__(records, loss, smoothness, fit_intercept, n_outputs, True)
+        if n_outputs == 1 and loss.multi_output:  # it has no `derivative`
+            raise ValueError(f"the {loss.name} loss needs several outputs, got n_outputs=1")
         self._smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
-        self._margins = np.zeros(self.n)
+        self._size = n_outputs * self.n_coordinates
+        of_outputs = smoothness.reshape(n_outputs, -1)
+        self._alike = (of_outputs == of_outputs[0]).all()
+        self._margins = np.zeros(n_outputs * self.n)
+        self._columns = np.empty(self._size if n_outputs > 1 else 0, dtype=np.intp)
+        self._starts, self._step_starts = (np.zeros(n_outputs + 1, dtype=np.intp) for _ in "ab")
+        self._widths, self._kept_sizes = (np.empty(n_outputs, dtype=np.intp) for _ in "ab")
+        self._intercept_steps = np.zeros(n_outputs)
         # made when they are needed: see _has_norms and _has_steps
         self._norms = None
         self._step, self._step_columns = np.empty(0), np.empty(0, dtype=np.intp)
@@ -99,30 +116,91 @@ cdef class MovingSums(LocalSums):
 
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
-        cdef Py_ssize_t k, n_moved = 0
+        cdef Py_ssize_t k, b, j, n = 0, start = 0, end, n_kept = self._count_kept(block, size, step)
         cdef bint few
-        for k in range(size):
-            n_moved += step[k] != 0.0
-        if n_moved == 0:
+        if n_kept == 0:
             return True
         if self._has_step():  # two steps without a question between them
             if not self._settle():
                 return False
             self._state = SETTLED
-        few = 8 * n_moved <= size  # then only their columns are read
-        if not self._has_steps(n_moved if few else size):
+        if not self._has_steps(n_kept):
             return False
-        self._n_step_columns = 0
-        self._intercept_step = 0.0
-        for k in range(size):
-            if block[k] == self.p:
-                self._intercept_step = step[k]
-            elif not few or step[k] != 0.0:
-                self._step_columns[self._n_step_columns] = block[k]
-                self._step[self._n_step_columns] = step[k]
-                self._n_step_columns += 1
+        for k in range(self.n_outputs):
+            self._step_starts[k] = n
+            self._intercept_steps[k] = 0.0
+            end = first_at(block, size, (k + 1) * self.n_coordinates)
+            few = self._kept_sizes[k] < end - start
+            for b in range(start, end):
+                j = block[b] - k * self.n_coordinates
+                if j == self.p:
+                    self._intercept_steps[k] = step[b]
+                elif not few or step[b] != 0.0:
+                    self._step_columns[n] = j
+                    self._step[n] = step[b]
+                    n += 1
+            start = end
+        self._step_starts[self.n_outputs] = n
         self._state = KEPT_MOVED if self._state == KEPT else MOVED
         return True
+
+    cdef Py_ssize_t _count_kept(self, const Py_ssize_t *block, Py_ssize_t size,
+                                const double *step) noexcept nogil:
+        """How many coordinates a step keeps, and of each output: all of its own, or the few that
+        move, whose columns alone are read then. Zero when nothing moves.
+        """
+        cdef Py_ssize_t k, b, n_moved, n = 0, start = 0, end
+        for k in range(self.n_outputs):
+            end = first_at(block, size, (k + 1) * self.n_coordinates)
+            n_moved = 0
+            for b in range(start, end):
+                n_moved += step[b] != 0.0
+            self._kept_sizes[k] = n_moved if 8 * n_moved <= end - start else end - start
+            n += self._kept_sizes[k]
+            start = end
+        return n
+
+    cdef bint _moves_intercepts(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_outputs):
+            if self._intercept_steps[k] != 0.0:
+                return True
+        return False
+
+    cdef void _split(self, const Question *question) noexcept nogil:
+        """The outputs' parts of a question: part k is from _starts[k] to _starts[k + 1].
+
+        It has _widths[k] columns, _n_columns in all parts. Those of a block of several outputs are
+        written to `_columns`.
+        """
+        cdef Py_ssize_t k, b, end, P = self.n_coordinates
+        self._n_columns = 0
+        self._starts[0] = 0
+        for k in range(self.n_outputs):
+            end = first_at(question.block, question.size, (k + 1) * P)
+            self._starts[k + 1], self._widths[k] = end, end - self._starts[k]
+            if question.block == NULL:
+                self._widths[k] -= self.fit_intercept
+            elif end > self._starts[k]:
+                self._widths[k] -= question.block[end - 1] == k * P + self.p
+                if self.n_outputs > 1:
+                    for b in range(self._starts[k], end):
+                        self._columns[b] = question.block[b] - k * P
+            self._n_columns += self._widths[k]
+
+    cdef const Py_ssize_t *_part(self, const Question *question, Py_ssize_t k) noexcept nogil:
+        """The columns of part k; NULL: all."""
+        if question.block == NULL or self.n_outputs == 1:
+            return question.block
+        return &self._columns[0] + self._starts[k]
+
+    cdef bint _has_ones(self, Py_ssize_t k) noexcept nogil:
+        """Whether part k of the question has the intercept, its last coordinate."""
+        return self._starts[k + 1] - self._starts[k] > self._widths[k]
+
+    cdef Py_ssize_t _norms_apart(self, const Question *question) noexcept nogil:
+        """How far on a record's norm in the next output is; 0 when the outputs' are the same."""
+        return 0 if question.block == NULL and self._alike else self.n
 
     cdef bint _has_norms(self) noexcept nogil:
         """Room for norms of records, which joint sums alone need; False when out of memory."""
@@ -130,7 +208,7 @@ cdef class MovingSums(LocalSums):
             return True
         with gil:
             try:
-                self._norms = np.empty(self.n)
+                self._norms = np.empty(self.n_outputs * self.n)
             except MemoryError:
                 return False
         return True

@@ -32,10 +32,10 @@ class LocalPlace(Place):
         self.n_samples, self.n_features = X.shape
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
 
-    def moving(self, loss, smoothness, *, fit_intercept, by_row):
+    def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
         records = Records(*self._arrays, by_row=by_row, n_threads=self._n_threads)
         kind = SparseSums if records.is_sparse else DenseSums
-        return kind(records, loss, smoothness, fit_intercept)
+        return kind(records, loss, smoothness, fit_intercept, n_outputs)
 
     def stated(
         self,

@@ -1,15 +1,24 @@
+cimport cython
+
 from ._moving_sums cimport MovingSums
+from ._sums cimport Question
 
 
+@cython.final
 cdef class SparseSums(MovingSums):
     cdef double[::1] _derivatives, _lanes, _gathered
-    cdef Py_ssize_t[::1] _touched
-    cdef char[::1] _marks
+    cdef Py_ssize_t[::1] _touched, _distinct
+    cdef char[::1] _marks, _column_marks
 
+    cdef const Py_ssize_t *_once(self, const Py_ssize_t *columns,
+                                 Py_ssize_t *n_columns) noexcept nogil
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil
     cdef void _derive(self, Py_ssize_t n, const Py_ssize_t *where, double *out) noexcept nogil
-    cdef void _make_derivatives(self, Py_ssize_t n_touched) noexcept nogil
-    cdef void _make_norms(self, const Py_ssize_t *block, Py_ssize_t size, Py_ssize_t n_columns,
-                          Py_ssize_t n_touched) noexcept nogil
-    cdef void _clip(self, double clip, Py_ssize_t n_touched) noexcept nogil
+    cdef void _make_derivatives(self, const Question *question,
+                                Py_ssize_t n_touched) noexcept nogil
+    cdef void _make_norms(self, const Question *question, Py_ssize_t n_touched) noexcept nogil
+    cdef void _sum_columns(self, const Question *question) noexcept nogil
+    cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil
     cdef void _move_margins_at(self, Py_ssize_t n_touched) noexcept nogil
+    cdef void _change_ones(self, const Question *question, Py_ssize_t n, const Py_ssize_t *where,
+                           const double *now) noexcept nogil

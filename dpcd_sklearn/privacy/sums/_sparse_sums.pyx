@@ -2,15 +2,17 @@
 
 (a) Few coordinates read their columns, and what belongs to the records in them; all coordinates
     read every entry once.
-(b) After a step of few coordinates only the records in their columns have new derivatives: sums of
-    all coordinates are brought up to date through their rows, without drift, since sums are
-    integers. Popular columns are a full pass instead.
+(b) After a step of few coordinates only the records in their columns have new derivatives, in all
+    outputs: sums of all coordinates are brought up to date through their rows, without drift,
+    since sums are integers. Popular columns are a full pass instead.
 (c) The integers are those of the dense kernels.
 (d) What has the size of all coordinates is written by a full pass alone, once each.
 """
 
 import numpy as np
 from libc.stdint cimport int64_t
+
+cimport cython
 
 from ...losses._base cimport Loss
 from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
@@ -39,165 +41,231 @@ cdef double FEW = 0.25
 cdef Py_ssize_t ALL = -1
 
 
+@cython.final
 cdef class SparseSums(MovingSums):
     """Sums over sparse records; the parameters are those of MovingSums."""
 
-    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept):
-        super().__init__(records, loss, smoothness, fit_intercept)
-        self._derivatives = np.empty(self.n)
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
+                 Py_ssize_t n_outputs=1):
+        super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
+        self._derivatives = np.empty(n_outputs * self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
-        self._gathered = np.empty(4 * DPCD_SLICE)
+        # of a slice of records: targets, weights; margins, derivatives and norms of all outputs
+        self._gathered = np.empty((2 + 3 * n_outputs) * DPCD_SLICE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
+        self._distinct = np.empty(self.p if n_outputs > 1 else 0, dtype=np.intp)
+        self._column_marks = np.zeros(len(self._distinct), dtype=np.int8)  # likewise
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t size = question.size, n_columns = size, n_touched = ALL
-        cdef const Py_ssize_t *block = question.block
-        cdef bint all_columns = block == NULL, clips = question.limit > 0
-        cdef double *r = &self._derivatives[0]
-        if question.joint and clips and not self._has_norms():
+        cdef Py_ssize_t k, n_touched = ALL
+        cdef bint clips = question.limit > 0, joint = question.joint and clips
+        if joint and not self._has_norms():
             return False
-        if not self._has_room(size, not clips, clips):
+        if not self._has_room(question.size, not clips, clips):
             return False
         # 1. the iterate
         self._settle()
-        if (size - 1 if all_columns else block[size - 1]) == self.p:
-            n_columns -= 1
         # 2. derivatives: of all records, or of the few that have an entry in the block
-        if n_columns == size and not all_columns:
-            n_touched = self._touch(block, size)
-        self._make_derivatives(n_touched)
-        if question.joint and clips:
-            if not (all_columns and self._norms_known):
-                self._make_norms(block, size, n_columns, n_touched)
-                self._norms_known = all_columns
-            self._clip(question.clip, n_touched)
+        self._split(question)
+        if question.block != NULL and self._n_columns == question.size:
+            n_touched = self._touch(self._part(question, 0), question.size)
+        if joint and not (question.block == NULL and self._norms_known):
+            self._make_norms(question, n_touched)
+            self._norms_known = question.block == NULL
+        self._make_derivatives(question, n_touched)
         # 3. the sums
-        dpcd_sum_columns(&self.records.columns, n_columns, block, r, &self.roots[0], question.clip,
-                         question.limit, NULL if clips else &self._totals[0],
-                         &self._integers[0] if clips else NULL)
-        if n_columns == size:
-            return True
-        if clips:
-            self._integers[n_columns] = <int64_t>KERNELS.clipped_sum_of_ones(
-                self.n, r, question.limit / (question.clip * self.roots[self.p]), question.limit)
-        else:
-            self._totals[n_columns] = KERNELS.plain_sum_of_ones(self.n, r)
+        self._sum_columns(question)
+        for k in range(self.n_outputs):
+            if self._has_ones(k):
+                self._sum_ones(question, k)
         return True
 
-    # ---- margins and derivatives ----
+    cdef void _sum_columns(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t k, start
+        for k in range(self.n_outputs):
+            start = self._starts[k]
+            dpcd_sum_columns(
+                &self.records.columns, self._widths[k], self._part(question, k),
+                &self._derivatives[0] + k * self.n, &self.roots[0] + k * self.n_coordinates,
+                question.clip, question.limit,
+                NULL if question.limit > 0 else &self._totals[0] + start,
+                &self._integers[0] + start if question.limit > 0 else NULL)
+
+    cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil:
+        cdef Py_ssize_t at = self._starts[k + 1] - 1
+        cdef const double *r = &self._derivatives[0] + k * self.n
+        cdef double root = self.roots[k * self.n_coordinates + self.p]
+        if question.limit > 0:
+            self._integers[at] = <int64_t>KERNELS.clipped_sum_of_ones(
+                self.n, r, question.limit / (question.clip * root), question.limit)
+        else:
+            self._totals[at] = KERNELS.plain_sum_of_ones(self.n, r)
+
+    # ---- columns and the records in them ----
+
+    cdef const Py_ssize_t *_once(self, const Py_ssize_t *columns,
+                                 Py_ssize_t *n_columns) noexcept nogil:
+        """Columns of several outputs, each of them once."""
+        cdef Py_ssize_t k, n = 0
+        if self.n_outputs == 1:
+            return columns
+        for k in range(n_columns[0]):
+            if not self._column_marks[columns[k]]:
+                self._column_marks[columns[k]] = 1
+                self._distinct[n] = columns[k]
+                n += 1
+        for k in range(n):
+            self._column_marks[self._distinct[k]] = 0
+        n_columns[0] = n
+        return &self._distinct[0]
 
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil:
         """Write the records of these columns to `_touched`, and how many; ALL unless they are few.
         """
         cdef Py_ssize_t few = <Py_ssize_t>(FEW * <double>self.n)
+        columns = self._once(columns, &n_columns)
         if dpcd_count(&self.records.columns, n_columns, columns, few) > few:
             return ALL
         return dpcd_touch(&self.records.columns, n_columns, columns, &self._marks[0],
                           &self._touched[0])
 
+    # ---- margins and derivatives ----
+
     cdef bint _settle(self) noexcept nogil:
         """margins += X @ step"""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, k, n_columns = self._step_starts[self.n_outputs]
         if not self._has_step():
             return True
-        self._move_margins_at(ALL if self._n_step_columns == 1 else self._touch(
-            &self._step_columns[0], self._n_step_columns))
-        if self._intercept_step != 0.0:
-            for i in range(self.n):
-                self._margins[i] += self._intercept_step
+        self._move_margins_at(ALL if n_columns == 1 else self._touch(&self._step_columns[0],
+                                                                     n_columns))
+        for k in range(self.n_outputs):
+            if self._intercept_steps[k] != 0.0:
+                for i in range(self.n):
+                    self._margins[k * self.n + i] += self._intercept_steps[k]
         return True
 
     cdef void _move_margins_at(self, Py_ssize_t n_touched) noexcept nogil:
         """The same at the touched records, which are all that the step's columns have."""
-        if self._n_step_columns == 1:
-            dpcd_add_column(&self.records.columns, self._step_columns[0], self._step[0],
-                            &self._margins[0])
-        elif self._n_step_columns:
-            dpcd_add_columns(&self.records.columns, self._n_step_columns, &self._step_columns[0],
-                             &self._step[0], &self._lanes[0])
-            dpcd_join_lanes(self.n if n_touched == ALL else n_touched,
-                            NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
-                            &self._margins[0])
+        cdef Py_ssize_t k, n_columns
+        cdef const Py_ssize_t *columns
+        cdef const double *step
+        cdef double *margins
+        for k in range(self.n_outputs):
+            columns = &self._step_columns[0] + self._step_starts[k]
+            step = &self._step[0] + self._step_starts[k]
+            n_columns = self._step_starts[k + 1] - self._step_starts[k]
+            margins = &self._margins[0] + k * self.n
+            if n_columns == 1:
+                dpcd_add_column(&self.records.columns, columns[0], step[0], margins)
+            elif n_columns:
+                dpcd_add_columns(&self.records.columns, n_columns, columns, step, &self._lanes[0])
+                dpcd_join_lanes(self.n if n_touched == ALL else n_touched,
+                                NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
+                                margins)
 
     cdef void _derive(self, Py_ssize_t n, const Py_ssize_t *where, double *out) noexcept nogil:
-        """out[k] = weighted derivative of record where[k] at its margin; n <= DPCD_SLICE."""
-        cdef double *margins = &self._gathered[0]
-        cdef double *targets = margins + DPCD_SLICE
+        """out[k * n + m] = weighted derivative of record where[m] in margin k; n <= DPCD_SLICE."""
+        cdef Py_ssize_t k
+        cdef double *targets = &self._gathered[0]
         cdef double *weights = targets + DPCD_SLICE
-        dpcd_gather_at(n, where, &self._margins[0], margins)
+        cdef double *margins = weights + DPCD_SLICE
+        for k in range(self.n_outputs):
+            dpcd_gather_at(n, where, &self._margins[0] + k * self.n, margins + k * n)
         dpcd_gather_at(n, where, self.records.y, targets)
         if self.records.weights != NULL:
             dpcd_gather_at(n, where, self.records.weights, weights)
-        self.loss.derivative(n, margins, targets, out)
-        KERNELS.weigh(n, NULL if self.records.weights == NULL else weights, out)
+        self.loss.derivatives(n, self.n_outputs, margins, targets, out)
+        for k in range(self.n_outputs):
+            KERNELS.weigh(n, NULL if self.records.weights == NULL else weights, out + k * n)
 
-    cdef void _make_derivatives(self, Py_ssize_t n_touched) noexcept nogil:
-        cdef Py_ssize_t k, at = 0, m
-        cdef double *r = &self._gathered[3 * DPCD_SLICE]
+    cdef void _make_derivatives(self, const Question *question,
+                                Py_ssize_t n_touched) noexcept nogil:
+        """Weighted and, where norms are clipped, clipped; of all records, or of the touched."""
+        cdef Py_ssize_t K = self.n_outputs, k, q, at = 0, m
+        cdef const Py_ssize_t *where
+        cdef double *r = &self._gathered[0] + (2 + K) * DPCD_SLICE
+        cdef double *norms = r + K * DPCD_SLICE
+        cdef bint clips = question.joint and question.limit > 0
         if n_touched == ALL:
-            self.loss.derivative(self.n, &self._margins[0], self.records.y, &self._derivatives[0])
-            KERNELS.weigh(self.n, self.records.weights, &self._derivatives[0])
+            r = &self._derivatives[0]
+            self.loss.derivatives(self.n, K, &self._margins[0], self.records.y, r)
+            for k in range(K):
+                KERNELS.weigh(self.n, self.records.weights, r + k * self.n)
+            if clips:
+                KERNELS.clip_norms(self.n, K, &self._norms[0], self._norms_apart(question),
+                                   question.clip, r)
             return
         while at < n_touched:
-            m = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
-            self._derive(m, &self._touched[at], r)
-            for k in range(m):
-                self._derivatives[self._touched[at + k]] = r[k]
+            m, where = min(<Py_ssize_t>DPCD_SLICE, n_touched - at), &self._touched[0] + at
+            self._derive(m, where, r)
+            if clips:
+                for k in range(K):
+                    dpcd_gather_at(m, where, &self._norms[0] + k * self.n, norms + k * m)
+                KERNELS.clip_norms(m, K, norms, m, question.clip, r)
+            for k in range(K):
+                for q in range(m):
+                    self._derivatives[k * self.n + where[q]] = r[k * m + q]
             at += m
 
-    # ---- norms of the records' blocks ----
-
-    cdef void _make_norms(self, const Py_ssize_t *block, Py_ssize_t size, Py_ssize_t n_columns,
-                          Py_ssize_t n_touched) noexcept nogil:
-        """Squared norms in the geometry of M^(-1/2); `_norms_known` when of all columns."""
-        cdef Py_ssize_t k, m = self.n if n_touched == ALL else n_touched
+    cdef void _make_norms(self, const Question *question, Py_ssize_t n_touched) noexcept nogil:
+        """Squared norms in the geometry of M^(-1/2), output by output unless they are the same."""
+        cdef Py_ssize_t i, k, q, m = self.n if n_touched == ALL else n_touched
         cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
-        for k in range(m):
-            self._norms[k if where == NULL else where[k]] = 0.0
-        dpcd_add_squares(&self.records.columns, n_columns, block, &self._smoothness[0],
-                         &self._lanes[0])
-        dpcd_join_lanes(m, where, &self._lanes[0], &self._norms[0])
-        if n_columns < size:
-            for k in range(self.n):
-                self._norms[k] += 1 / self._smoothness[self.p]
-
-    cdef void _clip(self, double clip, Py_ssize_t n_touched) noexcept nogil:
-        cdef Py_ssize_t k, i
-        if n_touched == ALL:
-            KERNELS.clip_norms(self.n, &self._norms[0], clip, &self._derivatives[0])
-            return
-        for k in range(n_touched):
-            i = self._touched[k]
-            KERNELS.clip_norms(1, &self._norms[i], clip, &self._derivatives[i])
+        cdef const double *smoothness
+        cdef double *norms
+        for k in range(self.n_outputs if self._norms_apart(question) else 1):
+            norms = &self._norms[0] + k * self.n
+            smoothness = &self._smoothness[0] + k * self.n_coordinates
+            for q in range(m):
+                norms[q if where == NULL else where[q]] = 0.0
+            dpcd_add_squares(&self.records.columns, self._widths[k], self._part(question, k),
+                             smoothness, &self._lanes[0])
+            dpcd_join_lanes(m, where, &self._lanes[0], norms)
+            if self._has_ones(k):
+                for i in range(self.n):
+                    norms[i] += 1 / smoothness[self.p]
 
     # ---- greedy updates ----
 
     cdef bint _refresh(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t at = 0, n_touched, k, m
+        cdef Py_ssize_t at = 0, n_touched, k, m, start
+        cdef Py_ssize_t n_columns = self._step_starts[self.n_outputs]
         cdef Py_ssize_t most = <Py_ssize_t>(CHEAP * <double>self.records.n_entries)
-        cdef double clip = question.clip, limit = question.limit, unit, before, after
-        cdef double *now = &self._gathered[3 * DPCD_SLICE]
-        if limit == 0 or self.records.rows.indptr == NULL or self._intercept_step != 0.0:
+        cdef const Py_ssize_t *columns = self._once(&self._step_columns[0], &n_columns)
+        cdef const Py_ssize_t *where
+        cdef double *now = &self._gathered[0] + (2 + self.n_outputs) * DPCD_SLICE
+        if question.limit == 0 or self.records.rows.indptr == NULL or self._moves_intercepts():
             return False
-        if dpcd_count(&self.records.columns, self._n_step_columns, &self._step_columns[0],
-                      most) > most:
+        if dpcd_count(&self.records.columns, n_columns, columns, most) > most:
             return False
-        n_touched = dpcd_touch(&self.records.columns, self._n_step_columns,
-                               &self._step_columns[0], &self._marks[0], &self._touched[0])
+        n_touched = dpcd_touch(&self.records.columns, n_columns, columns, &self._marks[0],
+                               &self._touched[0])
         if dpcd_count(&self.records.rows, n_touched, &self._touched[0], most) > most:
             return False
         self._move_margins_at(n_touched)
         while at < n_touched:
-            m = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
-            self._derive(m, &self._touched[at], now)
+            m, where = min(<Py_ssize_t>DPCD_SLICE, n_touched - at), &self._touched[0] + at
+            self._derive(m, where, now)
             if self.fit_intercept:
-                unit = limit / (clip * self.roots[self.p])
-                for k in range(m):
-                    before, after = self._derivatives[self._touched[at + k]], now[k]
-                    self._integers[self.p] += <int64_t>(dpcd_units(after * unit, limit)
-                                                        - dpcd_units(before * unit, limit))
-            dpcd_change_rows(&self.records.rows, m, &self._touched[at], now, &self.roots[0], clip,
-                             limit, &self._derivatives[0], &self._integers[0])
+                self._change_ones(question, m, where, now)
+            for k in range(self.n_outputs):
+                start = k * self.n_coordinates
+                dpcd_change_rows(&self.records.rows, m, where, now + k * m,
+                                 &self.roots[0] + start, question.clip, question.limit,
+                                 &self._derivatives[0] + k * self.n, &self._integers[0] + start)
             at += m
         return True
+
+    cdef void _change_ones(self, const Question *question, Py_ssize_t n, const Py_ssize_t *where,
+                           const double *now) noexcept nogil:
+        """The intercepts' sums follow the derivatives of these records, which become `now`."""
+        cdef Py_ssize_t k, m, at
+        cdef double unit, before, after
+        for k in range(self.n_outputs):
+            at = k * self.n_coordinates + self.p
+            unit = question.limit / (question.clip * self.roots[at])
+            for m in range(n):
+                before, after = self._derivatives[k * self.n + where[m]], now[k * n + m]
+                self._integers[at] += <int64_t>(dpcd_units(after * unit, question.limit)
+                                                - dpcd_units(before * unit, question.limit))

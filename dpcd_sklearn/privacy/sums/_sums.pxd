@@ -4,6 +4,7 @@ from libc.string cimport memset
 
 # One question to the records: clipped sums of these coordinates at this iterate.
 cdef struct Question:
+    # Coordinate j of output k is k * n_coordinates + j, the intercept the last of an output.
     const Py_ssize_t *block  # ascending coordinates; NULL: all of them
     Py_ssize_t size  # of the block, or all coordinates; not read where there are directions
     bint joint  # the block's vector is clipped by its norm, else each coordinate by itself

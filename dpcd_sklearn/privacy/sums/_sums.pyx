@@ -37,17 +37,19 @@ cdef class Sums:
 cdef class Place:
     """Where records lie. Opening it reads them: only the holder of a redeemed receipt may."""
 
-    def moving(self, loss, smoothness, *, fit_intercept, by_row):
+    def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
         """Sums at an iterate that starts at zero and moves by steps.
 
         Parameters
         ----------
         loss : Loss
-        smoothness : ndarray of shape (n_coordinates,)
-            M_j, public; the intercept, if any, comes last.
+        smoothness : ndarray of shape (n_outputs * n_coordinates,)
+            M_kj, public, output by output; the intercept, if any, comes last in each of them.
         fit_intercept : bool
         by_row : bool
             Whether sums of all coordinates will be asked for after small steps.
+        n_outputs : int, default=1
+            Margins of a record. A coordinate is one of one output.
 
         Returns
         -------
@@ -61,9 +63,9 @@ cdef class Place:
 
         Parameters
         ----------
-        loss, smoothness, fit_intercept : as of `moving`
-        n_outputs : int, default=1
-            Margins of a record.
+        loss, fit_intercept, n_outputs : as of `moving`
+        smoothness : ndarray of shape (n_coordinates,)
+            M_j, public, of every output.
         row_norm : float, default=inf
             Features of a record are scaled down to this norm.
         max_weight : float, default=inf

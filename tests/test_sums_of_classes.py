@@ -1,0 +1,356 @@
+"""Sums at a moving iterate of several outputs a record, against a twin of ten lines of NumPy.
+
+Coordinate c = k * P + j moves margin k. A record's vector is r_k x_j over the block, clipped one by
+one, or by one norm over all its classes.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
+from dpcd_sklearn.privacy.sums._place import LocalPlace
+
+LIMIT, CLIP = 2.0**22, 0.3
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+}
+properties = settings(max_examples=300, deadline=None, derandomize=True)
+
+
+class Case:
+    """Records of K classes with every option of the sums, and what NumPy says about them."""
+
+    def __init__(
+        self, K, *, n=211, p=13, density=0.25, dtype=np.float64, weighted=True, bounded=False,
+        intercept=True, alike=False, loss=None, seed=0,
+    ):  # fmt: skip
+        rng = np.random.default_rng([seed, K, n, p])
+        # columns of all sizes: few records have the last ones
+        X = rng.standard_normal((n, p)) * (rng.random((n, p)) < density ** np.linspace(0, 2, p))
+        self.X, self.y = X.astype(dtype), rng.integers(0, max(2, K), n).astype(float)
+        self.weights = rng.uniform(0, 2, n) if weighted else None
+        lo, hi = -rng.uniform(0.2, 1, p), rng.uniform(0.2, 1, p)
+        self.bounds = (lo, hi, np.zeros(p)) if bounded else None
+        self.K, self.P, self.p, self.n, self.intercept = K, p + intercept, p, n, intercept
+        M = rng.uniform(0.3, 3, (K, self.P))
+        self.M = np.where(alike, M[:1], M).ravel()
+        self.loss = loss or (MultinomialLoss() if K > 1 else LogisticLoss())
+        self.coef, self.rng = np.zeros(K * self.P), rng
+
+    def sums(self, layout="C", *, by_row=True, n_threads=1):
+        place = LocalPlace(LAYOUTS[layout](self.X), self.y, self.weights, self.bounds, n_threads)
+        return place.moving(
+            self.loss, self.M, fit_intercept=self.intercept, by_row=by_row, n_outputs=self.K
+        )
+
+    def twin(self, block, *, joint, clip, limit):
+        """Clipped vectors of the block in the geometry of M^(-1/2), in units, summed."""
+        X = np.column_stack([self.rows(), np.ones((self.n, self.P - self.p))])
+        margins = X @ self.coef.reshape(self.K, -1).T
+        r = self.loss.gradient(margins if self.K > 1 else margins[:, 0], self.y)
+        r = r.reshape(self.n, -1) * (1 if self.weights is None else self.weights[:, None])
+        G = np.einsum("ik,ij->ikj", r, X).reshape(self.n, -1)
+        if limit == 0:
+            return G.sum(axis=0)[block]
+        H = (G / np.sqrt(self.M))[:, block] / clip
+        if joint:
+            H /= np.maximum(1, np.linalg.norm(H, axis=1))[:, None]
+        return np.rint(np.clip(H, -1, 1) * limit).sum(axis=0)
+
+    def rows(self):
+        X = self.X.astype(float)
+        return X if self.bounds is None else np.clip(X, *self.bounds[:2])
+
+    def assert_twins(self, found, block, **question):
+        expected = self.twin(block, **question)
+        if question["limit"] == 0:
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+            return
+        # A contribution that lies on an edge of rounding may fall to either side, and a norm of
+        # which the last digits differ moves each of n contributions by 1e-16 LIMIT.
+        assert_allclose(found, expected, rtol=0, atol=2)
+
+    def moves(self, count):
+        """Steps of every kind, and questions of every kind."""
+        size, P = len(self.M), self.P
+        for _ in range(count):
+            kind, step = self.rng.integers(6), np.zeros(size)
+            if kind == 0:  # all
+                step[:] = self.rng.standard_normal(size) / np.sqrt(self.p)
+            elif kind in (1, 2):  # one, or a few, of any class
+                few = self.rng.choice(size, min(size, kind if kind == 1 else 3), replace=False)
+                step[few] = self.rng.normal(0, 2, len(few))
+            elif kind == 3:  # a class
+                k = self.rng.integers(self.K)
+                step[k * P : k * P + P] = self.rng.standard_normal(P) / np.sqrt(self.p)
+            elif kind == 4:  # a feature in every class
+                step.reshape(self.K, P)[:, self.rng.integers(P)] = self.rng.normal(0, 2, self.K)
+            yield step, self.block(self.rng.integers(6)), bool(self.rng.random() < 0.4)
+
+    def block(self, kind):
+        size, P = len(self.M), self.P
+        everything = np.arange(size)
+        if kind == 0:  # a class
+            return everything.reshape(self.K, P)[self.rng.integers(self.K)]
+        if kind == 1:  # a feature in every class
+            return everything.reshape(self.K, P)[:, self.rng.integers(P)]
+        if kind == 2:
+            return everything[[self.rng.integers(size)]]
+        if kind == 3:
+            return np.sort(self.rng.choice(size, self.rng.integers(1, size + 1), replace=False))
+        return None
+
+
+def follow(case, every, count=40, limits=(LIMIT,)):
+    """The same moves and questions to all sums: the twin's answers, with the same bits."""
+    for step, block, joint in case.moves(count):
+        case.coef += step
+        moved = np.flatnonzero(step) if case.rng.random() < 0.5 else np.arange(len(step))
+        limit = case.rng.choice(limits)
+        question = {"joint": joint, "clip": CLIP, "limit": limit}
+        found = []
+        for sums in every:
+            if len(moved):
+                sums._move(moved, step[moved])
+            found.append(sums._answers(block, **question))
+        for one in found:
+            if limit:
+                assert_array_equal(one, found[0])
+            else:
+                assert_allclose(one, found[0], rtol=1e-9, atol=1e-9)
+        block = np.arange(len(step)) if block is None else block
+        case.assert_twins(found[0], block, **question)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 10])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("alike", [False, True], ids=["", "alike"])
+def test_sums_follow_any_moves_in_every_layout(K, dtype, bounded, intercept, alike):
+    case = Case(K, dtype=dtype, bounded=bounded, intercept=intercept, alike=alike)
+    follow(case, [case.sums(layout) for layout in LAYOUTS])
+
+
+@pytest.mark.parametrize("K", [2, 3, 10])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+def test_clipped_and_plain_sums_may_follow_each_other(K, weighted):
+    case = Case(K, weighted=weighted)
+    follow(case, [case.sums(layout) for layout in LAYOUTS], 60, limits=(0.0, LIMIT, 2.0**12))
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(), HuberLoss(0.3)], ids=lambda loss: loss.name)
+def test_one_output_of_any_loss_follows_too(loss):
+    case = Case(1, loss=loss)
+    follow(case, [case.sums(layout) for layout in LAYOUTS])
+
+
+SHAPES = [(1, 1, 2), (2, 1, 3), (3, 8, 2), (17, 9, 3), (1037, 17, 3), (2100, 5, 2), (5, 600, 2)]
+
+
+@pytest.mark.parametrize(("n", "p", "K"), SHAPES)
+def test_sums_are_the_twins_at_every_edge_of_lanes_slices_and_tiles(n, p, K):
+    case = Case(K, n=n, p=p, density=0.5)
+    follow(case, [case.sums(layout) for layout in LAYOUTS], 15)
+
+
+@pytest.mark.parametrize("K", [2, 10])
+@pytest.mark.parametrize("layout", "CF")
+def test_threads_change_no_bit(layout, K):
+    # cells for three threads (DPCD_CELLS_A_THREAD) in a question of one coordinate already
+    case = Case(K, n=140_003, p=3)
+    every = [case.sums(layout, n_threads=n_threads) for n_threads in (1, 3)]
+    follow(case, every, 6)
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 10])
+@pytest.mark.parametrize("storage", ["csr", "csc"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+def test_sums_brought_up_to_date_are_those_of_a_full_pass(K, storage, intercept):
+    case = Case(K, n=700, p=60, density=0.02, intercept=intercept)
+    updates, passes = case.sums(storage), case.sums(storage, by_row=False)
+    question = {"joint": False, "clip": CLIP, "limit": LIMIT}
+    for t in range(60):
+        moved = np.sort(case.rng.choice(len(case.M), 1 + t % 3, replace=False))
+        step = case.rng.normal(0, 3, len(moved))
+        case.coef[moved] += step
+        for sums in (updates, passes):
+            sums._move(moved, step)
+        if t % 20 == 19:  # a question between them, and a second step
+            block = case.block(3)
+            for sums in (updates, passes):
+                sums._answers(block, joint=t % 40 == 39, clip=CLIP, limit=LIMIT)
+                sums._move(moved[:1], step[:1])
+            case.coef[moved[0]] += step[0]
+        found = updates._answers(**question)
+        assert_array_equal(found, passes._answers(**question))
+        case.assert_twins(found, slice(None), **question)
+        one = int(case.rng.integers(len(case.M)))
+        assert updates._answers([one], **question) == found[one]
+
+
+@pytest.mark.skipif(IS_CHECKED, reason="a build with checks sums anew, and sees other records")
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pass(K):
+    case = Case(K, n=700, p=60, density=0.02, intercept=False)
+    S = sparse.csr_array(case.X)  # read in place by row; its columns are a copy
+    place = LocalPlace(S, case.y, case.weights)
+    thin = place.moving(case.loss, case.M, fit_intercept=False, by_row=True, n_outputs=K)
+    dense, question = case.sums("C"), {"joint": False, "clip": CLIP, "limit": LIMIT}
+    before = thin._answers(**question)
+    S.data[:] = 0.0
+    rare = int(np.flatnonzero((case.X != 0).sum(axis=0))[-1])
+    for sums in (thin, dense):
+        sums._move([rare, case.P + rare], [5.0, -3.0])
+    # rows of zeros: nothing that was read changes a sum, of any class
+    assert_array_equal(thin._answers(**question), before)
+    assert (dense._answers(**question) != before).reshape(K, -1)[:, rare].all()
+    for sums in (thin, dense):
+        sums._move([0], [5.0])
+    assert_array_equal(thin._answers(**question), dense._answers(**question))
+
+
+@pytest.mark.parametrize("alike", [False, True], ids=["", "alike"])
+def test_classes_with_room_of_their_own_do_not_see_each_others_columns(alike):
+    """A block that has other features in each class, some none."""
+    case = Case(4, p=9, alike=alike)
+    P = case.P
+    blocks = [[0, 3, P + 2, 3 * P + 9], [P, P + 1], [P - 1, 2 * P - 1], [2 * P + 4], [3 * P + 9]]
+    for layout in LAYOUTS:
+        case.coef, sums = np.zeros(4 * P), case.sums(layout)
+        for block in blocks:
+            step = np.linspace(-1, 1, len(block)) + 0.3
+            sums._move(block, step)
+            case.coef[block] += step
+            for joint in (False, True):
+                question = {"joint": joint, "clip": CLIP, "limit": LIMIT}
+                case.assert_twins(sums._answers(block, **question), block, **question)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("K", [2, 10])
+def test_joint_sums_of_all_are_those_at_the_same_stated_iterate(layout, K):
+    case = Case(K, alike=True)
+    place = LocalPlace(LAYOUTS[layout](case.X), case.y, case.weights)
+    stated = place.stated(case.loss, case.M[: case.P], fit_intercept=True, n_outputs=K)
+    moving = case.sums(layout)
+    coef = case.rng.standard_normal(len(case.M))
+    moving._move(np.arange(len(coef)), coef)
+    question = {"joint": True, "clip": CLIP, "limit": LIMIT}
+    assert_array_equal(moving._answers(**question), stated._answers(coef=coef, **question))
+
+
+def test_outputs_that_the_loss_or_the_smoothness_does_not_have_are_refused():
+    place = LocalPlace(np.ones((3, 2)), np.zeros(3))
+    options = {"fit_intercept": True, "by_row": False}
+    with pytest.raises(ValueError, match="has one output, got n_outputs=2"):
+        place.moving(LogisticLoss(), np.ones(6), n_outputs=2, **options)
+    with pytest.raises(ValueError, match="needs several outputs, got n_outputs=1"):
+        place.moving(MultinomialLoss(), np.ones(3), n_outputs=1, **options)
+    with pytest.raises(ValueError, match=r"shape \(3,\), expected \(6,\)"):
+        place.moving(MultinomialLoss(), np.ones(3), n_outputs=2, **options)
+    with pytest.raises(ValueError, match="n_outputs=0"):
+        place.moving(MultinomialLoss(), np.ones(0), n_outputs=0, **options)
+
+
+# ---- what the guarantee rests on ---------------------------------------------------------------
+
+MAGNITUDES = [0.0, 5e-324, 1e-310, 1e-200, 1e-160, 1e-154, 1e-30, 1e-8, 1.0, 1e8, 1e30, 1e100]
+MAGNITUDES += [1e153, 1e154, 1e160, 1e300, 1.7e308]
+extreme = st.one_of(
+    st.sampled_from(MAGNITUDES + [-m for m in MAGNITUDES]),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-10, 10),
+)
+# steps and weights that make margins and derivatives infinite, or no numbers
+anything = st.one_of(extreme, st.sampled_from([np.inf, -np.inf, np.nan]))
+weight = st.one_of(st.sampled_from(MAGNITUDES), st.floats(0, 10), st.just(np.inf))
+positive = st.floats(-19.0, 19.0).map(lambda x: 10.0**x)
+
+
+@st.composite
+def records(draw, n=1):
+    """n records of p extreme features, their sums in a layout, and a move and a block of them."""
+    p, K = draw(st.sampled_from([1, 2, 3, 8, 11])), draw(st.sampled_from([2, 3, 10]))
+    size = K * (p + 1)
+    scale = positive if draw(st.booleans()) else st.floats(0.1, 10)
+    M = draw(hnp.arrays(float, size, elements=scale))
+    if draw(st.booleans()):
+        M[:] = np.tile(M[: p + 1], K)
+    return {
+        "X": draw(hnp.arrays(float, (n, p), elements=extreme)),
+        "y": draw(hnp.arrays(float, n, elements=st.integers(-1, K).map(float))),
+        "weights": draw(hnp.arrays(float, n, elements=weight)),
+        "M": M,
+        "K": K,
+        "layout": draw(st.sampled_from(list(LAYOUTS))),
+        "steps": draw(st.lists(hnp.arrays(float, size, elements=anything), max_size=3)),
+        "block": draw(st.lists(st.integers(0, size - 1), min_size=1, unique=True).map(sorted)),
+    }
+
+
+def answers(one, block, **question):
+    """The answer after each step, from records of one layout."""
+    place = LocalPlace(LAYOUTS[one["layout"]](one["X"]), one["y"], one["weights"])
+    sums = place.moving(
+        MultinomialLoss(), one["M"], fit_intercept=True, by_row=True, n_outputs=one["K"]
+    )
+    found = [sums._answers(block, **question)]
+    for step in one["steps"]:
+        sums._move(np.arange(len(step)), step)
+        found.append(sums._answers(block, **question))
+    return np.array(found)
+
+
+def longest(size):
+    """Largest norm of one record's integers (proofs/release_gradient.md)."""
+    return LIMIT * (1 + (size + 16) * 2.0**-52) + np.sqrt(size) / 2
+
+
+@given(records(), st.booleans(), st.booleans(), positive)
+@properties
+def test_a_record_never_contributes_more_than_the_limit(one, joint, all_of_them, clip):
+    clip *= np.sqrt(one["M"].max())  # as an oracle states it: far from underflow
+    found = answers(one, None if all_of_them else one["block"], joint=joint, clip=clip, limit=LIMIT)
+    assert np.max(np.abs(found)) <= LIMIT
+    if joint:
+        norms = np.linalg.norm(found.astype(float), axis=1)
+        assert np.max(norms) <= longest(found.shape[1]) * (1 + 1e-12)
+
+
+@given(records(n=3), records(), st.booleans(), st.booleans())
+@properties
+def test_neighbours_move_sums_by_at_most_the_limits(one, other, joint, all_of_them):
+    p, K = one["X"].shape[1], one["K"]
+    replaced = {**one, **{name: one[name].copy() for name in ("X", "y", "weights")}}
+    replaced["X"][1] = np.resize(other["X"], p)
+    replaced["y"][1], replaced["weights"][1] = other["y"][0] % K, other["weights"][0]
+    fewer = {**one, **{name: np.delete(one[name], 1, axis=0) for name in ("X", "y", "weights")}}
+    question = {"joint": joint, "clip": 0.5, "limit": LIMIT}
+    block = None if all_of_them else one["block"]
+    found, *others = (answers(each, block, **question) for each in (one, replaced, fewer))
+    for apart, neighbors in zip((found - others[0], found - others[1]), (2, 1), strict=True):
+        assert np.max(np.abs(apart)) <= neighbors * LIMIT
+        if joint:
+            norms = np.linalg.norm(apart.astype(float), axis=1)
+            assert np.max(norms) <= neighbors * longest(found.shape[1]) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["separate", "joint"])
+def test_the_limit_is_reached_so_no_noise_is_wasted(joint):
+    one = {
+        "X": np.full((1, 4), 1e3), "y": np.zeros(1), "weights": np.ones(1), "M": np.ones(15),
+        "K": 3, "layout": "C", "steps": [],
+    }  # fmt: skip
+    found = answers(one, None, joint=joint, clip=CLIP, limit=LIMIT).astype(float)
+    reached = np.linalg.norm(found) if joint else np.max(np.abs(found))
+    assert 0.999 * LIMIT <= reached <= longest(15)
