@@ -18,7 +18,7 @@ from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
-from ._geometry import public_geometry
+from ._geometry import moment_geometry, public_geometry
 
 EVERY_PENALTY = {None, *PENALTIES}
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
@@ -211,8 +211,15 @@ class Engine(metaclass=ABCMeta):
         self.units(n_samples)
         return self
 
-    def over(self, geometry):
+    def over_records(self, X, sample_weight):
         """The plan over the moments of the records, which fits without noise may look at."""
+        request = self.request
+        centered = request.fit_intercept and not request.penalize_intercept
+        moments = LocalPlace(X, None, sample_weight).moments(centered=centered)
+        return self.over(moment_geometry(moments, request)).planned(X.shape[0])
+
+    def over(self, geometry):
+        """The plan over another geometry."""
         other = type(self)(self.request)
         other.sampling = self.sampling  # as it was drawn by public facts
         other.geometry = self._in_its_terms(geometry)

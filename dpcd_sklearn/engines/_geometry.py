@@ -3,10 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ..utils._public import check_bounds, check_real, check_scales
-from ..utils._tiles import row_tiles
 
 # A feature without width would have M_j = 0; the floor keeps its clip and step finite.
 _FLOOR = 1e-6
@@ -147,32 +145,16 @@ def isotropic(geometry, request):
     return replace(geometry, smoothness=smoothness, largest_square=1.0, row_norm=row_norm)
 
 
-def record_geometry(X, sample_weight, curvature, fit_intercept, centered):
-    """Geometry from the records themselves: for epsilon = inf only."""
-    n_samples, n_features = X.shape
-    weights = np.ones(n_samples) if sample_weight is None else sample_weight
-    center, squares = _moments(X, weights, centered)
-    constant = np.sqrt(squares) <= 1e-12 * np.sqrt(weights.sum()) * np.abs(center)
+def moment_geometry(moments, request):
+    """Geometry from the moments of the records themselves: for epsilon = inf only."""
+    n_features, curvature = len(moments.center), request.loss.curvature
+    squares, weight = moments.squares.copy(), moments.weight
+    constant = np.sqrt(squares) <= 1e-12 * np.sqrt(weight) * np.abs(moments.center)
     squares[constant] = 0.0  # up to rounding; squares that overflow are none
-    smoothness = curvature * squares / n_samples
+    smoothness = curvature * squares / moments.n_samples
     if not smoothness.any():
         smoothness = np.ones(n_features)  # constant features: their coefficients stay near zero
-    mean_weight = weights.sum() / n_samples
-    smoothness = _with_intercept(smoothness, n_features, curvature * mean_weight, fit_intercept)
+    of_intercept = curvature * (weight / moments.n_samples)
+    smoothness = _with_intercept(smoothness, n_features, of_intercept, request.fit_intercept)
     infinite = np.full(n_features, np.inf)
-    return Geometry(smoothness, center, -infinite, infinite, np.inf)
-
-
-def _moments(X, weights, centered):
-    """Means (zero unless centered) and sums of squares around them, both weighted."""
-    n_samples, n_features = X.shape
-    center, squares = np.zeros(n_features), np.zeros(n_features)
-    if issparse(X):
-        return center, X.multiply(X).astype(np.float64).T @ weights
-    if centered:
-        for rows in row_tiles(X):
-            center += weights[rows] @ X[rows]
-        center /= weights.sum()
-    for rows in row_tiles(X):
-        squares += weights[rows] @ (X[rows] - center) ** 2
-    return center, squares
+    return Geometry(smoothness, moments.center, -infinite, infinite, np.inf)

@@ -20,7 +20,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
-from ..engines._geometry import record_geometry
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
 from ..losses import LOSSES
@@ -190,7 +189,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
-            plan = plan.over(self._moments(X, sample_weight, plan.request.loss)).planned(X.shape[0])
+            plan = plan.over_records(X, sample_weight)
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -265,16 +264,6 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             columns=None if columns is None else tuple(columns),
         )
         return engine_of(request).planned(n_samples)
-
-    def _moments(self, X, sample_weight, loss):
-        """The geometry of the records themselves: for fits without noise only."""
-        return record_geometry(
-            X,
-            sample_weight,
-            loss.curvature,
-            self.fit_intercept,
-            centered=self.fit_intercept and not self.penalize_intercept and not issparse(X),
-        )
 
     def _set_released(self, plan, solution, dtype):
         coef, intercept = plan.to_original(solution.coef, dtype)

@@ -7,6 +7,7 @@ import numpy as np
 from ._counts import count_cells, count_norms
 from ._dense_sums import DenseSums
 from ._gradient_sums import GradientSums
+from ._moments import moments_of
 from ._records import Records
 from ._sparse_sums import SparseSums
 from ._sums import Place
@@ -60,3 +61,7 @@ class LocalPlace(Place):
         if of == "row_norm":
             return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
         return count_cells(X if of == "features" else y[:, np.newaxis], edges)
+
+    def moments(self, *, centered):
+        X, _, weights, _ = self._arrays
+        return moments_of(X, weights, centered)

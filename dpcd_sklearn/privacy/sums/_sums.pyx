@@ -99,5 +99,19 @@ cdef class Place:
         """
         raise NotImplementedError
 
+    def moments(self, *, centered):
+        """Weighted moments of the features, for fits without noise alone: see Moments.
+
+        Parameters
+        ----------
+        centered : bool
+            Around the means, which sparse records never are.
+
+        Returns
+        -------
+        Moments
+        """
+        raise NotImplementedError
+
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
