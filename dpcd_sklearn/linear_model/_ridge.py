@@ -249,4 +249,4 @@ class DPRidgeSkGD(PrivateRegressor):
 
     def _strength(self, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean
-        return self.alpha / n_normalizer
+        return float(self.alpha) / n_normalizer
