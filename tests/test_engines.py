@@ -163,6 +163,20 @@ def test_numbers_of_numpy_leave_nothing_in_caches_for_others(kind):
     gdp_mu.cache_clear()
 
 
+def test_no_sampling_can_move_the_geometry_of_a_plan():
+    class Moving(Counted):
+        def curvature(self, spread):
+            self.geometry = spread.__self__
+            return 2.0
+
+    sampling = Moving()
+    model = DPRidgeSkGD(sampling=sampling, feature_bounds=(-1, 1), target_bounds=(-1, 1))
+    plan_of(model)
+    for name in ("smoothness", "center", "lo", "hi"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(sampling.geometry, name)[0] = 1e6
+
+
 def test_integers_of_numpy_do_not_wrap_around():
     model = DPLinearRegressor(solver="gcd", penalty="l1", max_iter=100, delta=1e-6)
     sizes = {"block_size": np.int8(3), "n_inner": np.int8(100)}
