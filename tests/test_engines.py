@@ -120,11 +120,10 @@ def test_a_fit_without_noise_keeps_the_sampling_of_its_plan():
 
 
 @pytest.mark.parametrize(
-    ("model", "asked"),
-    [(DPLassoCD(max_iter=1e308), "inf"), (DPLinearRegressor(solver="sgd", max_iter=1e20), "1e.21")],
+    "model", [DPLassoCD(max_iter=1e308), DPLinearRegressor(solver="sgd", max_iter=1e20)]
 )
-def test_more_updates_than_can_be_counted_are_refused(model, asked):
-    with pytest.raises(ValueError, match=f"asks for {asked} updates"):
+def test_more_updates_than_can_be_counted_are_refused(model):
+    with pytest.raises(ValueError, match=r"asks for more than the 2\^53 updates"):
         model.planned_event(100, 6)
 
 
