@@ -1,14 +1,17 @@
 """The audit by one fit: its bound holds for mechanisms whose guesses are known, and is of use."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import ndtr
 
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
-from dpcd_sklearn.inspection import audit_one_run
+from dpcd_sklearn.inspection import audit, audit_one_run
 from dpcd_sklearn.inspection._one_run import _largest, _of_gaussian, _of_pair, is_too_many
 from dpcd_sklearn.inspection._watch import at_noise
+from dpcd_sklearn.privacy.accounting._spent import PrivacySpent
 
 SURE = 1 - 1e-6
 
@@ -95,6 +98,34 @@ def test_a_tenth_of_the_noise_is_caught_by_one_fit():
     X, y = records(100, 100)
     result = audit_one_run(Louder(epsilon=2.0), X, y, n_canaries=100)
     assert result.contradicts and str(result).startswith("CONTRADICTION"), str(result)
+
+
+class Boastful(DPRidgeSkGD):
+    """Says that it spends another epsilon than its releases do."""
+
+    said = 0.5
+
+    def _set_released(self, plan, solution):
+        super()._set_released(plan, solution)
+        self.privacy_spent_ = PrivacySpent(self.said, plan.request.delta)
+
+
+def test_an_epsilon_that_its_own_releases_exceed_is_caught_by_one_fit():
+    X, y = records(300, 300)
+    model = Boastful(epsilon=20.0, delta=1e-2, max_iter=10)
+    result = audit_one_run(model, X, y, n_canaries=300, n_guesses=200)
+    assert result.mu_lower < result.mu  # as its event says
+    assert result.contradicts and result.epsilon_lower > 2, str(result)
+
+
+@pytest.mark.parametrize("said", [math.nan, -1.0])
+def test_a_claim_that_is_no_number_is_refused(said, monkeypatch):
+    monkeypatch.setattr(Boastful, "said", said)
+    X, y = records(20, 20)
+    with pytest.raises(ValueError, match="the claimed epsilon"):
+        audit_one_run(Boastful(epsilon=2.0), X, y, n_canaries=20)
+    with pytest.raises(ValueError, match="the claimed epsilon"):
+        audit(Boastful(epsilon=2.0), n_runs=100)
 
 
 @pytest.mark.parametrize(

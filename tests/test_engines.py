@@ -10,6 +10,8 @@ from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRid
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.engines._engine_hidden_state import HiddenStateEngine
 from dpcd_sklearn.engines._engines import ENGINES, engine_of
+from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event, sampled_fit_event
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_mu
 
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 HIDDEN = {"accounting": "hidden_state", "row_norm_bound": 2.0, "fit_intercept": False}
@@ -121,7 +123,7 @@ def test_a_fit_without_noise_keeps_the_sampling_of_its_plan():
     "model", [DPLassoCD(max_iter=1e308), DPLinearRegressor(solver="sgd", max_iter=1e20)]
 )
 def test_more_updates_than_can_be_counted_are_refused(model):
-    with pytest.raises(ValueError, match=r"more than the 2\^53 updates"):
+    with pytest.raises(ValueError, match=r"asks for more than the 2\^53 updates"):
         model.planned_event(100, 6)
 
 
@@ -135,3 +137,50 @@ def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
     rare = {"sampling_rate": 1e-310, "max_iter": 1e-308, "coef_path": True}
     problem = engine_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem
     assert problem.path_every > problem.n_updates
+
+
+@every_model
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
+    # a plan in half precision told 0.08 % more than epsilon, and claimed contractions too strong
+    stated = {"epsilon": 1.0, "delta": 2.0**-10, "alpha": 0.125, "selection_share": 0.75}
+    found = clone(model).set_params(**{name: kind(value) for name, value in stated.items()})
+    for cached in (gdp_mu, greedy_fit_event, sampled_fit_event):
+        cached.cache_clear()
+    found, expected = plan_of(found), plan_of(clone(model).set_params(**stated))
+    for name in NUMBERS:
+        assert plain(getattr(found, name)) == plain(getattr(expected, name)), name
+    (release, *_) = found.event.releases
+    assert {type(value) for value in dataclasses.astuple(release)} <= {int, float}
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_numbers_of_numpy_leave_nothing_in_caches_for_others(kind):
+    gdp_mu.cache_clear()
+    plan_of(DPLinearRegressor(solver="cd", epsilon=kind(1.0), delta=1e-6))
+    assert gdp_delta(gdp_mu(1.0, 1e-6), 1.0) <= 1e-6
+    gdp_mu.cache_clear()
+
+
+def test_no_sampling_can_move_the_geometry_of_a_plan():
+    class Moving(Counted):
+        def curvature(self, spread):
+            self.geometry = spread.__self__
+            return 2.0
+
+    sampling = Moving()
+    model = DPRidgeSkGD(sampling=sampling, feature_bounds=(-1, 1), target_bounds=(-1, 1))
+    plan_of(model)
+    for name in ("smoothness", "center", "lo", "hi"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(sampling.geometry, name)[0] = 1e6
+
+
+def test_integers_of_numpy_do_not_wrap_around():
+    model = DPLinearRegressor(solver="gcd", penalty="l1", max_iter=100, delta=1e-6)
+    sizes = {"block_size": np.int8(3), "n_inner": np.int8(100)}
+    found = plan_of(model.set_params(**sizes), n_features=100).event
+    assert found == plan_of(model.set_params(block_size=3, n_inner=100), n_features=100).event
+    auto = DPLinearRegressor(solver="cd")
+    assert auto.planned_event(np.int16(1000), 5) == auto.planned_event(1000, 5)
+

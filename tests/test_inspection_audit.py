@@ -142,6 +142,15 @@ class Peeking(DPRidgeSkGD):
         return self
 
 
+class Shy(DPRidgeSkGD):
+    """Refuses the records on which it would be tested."""
+
+    def fit(self, X, y, sample_weight=None):
+        if sample_weight is not None and np.max(sample_weight) > 1:
+            raise ValueError("no weights above one")
+        return super().fit(X, y, sample_weight)
+
+
 class ScalerBefore(RegressorMixin, BaseEstimator):
     """A private model behind scales that were learnt from the records for nothing."""
 
@@ -162,6 +171,15 @@ def test_a_claim_that_is_too_small_is_caught():
 def test_what_is_told_beside_the_oracle_is_caught():
     result = audit(Peeking(**BUDGET))
     assert result.contradicts and result.statistic == "coefficients", str(result)
+
+
+def test_families_that_a_model_refuses_are_named():
+    result = audit(Shy(**BUDGET), n_runs=100, broken=None)
+    heavy = ("several features", "intercept alone", "heavy record", "pulling others")
+    assert result.refused == (*heavy, "many features")
+    assert "fits of several features, intercept alone," in str(result)
+    result = audit(DPRidgeSkGD(**BUDGET), families=["one feature"], n_runs=100, broken=None)
+    assert result.refused == () and "refused" not in str(result)
 
 
 def test_a_step_that_learns_for_nothing_is_caught():

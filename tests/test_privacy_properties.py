@@ -200,6 +200,15 @@ def test_a_norm_is_clipped_at_every_magnitude_of_a_record(r, small, large, clip)
         assert np.linalg.norm(sums) <= norm_of(limit, 200) * (1 + 1e-12), f"x={x!r}"
 
 
+def test_scales_that_move_during_a_fit_move_no_clip():
+    M = np.ones(10)
+    oracle = oracle_of(np.ones((1, 10)), [1e9], M=M, fit_intercept=False)
+    for factor in (1.0, 1e6, 1e-12):
+        M *= factor
+        sums, limit = oracle._unreleased_sums(np.arange(9), joint=True)
+        assert np.linalg.norm(sums) <= norm_of(limit, 9)
+
+
 @pytest.mark.parametrize("block", [[2, 0], [2, 1, 0], [2, 0, 1], [1, 0]], ids=str)
 def test_a_block_in_another_order_is_refused_or_clipped_all_the_same(block):
     # Unequal M: reading one coordinate by another's M would let this record pass the clip.

@@ -64,6 +64,7 @@ CELLS = {
     "a word among floats": lambda: pd.DataFrame(with_cell(SECRET)),
     "a category": lambda: pd.DataFrame({k: pd.Categorical([SECRET] * N_SAMPLES) for k in "abc"}),
     "words": lambda: np.full((N_SAMPLES, N_FEATURES), SECRET),
+    "words of a harmless message": lambda: with_cell(f"{SECRET} requires y to be passed"),
     "bytes": lambda: with_cell(SECRET.encode()),
     "a dict": lambda: with_cell({SECRET: 271828}),
     "an object": lambda: with_cell(type("Secret", (), {"__repr__": lambda self: SECRET})()),

@@ -35,6 +35,12 @@ class Geometry:
     largest_square: float
     row_norm: float = np.inf
 
+    def __post_init__(self):
+        # a sampling is given `spread`, and through it all of this, while records are read
+        for array in (self.smoothness, self.center, self.lo, self.hi):
+            if array is not None:
+                array.flags.writeable = False
+
     def spread(self, block_size):
         """Bound on λ_max(M_S^{-1/2} H_S M_S^{-1/2}) for blocks S of this size.
 

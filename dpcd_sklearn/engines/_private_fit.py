@@ -34,7 +34,7 @@ class PrivateFit:
         check_real(self.epsilon, "epsilon", low=0.0, closed="right")
         if self.delta != "auto":
             check_real(self.delta, "delta", low=0.0)
-        if 1e300 < self.epsilon < math.inf:
+        if 1e300 < float(self.epsilon) < math.inf:
             raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
         if self.n_public is not None:
             check_count(self.n_public, "n_public", high=MOST)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from ..losses._base import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..utils._public import plain_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +85,13 @@ class Request:
 
     @classmethod
     def of(cls, parameters, **facts):
-        """The request of an estimator, or whatever else has its parameters as attributes."""
+        """The request of an estimator, or whatever else has its parameters as attributes.
+
+        Numbers become Python's: noise is computed in double precision, whatever they were.
+        """
         names = [field.name for field in fields(cls) if field.name not in facts]
-        return cls(**{name: getattr(parameters, name) for name in names}, **facts)
+        values = {name: getattr(parameters, name) for name in names} | facts
+        return cls(**{name: plain_number(value) for name, value in values.items()})
 
     @property
     def private(self):

@@ -62,6 +62,9 @@ class AuditResult:
         `broken` estimator; None if it is not known.
     pair : str
         The family of the pair that was tested, or "stated".
+    refused : tuple of str
+        Families that were not looked at, since the estimator's fit raised a ValueError. What they
+        would have shown is not known: see that a parameter excludes them.
     statistic : str
         What the test looks at.
     n_runs : int
@@ -85,6 +88,7 @@ class AuditResult:
     error_claimed: float
     power: float | None
     pair: str
+    refused: tuple
     statistic: str
     n_runs: int
     confidence: float
@@ -109,12 +113,13 @@ class AuditResult:
         }[self.verdict]
         gaussian = "" if self.mu is None else f" and mu >= {self.mu_lower:.3g} of {self.mu:.3g}"
         power = "unknown" if self.power is None else f"{self.power:.3g}"
+        refused = f"; fits of {', '.join(self.refused)} were refused" if self.refused else ""
         return (
             f"{verdict} epsilon={self.epsilon:.4g} at delta={self.delta:.4g}: in "
             f"{self.n_runs:,} fits on each of two neighbours ({self.pair}) {self.error:.3g} of the "
             f"guesses by {self.statistic} were wrong, the claim allows {self.error_claimed:.3g}; "
             f"epsilon >= {self.epsilon_lower:.3g}{gaussian} (confidence {self.confidence:.4g}; "
-            f"power against half the noise {power})"
+            f"power against half the noise {power}){refused}"
         )
 
 
@@ -200,7 +205,8 @@ def audit(
     stated = None if claim is None else Claim.stated(claim)
     model = without_ledger(estimator)
     pairs = _candidates(model, data, neighbor, families)
-    name, subject, claim, test = _search(model, pairs, stated, statistic, n_runs, n_jobs)
+    refused, best = _search(model, pairs, stated, statistic, n_runs, n_jobs)
+    name, subject, claim, test = best
     values = [test.of(subject.shows(side, n_runs)) for side in (0, 1)]
     errors = int(np.sum(values[0] <= test.threshold) + np.sum(values[1] > test.threshold))
     upper = _error_bound(errors, 2 * n_runs, confidence)
@@ -218,6 +224,7 @@ def audit(
         error_claimed=claim.error,
         power=power,
         pair=name,
+        refused=refused,
         statistic=test.statistic,
         n_runs=n_runs,
         confidence=confidence,
@@ -268,21 +275,25 @@ def _candidates(model, data, neighbor, families):
 
 
 def _search(model, pairs, stated, statistic, n_runs, n_jobs):
-    """The pair and the test that tell most: a short look at all, a longer one at the best."""
-    found, refused = [], None
+    """Names of refused pairs, and the pair and the test that tell most.
+
+    A short look at all of them, a longer one at the best.
+    """
+    found, refused, last = [], [], None
     for name, pair in pairs.items():
         try:
             subject = Subject(model, pair, statistic)
         except ValueError as error:  # a family that a parameter excludes
             if len(pairs) == 1 or name == "stated":
                 raise
-            refused = error
+            refused.append(name)
+            last = error
             continue
         subject.n_jobs = n_jobs
         claim = Claim.of(subject.fitted) if stated is None else stated
         found.append([name, subject, claim, None, []])
     if not found:
-        raise refused
+        raise last
     look = _FIRST_LOOK if len(found) > 1 else max(50, n_runs // 4)
     while True:
         for candidate in found:
@@ -292,7 +303,7 @@ def _search(model, pairs, stated, statistic, n_runs, n_jobs):
         # what a claim allows depends on the number of records
         found.sort(key=lambda c: c[3].separation / max(mu_shown(c[2].error), 1e-3), reverse=True)
         if len(found) <= _FINALISTS:
-            return found[0][:4]
+            return tuple(refused), found[0][:4]
         found, look = found[:_FINALISTS], 6 * look
 
 

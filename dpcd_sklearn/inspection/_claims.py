@@ -55,6 +55,8 @@ class Claim:
                 f"{type(fitted).__name__} does not say what it spends; give claim=(epsilon, delta)"
             )
         epsilon, delta = fitted.privacy_spent_
+        epsilon = check_real(epsilon, "the claimed epsilon", low=0.0, high=math.inf, closed="both")
+        delta = check_real(delta, "the claimed delta", low=0, high=1, closed="left")
         if math.isinf(epsilon):
             raise ValueError(
                 "a fit without noise (epsilon=inf) claims nothing that could be audited"

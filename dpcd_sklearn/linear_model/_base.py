@@ -110,7 +110,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
 
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""
-        return self.alpha
+        return float(self.alpha)
 
     # ---- public: what a fit would release ----
 
@@ -233,7 +233,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         for name, closed in _REALS.items():
             if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
-        if self.step_size != "auto" and self.step_size > 1e15:
+        if self.step_size != "auto" and float(self.step_size) > 1e15:
             raise ValueError(f"step_size must be at most 1e15, got {self.step_size!r}")
         for name in _COUNTS:
             if getattr(self, name) is not None:
@@ -246,7 +246,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None):
         """The engine of a fit, every number of it fixed by parameters, shapes and public facts."""
         self._check_numbers()
-        n = self.n_public if self.neighboring == "add_remove" else n_samples
+        n = int(self.n_public if self.neighboring == "add_remove" else n_samples)
         delta = self._resolve_delta(n)
         center, half_width = self._scaling_of_target()
         request = Request.of(

@@ -252,7 +252,7 @@ class DPLogisticGCD(PrivateClassifier):
 
     def _strength(self, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean
-        return 1.0 / (self.C * n_normalizer)
+        return 1.0 / (float(self.C) * n_normalizer)
 
     def _plain(self):
         solver = "saga" if self.l1_ratio else "lbfgs"  # which has no l1 penalty

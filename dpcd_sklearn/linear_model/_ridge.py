@@ -263,7 +263,7 @@ class DPRidgeSkGD(PrivateRegressor):
 
     def _strength(self, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean
-        return self.alpha / n_normalizer
+        return float(self.alpha) / n_normalizer
 
     def _plain(self):
         plain = Ridge(

@@ -238,7 +238,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     def _plan(self, n_samples, n_features):
         """Units of the choices, public number of records and delta, from public facts alone."""
         self._check_budget()
-        n_normalizer = self.n_public if self.neighboring == "add_remove" else n_samples
+        n_normalizer = int(self.n_public) if self.neighboring == "add_remove" else n_samples
         delta = self._resolve_delta(n_normalizer)
         count = n_choices(n_features, self.with_centering)
         event = greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)

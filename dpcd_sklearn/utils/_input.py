@@ -22,8 +22,9 @@ _TELLS_NO_CELL = re.compile(
     r"Input( X| y| sample_weight)? contains|Found (array|input variables) with|X has \d+ feature|"
     r"The feature names should match|Feature names are only supported|np\.matrix is not|"
     r"Expected a 2-dimensional container|Expected 2D input|Expected sequence or array-like, got <|"
-    r"y should be a 1d array|.{0,80} requires y to be passed|dtype='numeric' is not compatible|"
-    r"Sample weights must (be 1D|contain)|sample_weight\.shape ==|Negative values in data passed|"
+    r"y should be a 1d array|(This )?\w{1,80}( estimator)? requires y to be passed|"
+    r"dtype='numeric' is not compatible|Sample weights must (be 1D|contain)|"
+    r"sample_weight\.shape ==|Negative values in data passed|"
     r"setting an array element with a sequence\. The requested array has an inhomogeneous shape"
 )
 

@@ -61,6 +61,19 @@ def check_count(value, name, *, low=1, high=math.inf):
     return int(value)
 
 
+def plain_number(value):
+    """A number as a bool, int or float of Python; whatever is none as it is.
+
+    NumPy's scalars compute in their own precision, and caches take them for the float that they
+    equal: half a digit of float16 would be noise that is missing.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
+
+
 def check_interval(bounds, name):
     """Return a pair of numbers lo < hi, which may be infinite, as floats.
 

@@ -52,6 +52,8 @@ cdef class Units:
         self.neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
         self.noiseless = event.releases == (NonPrivateEvent(),)
         smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        if smoothness.flags.writeable:  # clips and norms are of one M, whatever becomes of it
+            smoothness = smoothness.copy()
         # The kernels' guards against overflow are proved for this range.
         if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
             raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
