@@ -46,7 +46,7 @@ PLACES = {
     "plain": DPRidgeSkGD(delta=0.1),
     "scalar bounds": DPRidgeSkGD(delta=0.1, feature_bounds=(-2.0, 1.0)),
     "bounds of two": DPRidgeSkGD(delta=0.1, feature_bounds=([-1, 0], [1, 3])),
-    "a list of three": DPRidgeSkGD(delta=0.1, feature_bounds=[(-1, 0, -1), (1, 1, 0)]),
+    "a list of three": DPRidgeSkGD(delta=0.1, feature_bounds=[(-1, 1), (0, 1), (-1, 0)]),
     "scales of four": DPRidgeSkGD(delta=0.1, feature_scale=[1, 2, 3, 4]),
     "no intercept": DPRidgeSkGD(delta=0.1, fit_intercept=False),
     "few": DPRidgeSkGD(delta=0.1, neighboring="add_remove", n_public=3),

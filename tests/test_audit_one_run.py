@@ -91,8 +91,8 @@ def test_a_tenth_of_the_noise_is_caught_by_one_fit():
             plan.event = at_noise(plan.event, 0.1)
             return plan
 
-        def _set_released(self, plan, solution):
-            super()._set_released(plan, solution)
+        def _set_released(self, plan, solution, dtype):
+            super()._set_released(plan, solution, dtype)
             self.privacy_event_ = self.claimed
 
     X, y = records(100, 100)
@@ -105,8 +105,8 @@ class Boastful(DPRidgeSkGD):
 
     said = 0.5
 
-    def _set_released(self, plan, solution):
-        super()._set_released(plan, solution)
+    def _set_released(self, plan, solution, dtype):
+        super()._set_released(plan, solution, dtype)
         self.privacy_spent_ = PrivacySpent(self.said, plan.request.delta)
 
 

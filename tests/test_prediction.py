@@ -144,7 +144,7 @@ def test_no_copy_of_dense_records(dtype, order):
 
 def test_sparse_records_are_not_densified():
     n_samples, n_features = 1000, 200_000
-    X = sparse.random_array((n_samples, n_features), density=1e-5, rng=0, format="csr")
+    X = sparse.random(n_samples, n_features, density=1e-5, random_state=0, format="csr")
     model = DPLogisticGCD(classes=[0, 1], max_iter=2, feature_bounds=(0, 0.5))
     model.fit(X, np.arange(n_samples) % 2)
     tracemalloc.start()

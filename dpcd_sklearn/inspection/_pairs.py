@@ -87,6 +87,8 @@ def worst_pairs(model, names):
 def _stated_width(model):
     """The number of features that a parameter fixes, or None."""
     bounds, scale = getattr(model, "feature_bounds", None), getattr(model, "feature_scale", None)
+    if isinstance(bounds, (list, dict)):  # a pair a feature
+        return len(bounds)
     for part in (*(() if bounds is None else bounds), scale):
         if part is not None and np.ndim(part) > 0:
             return len(part)
