@@ -96,11 +96,11 @@ def test_stated_data_sets_are_used_alone_or_beside_the_families():
     one, other = (X, y + [1e6, 0, 0, 0, 0]), (X, y - [1e6, 0, 0, 0, 0])
     model = DPLassoCD(**BUDGET)
     stated = audit(model, one, other, broken=None)
-    assert stated.pair == "stated" and stated.mu_lower > 0.4 * stated.mu
+    assert stated.pair == "stated" and stated.mu_lower > 0.2 * stated.mu
     same = audit(model, one, one, broken=None, confidence=SURE)
     assert same.mu_lower == 0.0 and not same.contradicts
     beside = audit(model, one, one, families=["one feature"], broken=None)
-    assert beside.pair == "one feature" and beside.mu_lower > 0.4 * beside.mu
+    assert beside.pair == "one feature" and beside.mu_lower > 0.2 * beside.mu
 
 
 def test_the_accountant_is_not_charged_and_a_seed_is_not_used():
@@ -117,7 +117,7 @@ def test_pipelines_are_audited_on_stated_data():
     X = np.ones((20, 1))
     pair = [(X, np.append(s * 1e9, np.zeros(19))) for s in (1, -1)]
     result = audit(model, *pair, confidence=SURE)
-    assert result.verdict == "passed" and result.mu_lower > 0.4 * result.mu
+    assert not result.contradicts and result.mu_lower > 0.1 * result.mu  # at six nines
     with pytest.raises(ValueError, match="give data and neighbor for a pipeline"):
         audit(model, n_runs=100)
 
