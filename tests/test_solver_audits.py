@@ -39,8 +39,9 @@ SOLVERS = {
     ),
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
-# Many of a greedy model's choices are decided by its penalty; its power is .98 in the mean.
-WEAK = {"svrg": 0.02, "gcd": 0.5}
+# Many of a greedy model's choices are decided by its penalty; its power is .98 in the mean, and
+# one estimate of it was .84: which of the pairs looks worst is itself chosen from noisy fits.
+WEAK = {"svrg": 0.02, "gcd": 0.5, "DPLogisticGCD": 0.5}
 
 
 @pytest.mark.parametrize("name", SOLVERS)
