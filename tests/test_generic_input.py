@@ -100,7 +100,7 @@ OWN = {
         "huber_threshold": [0, -1, NAN, INF, "1", None, True],
         "target_bounds": [(1, -1), (3, 3), (NAN, 1), (0, INF), "01", (0,), 5],
     },
-    DPLinearClassifier: {"classes": [[1], [1, 1], [], "01", 2, ["no", "yes"], [0, 1, 2]]},
+    DPLinearClassifier: {"classes": [[1], [1, 1], [], "01", 2, ["0", "1"], [0, 1, 2]]},
 }
 BAD = [
     (estimator, name, value)

@@ -39,6 +39,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
         else:
             classes = self._stated_classes()
+            if y.dtype.kind in "iu" and all(_is_word(label) for label in classes):
+                # a meta-estimator numbered them by their order; dtypes are public
+                classes = np.arange(len(classes))
             kinds = [_kind(array.dtype) for array in (y, classes)]
             if "objects" not in kinds and kinds[0] != kinds[1]:
                 # kinds only: the width of a dtype of words is that of the longest label
@@ -221,6 +224,11 @@ def _kind(dtype):
     """Which labels could equal each other."""
     words = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "words"}
     return (words | {"T": "words", "O": "objects"}).get(dtype.kind, dtype.kind)
+
+
+def _is_word(label):
+    """Whether a public label can't stand for an integer: "1" may be meant for 1."""
+    return isinstance(label, str) and not label.strip().lstrip("+-").isdigit()
 
 
 def _number_of(label, numbers):

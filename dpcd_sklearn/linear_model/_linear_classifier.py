@@ -43,7 +43,7 @@ class DPLinearClassifier(PrivateClassifier):
       on training records; errors about NaN, infinite values and shapes; the choice of rows by
       stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      `random_state=None`; no step before this one learnt from the records without a charge. For
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge. For
       mini-batches (a `sampling_rate` below one) under "replace_one", that no pair of records is
       worse than the one that is accounted for: checked numerically, not proved.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
@@ -167,7 +167,8 @@ class DPLinearClassifier(PrivateClassifier):
     classes : array-like of labels, default=None
         Public labels: two, or more with the multinomial loss. A label of y outside them counts as
         the smallest, and a class may have no record. None takes the labels from y, which publishes
-        them.
+        them. Words for which y holds integers were numbered 0, 1, ... in their order by a
+        meta-estimator, and are read so.
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
         intercept.
@@ -192,9 +193,12 @@ class DPLinearClassifier(PrivateClassifier):
         are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
-    random_state : int, RandomState instance or None, default=None
-        None draws noise from the operating system through a cryptographic generator. Anything else
-        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
+        Noise, noisy choices and batches of records come from the operating system all the same,
+        so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
+        reproducible, hence **not private**: it warns, and an accountant refuses it. With
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1, default=1
         How many threads may read dense records, at most. The result does not depend on it, bit for
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,

@@ -34,7 +34,7 @@ class DPRidgeSkGD(PrivateRegressor):
       and bounds; running time and memory; scores on training records; errors about NaN, infinite
       values and shapes; the choice of rows by stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      `random_state=None`; no step before this one learnt from the records without a charge.
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
@@ -116,9 +116,12 @@ class DPRidgeSkGD(PrivateRegressor):
         are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
-    random_state : int, RandomState instance or None, default=None
-        None draws noise from the operating system through a cryptographic generator. Anything else
-        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
+        Noise, noisy choices and batches of records come from the operating system all the same,
+        so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
+        reproducible, hence **not private**: it warns, and an accountant refuses it. With
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1, default=1
         How many threads may read dense records, at most. The result does not depend on it, bit for
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,

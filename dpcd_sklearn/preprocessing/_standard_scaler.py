@@ -17,6 +17,7 @@ from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
 from ..utils._input import read_records
+from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS, BoundedMap
 
@@ -65,8 +66,10 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
     accountant : PrivacyAccountant, default=None
         What is charged; its currency must be "rdp".
-    random_state : int, RandomState or None, default=None
-        Leave it None. A seed makes the noise reproducible, and the fit private for nobody.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        Leave it None. This fit has no public choices that an int could draw; its noise comes from
+        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
+        noise reproducible, hence **not private**: it warns, and an accountant refuses it.
 
     Attributes
     ----------
@@ -133,7 +136,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         "n_public": [None, Interval(Integral, 1, None, closed="left")],
         "copy": ["boolean"],
         "accountant": [None, HasMethods(["charge", "cost", "spent"])],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", ReproducibleNoise],
     }
 
     def __init__(
