@@ -142,8 +142,7 @@ def _ways(request):
 
     The centre of a target pays more than those of features, which an intercept makes good.
     """
-    stated = (request.feature_bounds, request.feature_scale, request.row_norm_bound)
-    if any(fact is not None for fact in stated):
+    if not request.looks_for_features:
         features = [None]
     elif request.sparse:
         features = ["rows"]  # of as many units as entries, and never centred
