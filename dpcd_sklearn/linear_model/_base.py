@@ -23,6 +23,7 @@ from ..engines._engines import engine_of
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
 from ..engines._scales import found_scales
+from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -237,7 +238,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
             f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which "
             "costs nothing",
-            UserWarning,
+            UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
 
