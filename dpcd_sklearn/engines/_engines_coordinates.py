@@ -31,7 +31,7 @@ class DrawnEngine(CoordinateEngine):
         return {"n_inner": self._n_inner}
 
     @cached_property
-    def event(self):
+    def alone(self):
         request = self.request
         return gaussian_fit_event(
             request.epsilon, request.delta, self.n_updates, request.neighboring
@@ -70,7 +70,7 @@ class GCDEngine(CoordinateEngine):
 
     @property
     def recipe(self):
-        return greedy_recipe(self.request.signal, self.request.loss_word == "logistic")
+        return greedy_recipe(self.request.signal, self.request.has_bounded_curvature)
 
     @property
     def known_scores(self):
@@ -95,7 +95,7 @@ class GCDEngine(CoordinateEngine):
         return {"rule": rule, "n_chosen": self._n_chosen, "n_inner": self._n_inner}
 
     @cached_property
-    def event(self):
+    def alone(self):
         request, count = self.request, self.n_updates * self._n_chosen
         return greedy_fit_event(
             request.epsilon, request.delta, count, request.selection_share, request.neighboring
@@ -129,7 +129,10 @@ class SkGDEngine(DrawnEngine):
     @property
     def recipe(self):
         spread = self.geometry.spread(self.request.n_coordinates)
-        return descent_recipe(self.request.signal, spread, self.curvature, self._full)
+        request = self.request
+        return descent_recipe(
+            request.signal, spread, self.curvature, self._full, request.has_bounded_curvature
+        )
 
     @property
     def noiseless_recipe(self):
@@ -173,7 +176,7 @@ class FrankWolfeEngine(CoordinateEngine):
         return {"constraint": self._constraint()}
 
     @cached_property
-    def event(self):
+    def alone(self):
         request = self.request
         return greedy_fit_event(
             request.epsilon, request.delta, self.n_updates, 1.0, request.neighboring

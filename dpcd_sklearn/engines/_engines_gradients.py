@@ -23,7 +23,10 @@ class SGDEngine(GradientEngine):
 
     @property
     def recipe(self):
-        chosen = descent_recipe(self.request.signal, self.curvature, self.curvature, full=True)
+        request, curvature = self.request, self.curvature
+        chosen = descent_recipe(
+            request.signal, curvature, curvature, True, request.has_bounded_curvature
+        )
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 
@@ -50,7 +53,7 @@ class SVRGEngine(GradientEngine):
         return super().extra | {"n_inner": min(self._n_inner, self.n_updates)}
 
     @cached_property
-    def event(self):
+    def alone(self):
         request, count = self.request, self.n_updates
         n_full = math.ceil(count / min(self._n_inner, count))
         if not request.private:
@@ -86,7 +89,7 @@ class CompGDEngine(GradientEngine):
         return super().extra | own
 
     @cached_property
-    def event(self):
+    def alone(self):
         # the ridge is part of the gradient, and no clip bounds it
         problem, l2 = self.problem, self.problem.penalty.l2
         least = problem.curvature * float(problem.smoothness.min())
@@ -96,7 +99,7 @@ class CompGDEngine(GradientEngine):
                 f"step_size={self.request.step_size!r} with alpha={self.request.alpha!r} diverges: "
                 f"it must be at most {longest:.6g} for solver='compgd'"
             )
-        return super().event
+        return super().alone
 
     @property
     def _n_directions(self):

@@ -74,6 +74,15 @@ class PrivateFit:
                 "testing=True"
             )
 
+    def _refuse_what_is_not_gaussian(self, scales):
+        """A ledger of currency "gdp" can't count the choices that find scales."""
+        if scales.n_choices and getattr(self.accountant, "currency", "rdp") == "gdp":
+            raise ValueError(
+                "scales are found by noisy choices, which a ledger of currency 'gdp' can't count; "
+                "state feature_bounds (or feature_scale) and, of a regression, target_bounds, or "
+                "keep the ledger in 'rdp'"
+            )
+
     def _randomness(self):
         """The key of all that must stay secret, and the generator of public choices.
 

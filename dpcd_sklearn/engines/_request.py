@@ -1,12 +1,13 @@
 """What an engine may look at: parameters and public facts, frozen, and no record."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from ..losses._base import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
+from ._scales import NOTHING, ScaleSearch, wanted_scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,10 @@ class Request:
         Names of the features, if they have some: for bounds by name.
     target_center, target_half_width : float
         The target is mapped to [-1, 1] by these (regression), from public bounds.
+    finds_target : bool
+        Whether the target's bounds are left to be found.
+    scales : ScaleSearch
+        What is left to be found at a price, a share of ρ.
     """
 
     # the problem
@@ -82,6 +87,8 @@ class Request:
     row_norm_bound: float | None
     target_center: float
     target_half_width: float
+    finds_target: bool = False
+    scales: ScaleSearch = NOTHING
 
     @classmethod
     def of(cls, parameters, **facts):
@@ -89,14 +96,26 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
-        names = [field.name for field in fields(cls) if field.name not in facts]
+        names = [field.name for field in fields(cls) if field.name not in {*facts, "scales"}]
         values = {name: getattr(parameters, name) for name in names} | facts
-        return cls(**{name: plain_number(value) for name, value in values.items()})
+        request = cls(**{name: plain_number(value) for name, value in values.items()})
+        return replace(request, scales=wanted_scales(request))
 
     @property
     def private(self):
         """Whether there is noise."""
         return math.isfinite(self.epsilon)
+
+    @property
+    def looks_for_features(self):
+        """Whether nothing is stated of the features' scales."""
+        stated = (self.feature_bounds, self.feature_scale, self.row_norm_bound)
+        return all(fact is None for fact in stated)
+
+    @property
+    def has_bounded_curvature(self):
+        """Whether the curvature of the loss fades with the margin, as that of classifiers does."""
+        return self.loss_word in ("logistic", "multinomial")
 
     @property
     def n_coordinates(self):
@@ -110,8 +129,8 @@ class Request:
 
     @cached_property
     def mu(self):
-        """The Gaussian-DP parameter of a fit of this loss."""
-        return gdp_mu(self.epsilon, self.delta)
+        """The Gaussian-DP parameter of the updates, nearly: what scales cost is taken off."""
+        return gdp_mu(self.epsilon, self.delta) * math.sqrt(1 - self.scales.share)
 
     @property
     def signal(self):

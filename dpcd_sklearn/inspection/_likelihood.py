@@ -147,9 +147,9 @@ def _gaussian(rows, r, features, weight_of, values, n):
 
 def _release(plan, kind):
     """The claimed release of a kind, and how many records of full clip its noise counts."""
-    found = [release for release in plan.event.releases if isinstance(release, kind)]
+    found = [release for release in plan.part.releases if isinstance(release, kind)]
     return (found[0] if found else None), {"replace_one": 2.0, "add_remove": 1.0}[
-        plan.event.neighboring
+        plan.part.neighboring
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..engines._private_fit import PrivateFit, check_sizes
-from ..engines._scales import find_scales, n_choices
+from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
@@ -20,10 +20,6 @@ from ..utils._input import read_records
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS, BoundedMap
-
-# Of records times η. Half of the records speak against an absurd octave, and there are a hundred:
-# one of them is chosen with odds 100 exp(-nη/4), 1 in 20 here.
-_LEAST_EVIDENCE = 30.0
 
 
 class DPStandardScaler(PrivateFit, BoundedMap):
@@ -112,8 +108,8 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     -----
     Each choice is an exponential mechanism. The score of a cell is minus the number of records
     that would have to move for it to hold the quantile. Octaves are those of 2^-40 to 2^60.
-    Quartiles are found to a 64th of the upper end of the octave. A column that is mostly zero has
-    the smallest scale, and becomes the indicator of "not zero", with its sign.
+    Quartiles are found to a 64th of the upper end of the octave. A column that is mostly zero is
+    clipped to [-1, 1]: of counts it becomes the indicator of "not zero".
 
     The result keeps float32, its memory layout and sparsity; other dtypes become float64.
 
@@ -248,7 +244,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         return QuantileUnits(event), n_normalizer, delta
 
     def _warn_of_little_evidence(self, units, n_normalizer):
-        if units.noiseless or n_normalizer * units.eta >= _LEAST_EVIDENCE:
+        if units.noiseless or n_normalizer * units.eta >= LEAST_EVIDENCE:
             return
         warnings.warn(
             f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the scales of "
