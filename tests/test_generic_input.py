@@ -86,6 +86,8 @@ WORDS = {
     "fit_intercept": ["yes", None, 2],
     "penalize_intercept": ["yes", None, 2],
     "coef_path": ["yes", None, 2],
+    "warm_start": ["yes", None, 2],
+    "verbose": [-1, 0.5, "loud", None],
     "accountant": [],  # what has no ledger can't show that it was not charged
     "random_state": ["seed", 1.5, -1],
 }
@@ -100,7 +102,8 @@ OWN = {
         "huber_threshold": [0, -1, NAN, INF, "1", None, True],
         "target_bounds": [(1, -1), (3, 3), (NAN, 1), (0, INF), "01", (0,), 5],
     },
-    DPLinearClassifier: {"classes": [[1], [1, 1], [], "01", 2, ["0", "1"], [0, 1, 2]]},
+    DPLinearClassifier: {"classes": [[1], [1, 1], [], "01", 2, ["0", "1"], [0, 1, 2]],
+        "class_weight": ["balanced", "auto", 2, [1, 2], {0: 1.0, 1: 2.0}]},
 }
 BAD = [
     (estimator, name, value)

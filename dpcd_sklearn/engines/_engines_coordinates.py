@@ -145,6 +145,7 @@ class FrankWolfeEngine(CoordinateEngine):
     solve = staticmethod(_frank_wolfe.solve)
     penalties = {None}
     constraints = {"l1_ball"}
+    forgets_its_start = True
     averagings = {"auto", "last"}
     noiseless_max_iter = 10_000
 

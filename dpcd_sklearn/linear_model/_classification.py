@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..losses import LogisticLoss
 from ..utils._input import read_input
+from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 from ._constraints import CLASSIFICATION, of
@@ -23,9 +24,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     loss = "logistic"
     classes = None
+    class_weight = None
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
-        CLASSIFICATION, "classes"
+        CLASSIFICATION, "classes", "class_weight"
     )
 
     def _loss(self, n_outputs, target_half_width):
@@ -52,6 +54,44 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         self._check_number_of(classes)
         self.classes_ = classes
         return y, 1 if len(classes) == 2 else len(classes)
+
+    def _check_numbers(self):
+        super()._check_numbers()
+        if self.class_weight is not None:
+            self._stated_weights()
+
+    def _stated_weights(self):
+        """The weights of `class_weight`, in the order of `classes`."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight must be a dict of weights that are known beforehand: "
+                f"{self.class_weight!r} would count the labels of the records, without noise"
+            )
+        if self.classes is None:
+            raise ValueError(
+                "class_weight must have its labels among classes, the public ones: state classes "
+                "too, they are not read from y for it"
+            )
+        classes = self._stated_classes().tolist()
+        if strange := [label for label in self.class_weight if label not in classes]:
+            raise ValueError(
+                f"the labels of class_weight must be among classes, {strange!r} are not"
+            )
+        weights = np.ones(len(classes))
+        for label, weight in self.class_weight.items():
+            check_real(weight, f"class_weight[{label!r}]", low=0.0, closed="left")
+            weights[classes.index(label)] = weight
+        if not weights.any():
+            raise ValueError("class_weight must be positive for at least one class")
+        return weights
+
+    def _weights_of(self, y, sample_weight):
+        if self.class_weight is None:
+            return sample_weight
+        weights = self._stated_weights()[self._scale_target(y, None).astype(np.intp)]
+        if sample_weight is None:
+            return weights
+        return np.minimum(weights * sample_weight, np.finfo(np.float64).max)
 
     def _stated_outputs(self, n_outputs):
         if self.loss == "multinomial" and n_outputs == 1 and self.classes is not None:

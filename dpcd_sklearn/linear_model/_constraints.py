@@ -35,6 +35,8 @@ COMMON = {
     "row_norm_bound": [None, *_POSITIVE],
     "tol": _POSITIVE,
     "coef_path": ["boolean"],
+    "warm_start": ["boolean"],
+    "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
     "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     "random_state": ["random_state", ReproducibleNoise],
     "n_threads": _COUNT,
@@ -69,7 +71,9 @@ REGRESSION = {
     "huber_threshold": _POSITIVE,
     "positive": ["boolean"],
 }
-CLASSIFICATION = {"classes": [None, "array-like"], "C": _POSITIVE}
+CLASSIFICATION = {
+    "class_weight": [None, dict, StrOptions({"balanced"})],
+    "classes": [None, "array-like"], "C": _POSITIVE}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 

@@ -89,6 +89,11 @@ class DPLogisticGCD(PrivateClassifier):
         Public labels. A label outside them counts as the smaller one, and a class may be missing.
         None takes the labels from y, which publishes them. Words for which y holds integers
         were numbered 0, 1, ... in their order by a meta-estimator, and are read so.
+    class_weight : dict {label: weight}, default=None
+        Public weights of the classes, 1 for a label that is left out; needs `classes`. They
+        multiply weights of records before contributions are clipped, so let the largest be 1:
+        above it the clip takes away what the weight gives. "balanced" is refused, because it counts
+        the labels of the records.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
@@ -111,6 +116,12 @@ class DPLogisticGCD(PrivateClassifier):
     coef_path : bool, default=False
         Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
         are released anyway, so it costs no privacy.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the earlier fit of this object, at a price of its
+        own. It needs an accountant, and the earlier fit in the same ledger.
+    verbose : int or bool, default=0
+        Whether to print what is released, and how far the fit is: ten lines, or a hundred from 2
+        on. All of it is public.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
@@ -226,11 +237,14 @@ class DPLogisticGCD(PrivateClassifier):
         averaging: Averaging = "auto",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
+        class_weight: dict | None = None,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
         tol: float = 1e-6,
         coef_path: bool = False,
+        warm_start: bool = False,
+        verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int = 1,
@@ -251,11 +265,14 @@ class DPLogisticGCD(PrivateClassifier):
         self.averaging = averaging
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.class_weight = class_weight
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound
         self.tol = tol
         self.coef_path = coef_path
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads

@@ -50,6 +50,11 @@ class Problem:
         m, dimensions of a compressed gradient (CompGD).
     constraint : object of `penalties` with ``project``, or None
         A convex set of the penalised coefficients (CompGD, Frank–Wolfe).
+    start : ndarray of shape (n_outputs * n_coordinates,) or None
+        Where the first update starts from; None is zero.
+    watch : callable or None
+        Is told the number of updates so far, after every `watch_every` and at the end.
+    watch_every : int
     """
 
     penalty: Penalty
@@ -70,6 +75,9 @@ class Problem:
     sampling_rate: float = 1.0
     n_directions: int = 1
     constraint: object = None
+    start: np.ndarray | None = None
+    watch: object = None
+    watch_every: int = 1
 
     @property
     def n_coordinates(self):
