@@ -236,8 +236,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
             f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
-            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which "
-            "costs nothing",
+            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which"
+            " costs nothing",
             UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
