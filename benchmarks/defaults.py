@@ -3,11 +3,11 @@
     python benchmarks/defaults.py [--quick] [--seeds 10] [--sets NAME ...] [--oracle]
                                   [--diffprivlib PYTHON]
 
-Test scores (R²; accuracy and AUC), medians over random splits of 80 to 20, the worst of them beside;
-δ = 1/n². "gap" is that to the plain model on the same split, of the worst seed over that of the
-median one. With --oracle the best of a grid over clip and time, chosen by the test score itself,
-which no honest user has. --diffprivlib names an interpreter of an environment that has diffprivlib,
-with a scikit-learn that it can be imported under; its models are told nothing either.
+Test scores (R²; accuracy and AUC), medians over random splits of 80 to 20, the worst of them
+beside; δ = 1/n². "gap" is that to the plain model on the same split, of the worst seed over that of
+the median one. With --oracle the best of a grid over clip and time, chosen by the test score
+itself, which no honest user has. --diffprivlib names an interpreter of an environment that has
+diffprivlib, with a scikit-learn that it imports under; its models are told nothing either.
 """
 
 import argparse
@@ -141,9 +141,7 @@ def oracle(kind, data, epsilon, wide):
     X, X_test, y, y_test = data
     default = private(kind, X, y, epsilon, wide).fit(X, y)
     passes = default.n_iter_ if kind is not DPLogisticGCD else default.n_iter_ / X.shape[1]
-    grid = [
-        {"clip": c * default.clip_, "max_iter": t * passes} for c in CLIPS for t in TIMES
-    ]
+    grid = [{"clip": c * default.clip_, "max_iter": t * passes} for c in CLIPS for t in TIMES]
     found = [private(kind, X, y, epsilon, wide, **at).fit(X, y) for at in grid]
     return max(scores(model, X_test, y_test) for model in found)
 
