@@ -282,6 +282,7 @@ class CoordinateEngine(Engine):
     """
 
     solve = None
+    losses = set(LOSSES)
     known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
 
     @property
@@ -290,13 +291,15 @@ class CoordinateEngine(Engine):
         return self.request.n_inner or math.ceil(self.n_updates / 10)
 
     def units(self, n_samples):
+        n_outputs = self.request.n_outputs
         return CoordinateUnits(
             self.event,
             n_samples=n_samples,
-            smoothness=self.geometry.smoothness,
+            smoothness=_repeated(self.geometry.smoothness, n_outputs),
             clip=self.finite_clip,
             n_normalizer=self.request.n_normalizer,
             n_chosen=self.problem.n_chosen,
+            n_outputs=n_outputs,
             **self.known_scores,
         )
 
@@ -388,6 +391,15 @@ class GradientEngine(Engine):
             key=key,
         )
         return self.solve(oracle, self.problem, self.sampling, generator)
+
+
+def _repeated(smoothness, n_outputs):
+    """M_j of every output, one after the other; of one output it is not copied."""
+    if n_outputs == 1:
+        return smoothness
+    repeated = np.tile(smoothness, n_outputs)
+    repeated.flags.writeable = False
+    return repeated
 
 
 def _listed(names):

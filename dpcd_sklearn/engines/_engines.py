@@ -51,8 +51,6 @@ def _auto(request):
 
 
 def _best_solver(request):
-    if request.loss.multi_output:
-        return "sgd"
     if request.constraint is not None:
         return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
     share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)

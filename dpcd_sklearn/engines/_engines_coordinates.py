@@ -11,13 +11,18 @@ from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_eve
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ._checked_sampling import CheckedSampling
-from ._engine import CoordinateEngine
+from ._engine import SINGLE_OUTPUT, CoordinateEngine
 from ._recipes import (
     coordinate_recipe,
     descent_recipe,
     greedy_recipe,
     noiseless_descent_recipe,
     vertex_recipe,
+)
+from ._recipes_softmax import (
+    coordinate_softmax_recipe,
+    greedy_softmax_recipe,
+    softmax_recipe,
 )
 
 RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
@@ -59,6 +64,8 @@ class CDEngine(DrawnEngine):
 
     @property
     def recipe(self):
+        if self.request.n_outputs > 1:
+            return coordinate_softmax_recipe(self.request.signal)
         return coordinate_recipe(self.request.signal)
 
 
@@ -68,9 +75,28 @@ class GCDEngine(CoordinateEngine):
     solve = staticmethod(_gcd.solve)
     noiseless_max_iter = 1_000_000
 
+    def _in_its_terms(self, geometry):
+        # one w_kj moves alone: its curvature is less than that of all classes together
+        loss = self.request.loss
+        if loss.curvature_of_one is None:
+            return geometry
+        share = loss.curvature_of_one / loss.curvature
+        return replace(
+            geometry,
+            smoothness=share * geometry.smoothness,
+            largest_square=geometry.largest_square / share,
+        )
+
     @property
     def recipe(self):
-        return greedy_recipe(self.request.signal, self.request.loss_word == "logistic")
+        if self.request.n_outputs > 1:
+            return greedy_softmax_recipe(self.request.signal)
+        return greedy_recipe(self.request.signal, self.request.loss.task == "classification")
+
+    @property
+    def _largest_gradient(self):
+        # every w_kj has a clip of its own
+        return super()._largest_gradient * self.request.n_outputs**0.5
 
     @property
     def known_scores(self):
@@ -83,7 +109,8 @@ class GCDEngine(CoordinateEngine):
 
     @property
     def _n_chosen(self):
-        return min(self.request.block_size or 1, self.request.n_coordinates)
+        n_candidates = self.request.n_outputs * self.request.n_coordinates
+        return min(self.request.block_size or 1, n_candidates)
 
     @property
     def curvature(self):
@@ -128,6 +155,8 @@ class SkGDEngine(DrawnEngine):
 
     @property
     def recipe(self):
+        if self.request.n_outputs > 1 and self._full:
+            return softmax_recipe(self.request.signal)
         spread = self.geometry.spread(self.request.n_coordinates)
         return descent_recipe(self.request.signal, spread, self.curvature, self._full)
 
@@ -140,6 +169,7 @@ class FrankWolfeEngine(CoordinateEngine):
     """DP Frank–Wolfe: nothing but vertices of an l1 ball is released."""
 
     solve = staticmethod(_frank_wolfe.solve)
+    losses = SINGLE_OUTPUT
     penalties = {None}
     constraints = {"l1_ball"}
     averagings = {"auto", "last"}

@@ -12,6 +12,7 @@ from ._recipes import (
     noiseless_descent_recipe,
     variance_reduced_recipe,
 )
+from ._recipes_softmax import softmax_recipe
 
 
 class SGDEngine(GradientEngine):
@@ -23,7 +24,10 @@ class SGDEngine(GradientEngine):
 
     @property
     def recipe(self):
-        chosen = descent_recipe(self.request.signal, self.curvature, self.curvature, full=True)
+        if self.request.n_outputs > 1:
+            chosen = softmax_recipe(self.request.signal)
+        else:
+            chosen = descent_recipe(self.request.signal, self.curvature, self.curvature, full=True)
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 

@@ -16,9 +16,7 @@ class Request:
     Parameters
     ----------
     loss : Loss
-        Of a target that was divided by `target_half_width`.
-    loss_word : str
-        The estimator's word for it; of two classes the multinomial loss is the logistic one.
+        Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
     strength : float
         Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
     delta : float
@@ -36,7 +34,6 @@ class Request:
 
     # the problem
     loss: Loss
-    loss_word: str
     penalty: str | None
     alpha: float
     strength: float

@@ -252,7 +252,6 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
-            loss_word=self.loss,
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,
