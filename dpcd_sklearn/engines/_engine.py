@@ -5,6 +5,7 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 
 import math
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
+from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
@@ -172,6 +174,13 @@ class Engine(metaclass=ABCMeta):
     @abstractmethod
     def event(self):
         """The FitEvent that is charged: what all updates together release."""
+
+    def _of_one_fit(self, event):
+        """What this fit releases, of what all `n_fits` release together."""
+        if (n_fits := self.request.n_fits) == 1 or not self.request.private:
+            return event
+        releases = (replace(release, count=release.count // n_fits) for release in event.releases)
+        return FitEvent(tuple(releases), event.neighboring)
 
     @cached_property
     def clip(self):
@@ -354,14 +363,14 @@ class GradientEngine(Engine):
 
     @cached_property
     def event(self):
-        request = self.request
+        request, count = self.request, self.request.n_fits * self.n_updates
         if self.rate >= 1:
-            return gaussian_fit_event(
-                request.epsilon, request.delta, self.n_updates, request.neighboring
+            event = gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
+        else:
+            event = sampled_fit_event(
+                request.epsilon, request.delta, self.rate, count, request.neighboring
             )
-        return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, self.n_updates, request.neighboring
-        )
+        return self._of_one_fit(event)
 
     @property
     def _clips(self):

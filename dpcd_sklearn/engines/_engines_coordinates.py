@@ -37,10 +37,9 @@ class DrawnEngine(CoordinateEngine):
 
     @cached_property
     def event(self):
-        request = self.request
-        return gaussian_fit_event(
-            request.epsilon, request.delta, self.n_updates, request.neighboring
-        )
+        request, count = self.request, self.request.n_fits * self.n_updates
+        event = gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
+        return self._of_one_fit(event)
 
 
 class CDEngine(DrawnEngine):
@@ -123,10 +122,11 @@ class GCDEngine(CoordinateEngine):
 
     @cached_property
     def event(self):
-        request, count = self.request, self.n_updates * self._n_chosen
-        return greedy_fit_event(
+        request, count = self.request, self.request.n_fits * self.n_updates * self._n_chosen
+        event = greedy_fit_event(
             request.epsilon, request.delta, count, request.selection_share, request.neighboring
         )
+        return self._of_one_fit(event)
 
 
 class SkGDEngine(DrawnEngine):
@@ -204,7 +204,6 @@ class FrankWolfeEngine(CoordinateEngine):
 
     @cached_property
     def event(self):
-        request = self.request
-        return greedy_fit_event(
-            request.epsilon, request.delta, self.n_updates, 1.0, request.neighboring
-        )
+        request, count = self.request, self.request.n_fits * self.n_updates
+        event = greedy_fit_event(request.epsilon, request.delta, count, 1.0, request.neighboring)
+        return self._of_one_fit(event)

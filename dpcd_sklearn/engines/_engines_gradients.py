@@ -63,9 +63,16 @@ class SVRGEngine(GradientEngine):
             )
         # one standard deviation for both kinds, in the units of the mean gradient
         ratio = self.anchor_share / self.rate
-        return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, count, request.neighboring, n_full, ratio
+        event = sampled_fit_event(
+            request.epsilon,
+            request.delta,
+            self.rate,
+            request.n_fits * count,
+            request.neighboring,
+            request.n_fits * n_full,
+            ratio,
         )
+        return self._of_one_fit(event)
 
 
 class CompGDEngine(GradientEngine):

@@ -30,6 +30,8 @@ class Request:
         Names of the features, if they have some: for bounds by name.
     target_center, target_half_width : float
         The target is mapped to [-1, 1] by these (regression), from public bounds.
+    n_fits : int
+        How many fits like this one share the budget: one of them is asked for.
     """
 
     # the problem
@@ -79,6 +81,7 @@ class Request:
     row_norm_bound: float | None
     target_center: float
     target_half_width: float
+    n_fits: int = 1
 
     @classmethod
     def of(cls, parameters, **facts):
@@ -86,6 +89,7 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
+        facts = {"n_fits": 1} | facts
         names = [field.name for field in fields(cls) if field.name not in facts]
         values = {name: getattr(parameters, name) for name in names} | facts
         return cls(**{name: plain_number(value) for name, value in values.items()})
@@ -107,8 +111,8 @@ class Request:
 
     @cached_property
     def mu(self):
-        """The Gaussian-DP parameter of a fit of this loss."""
-        return gdp_mu(self.epsilon, self.delta)
+        """The Gaussian-DP parameter of a fit of this loss, or of its share."""
+        return gdp_mu(self.epsilon, self.delta) / math.sqrt(self.n_fits)
 
     @property
     def signal(self):

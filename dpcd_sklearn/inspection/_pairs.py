@@ -4,8 +4,8 @@ One record, the canary, pulls with all its clip, or the other way, or is not the
 needs to show differs: a noise that coordinates share shows where they are pulled in opposite
 directions, a weight after the clip where a weight is large, an intercept without a clip where it
 is pulled alone. Another label changes the derivatives of two classes only; features of the other
-sign turn those of all classes around. Differences of one record's gradients point along the step (losses are convex), so
-two records pull them apart along two axes.
+sign turn those of all classes around. Differences of one record's gradients point along the step
+(losses are convex), so two records pull them apart along two axes.
 """
 
 from dataclasses import dataclass

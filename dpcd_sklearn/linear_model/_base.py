@@ -92,6 +92,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
 
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
+        if n_outputs != 1:
+            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return n_outputs
 
     def _scaling_of_target(self):
@@ -126,8 +128,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Number of classes for the multinomial loss (or `classes` tell it), 1 for every other
-            model.
+            Number of classes (1 is two of them, unless `classes` tell it); 1 for regressors.
 
         Returns
         -------
@@ -140,8 +141,6 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         """
         self._validate_params()
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        if n_outputs != 1 and self.loss != "multinomial":
-            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
         return self._plan(
             n_samples, n_features, self._stated_outputs(n_outputs), columns=columns
