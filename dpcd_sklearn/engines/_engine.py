@@ -5,6 +5,7 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 
 import math
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -177,7 +178,7 @@ class Engine(metaclass=ABCMeta):
     @property
     @abstractmethod
     def alone(self):
-        """The FitEvent of all updates together, were they all that is released."""
+        """The FitEvent of the updates of all `n_fits`, were they all that is released."""
 
     @cached_property
     def parts(self):
@@ -190,14 +191,18 @@ class Engine(metaclass=ABCMeta):
 
     @property
     def part(self):
-        """What pays for the updates."""
-        return self.parts[-1]
+        """What pays for the updates of this fit, one of `n_fits`."""
+        event, n_fits = self.parts[-1], self.request.n_fits
+        if n_fits == 1 or not self.request.private:
+            return event
+        releases = (replace(release, count=release.count // n_fits) for release in event.releases)
+        return FitEvent(tuple(releases), event.neighboring)
 
     @property
     def event(self):
-        """The FitEvent that is charged."""
-        releases = sum((part.releases for part in self.parts), ())
-        return FitEvent(releases, self.request.neighboring)
+        """The FitEvent that is charged, the releases of each of `n_fits` by themselves."""
+        first = sum((part.releases for part in self.parts[:-1]), ())
+        return FitEvent(first + self.request.n_fits * self.part.releases, self.part.neighboring)
 
     @cached_property
     def clip(self):
@@ -329,6 +334,7 @@ class CoordinateEngine(Engine):
     """
 
     solve = None
+    losses = set(LOSSES)
     known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
 
     @property
@@ -337,13 +343,15 @@ class CoordinateEngine(Engine):
         return self.request.n_inner or math.ceil(self.n_updates / 10)
 
     def units(self, n_samples):
+        n_outputs = self.request.n_outputs
         return CoordinateUnits(
             self.part,
             n_samples=n_samples,
-            smoothness=self.geometry.smoothness,
+            smoothness=_repeated(self.geometry.smoothness, n_outputs),
             clip=self.finite_clip,
             n_normalizer=self.request.n_normalizer,
             n_chosen=self.problem.n_chosen,
+            n_outputs=n_outputs,
             **self.known_scores,
         )
 
@@ -398,13 +406,11 @@ class GradientEngine(Engine):
 
     @cached_property
     def alone(self):
-        request = self.request
+        request, count = self.request, self.request.n_fits * self.n_updates
         if self.rate >= 1:
-            return gaussian_fit_event(
-                request.epsilon, request.delta, self.n_updates, request.neighboring
-            )
+            return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
         return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, self.n_updates, request.neighboring
+            request.epsilon, request.delta, self.rate, count, request.neighboring
         )
 
     @property
@@ -435,6 +441,15 @@ class GradientEngine(Engine):
             key=key,
         )
         return self.solve(oracle, self.problem, self.sampling, generator)
+
+
+def _repeated(smoothness, n_outputs):
+    """M_j of every output, one after the other; of one output it is not copied."""
+    if n_outputs == 1:
+        return smoothness
+    repeated = np.tile(smoothness, n_outputs)
+    repeated.flags.writeable = False
+    return repeated
 
 
 def _listed(names):

@@ -24,9 +24,7 @@ class SGDEngine(GradientEngine):
     @property
     def recipe(self):
         request, curvature = self.request, self.curvature
-        chosen = descent_recipe(
-            request.signal, curvature, curvature, True, request.has_bounded_curvature
-        )
+        chosen = descent_recipe(request.signal, curvature, curvature, True, request.n_classes)
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 
@@ -63,7 +61,13 @@ class SVRGEngine(GradientEngine):
         # one standard deviation for both kinds, in the units of the mean gradient
         ratio = self.anchor_share / self.rate
         return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, count, request.neighboring, n_full, ratio
+            request.epsilon,
+            request.delta,
+            self.rate,
+            request.n_fits * count,
+            request.neighboring,
+            request.n_fits * n_full,
+            ratio,
         )
 
 

@@ -94,6 +94,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
 
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
+        if n_outputs != 1:
+            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return n_outputs
 
     def _scaling_of_target(self):
@@ -134,8 +136,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Number of classes for the multinomial loss (or `classes` tell it), 1 for every other
-            model.
+            Number of classes (1 is two of them, unless `classes` tell it); 1 for regressors.
         sparse : bool, default=False
             Whether X is, of which another scale is found where none is stated.
 
@@ -150,8 +151,6 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         """
         self._validate_params()
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        if n_outputs != 1 and self.loss != "multinomial":
-            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
         n_outputs = self._stated_outputs(n_outputs)
         return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).event
@@ -290,7 +289,6 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
-            loss_word=self.loss,
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,

@@ -69,7 +69,12 @@ REGRESSION = {
     "huber_threshold": _POSITIVE,
     "positive": ["boolean"],
 }
-CLASSIFICATION = {"classes": [None, "array-like"], "C": _POSITIVE}
+CLASSIFICATION = {
+    "classes": [None, "array-like"],
+    "multi_class": [StrOptions({"multinomial", "ovr"})],
+    "unknown_label": [StrOptions({"first", "raise"})],
+    "C": _POSITIVE,
+}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 
