@@ -20,6 +20,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.engines._one_vs_rest import OneVsRest
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.testing import ReproducibleNoise
 
 X, Y = load_iris(return_X_y=True)
 CLASSES = [0, 1, 2]
@@ -37,7 +38,7 @@ def plan_of(model, n_outputs=1):
 @both
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_the_number_of_classes_chooses_the_loss(estimator, n_classes):
-    model = estimator(classes=range(n_classes), max_iter=3)
+    model = estimator(classes=range(n_classes), max_iter=3, feature_scale=1.0)
     name = "logistic" if n_classes == 2 else "multinomial"
     assert plan_of(model).request.loss.name == name
     assert plan_of(clone(model).set_params(classes=None), n_classes).request.loss.name == name
@@ -100,7 +101,7 @@ def test_one_vs_rest_is_one_charge_of_a_part_for_each_class(solver, epsilon):
     accountant = PrivacyAccountant(100.0, 1e-2)
     model = DPLinearClassifier(
         multi_class="ovr", classes=CLASSES, solver=solver, epsilon=epsilon, accountant=accountant,
-        max_iter=4, **own,
+        max_iter=4, feature_scale=1.0, **own,
     ).fit(X, Y)  # fmt: skip
     (entry,) = accountant.entries()
     assert entry.event == str(model.privacy_event_)
@@ -113,8 +114,9 @@ def test_one_vs_rest_is_one_charge_of_a_part_for_each_class(solver, epsilon):
 
 
 def test_a_share_of_the_budget_has_the_root_of_k_times_the_noise():
-    one = DPLinearClassifier(classes=[0, 1], max_iter=50).planned_event(150, 4)
-    shares = DPLinearClassifier(classes=CLASSES, multi_class="ovr", max_iter=50)
+    own = {"max_iter": 50, "feature_scale": 1.0}
+    one = DPLinearClassifier(classes=[0, 1], **own).planned_event(150, 4)
+    shares = DPLinearClassifier(classes=CLASSES, multi_class="ovr", **own)
     (first, *others) = shares.planned_event(150, 4).releases
     assert others == [first, first] and first.count == one.releases[0].count
     ratio = first.noise_multiplier / one.releases[0].noise_multiplier
@@ -136,8 +138,8 @@ def test_no_two_classes_of_one_vs_rest_share_their_noise():
     options = {"classes": CLASSES, "multi_class": "ovr", "max_iter": 5, "fit_intercept": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        model = DPLinearClassifier(random_state=0, **options).fit(zeros, Y)
-        again = DPLinearClassifier(random_state=0, **options).fit(zeros, Y)
+        model = DPLinearClassifier(random_state=ReproducibleNoise(0), **options).fit(zeros, Y)
+        again = DPLinearClassifier(random_state=ReproducibleNoise(0), **options).fit(zeros, Y)
     assert_array_equal(model.coef_, again.coef_)
     assert len(np.unique(model.coef_)) == model.coef_.size
 
@@ -220,7 +222,7 @@ def test_an_unknown_label_counts_as_the_first_or_raises_before_the_charge(estima
     first[50], outside[50] = classes[0], unknown
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        model = estimator(classes=classes, max_iter=3, random_state=0)
+        model = estimator(classes=classes, max_iter=3, random_state=ReproducibleNoise(0))
         assert_array_equal(model.fit(X, outside).coef_, clone(model).fit(X, first).coef_)
     accountant = PrivacyAccountant(10.0, 1e-3)
     model.set_params(unknown_label="raise", accountant=accountant, random_state=None)

@@ -118,8 +118,8 @@ def wanted_scales(request):
     Facts that are stated are not looked for. Of the ways to look for the others it is the finest
     one whose choices have evidence enough; without any, features and target have unit scale.
     """
-    if not request.private or request.accounting == "hidden_state":
-        return NOTHING  # whose proof needs stated facts
+    if not request.private:
+        return NOTHING
     rho = zcdp_rho(request.epsilon, request.delta)
     for features, target in _ways(request):
         count = {"quartiles": 3, "octaves": 1}.get(target, 0)
@@ -140,9 +140,10 @@ def wanted_scales(request):
 def _ways(request):
     """Pairs of what to look for of features and target, the finest first.
 
-    The centre of a target pays more than those of features, which an intercept makes good.
+    The centre of a target pays more than those of features, which an intercept makes good. The
+    proof of the hidden state needs rows whose bound is stated.
     """
-    if not request.looks_for_features:
+    if not request.looks_for_features or request.accounting == "hidden_state":
         features = [None]
     elif request.sparse:
         features = ["rows"]  # of as many units as entries, and never centred
