@@ -1,6 +1,7 @@
 """More than two classes: which loss, one-vs-rest and its shares of a budget, and unknown labels."""
 
 import dataclasses
+import itertools
 import math
 import warnings
 
@@ -19,6 +20,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.engines._one_vs_rest import OneVsRest
+from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 
 X, Y = load_iris(return_X_y=True)
@@ -63,14 +65,40 @@ def test_without_noise_the_classes_are_scikit_learns(estimator):
     assert_allclose(np.diff(model.intercept_), np.diff(expected.intercept_), atol=2e-2)
 
 
-def test_a_greedy_step_may_be_longer_where_one_coefficient_moves_alone():
-    """The diagonal of the softmax's Hessian is at most 1/4, its eigenvalues 1/2."""
-    greedy = plan_of(DPLogisticGCD(classes=CLASSES, feature_bounds=(-2, 2)))
-    full = plan_of(DPLinearClassifier(classes=CLASSES, feature_bounds=(-2, 2)))
-    assert_allclose(greedy.problem.smoothness, [1, 1, 1, 1, 0.25])
-    assert_allclose(full.problem.smoothness, [2, 2, 2, 2, 0.5])
-    two = plan_of(DPLogisticGCD(classes=[0, 1], feature_bounds=(-2, 2)))
-    assert_allclose(two.problem.smoothness, greedy.problem.smoothness)
+def test_a_greedy_choice_moves_its_feature_in_all_classes():
+    model = DPLogisticGCD(C=1e6, classes=CLASSES, max_iter=3, coef_path=True).fit(X, Y)
+    path = np.concatenate([model.coef_path_, model.intercept_path_[..., np.newaxis]], axis=2)
+    for before, after in itertools.pairwise(path):
+        moved = before != after
+        assert moved.any(axis=0).sum() == 1  # a penalty so small shrinks nothing to zero
+        assert moved.sum() >= 2  # all but one class, where noise said the other way
+
+
+def test_a_block_of_greedy_choices_holds_each_feature_once():
+    # nearly as many choices as candidates: classes of one feature are among them
+    model = DPLogisticGCD(C=1e6, classes=CLASSES, max_iter=2, block_size=12, coef_path=True)
+    model.fit(X, Y)
+    assert (model.coef_path_[0] == 0).all() and (model.coef_path_[-1] != 0).any(axis=0).all()
+    assert model.privacy_event_.releases[0].count == 24
+    expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, Y)
+    for block_size in (2, 7, 15):
+        model = DPLogisticGCD(epsilon=math.inf, tol=1e-8, block_size=block_size).fit(X, Y)
+        assert_allclose(model.coef_, expected.coef_, atol=2e-3)
+
+
+def test_a_greedy_clip_keeps_the_ratios_of_a_records_derivatives():
+    plan = plan_of(DPLogisticGCD(classes=CLASSES, feature_bounds=(-2, 2)))
+    longest = plan.loss.longest
+    # C_kj for a feature at its bounds: none is clipped by itself
+    clip = plan.clip / plan.geometry.smoothness.sum() ** 0.5
+    assert_allclose(clip * plan.geometry.smoothness[0] ** 0.5, 2 * longest)
+    margins = np.random.default_rng(0).normal(size=(50, 3)) * 4
+    full, scaled = MultinomialLoss().gradient(margins, Y[:50]), plan.loss.gradient(margins, Y[:50])
+    norms = np.linalg.norm(full, axis=1, keepdims=True)
+    assert (norms > longest).any() and (norms < longest).any()
+    assert_allclose(scaled, full * np.minimum(1, longest / norms), rtol=1e-12)
+    assert plan_of(DPLogisticGCD(classes=CLASSES, epsilon=math.inf)).loss.longest == math.inf
+    assert plan_of(DPLinearClassifier(classes=CLASSES)).loss.longest == math.inf
 
 
 def test_a_sampling_is_of_features_whatever_the_number_of_classes():

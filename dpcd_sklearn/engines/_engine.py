@@ -136,6 +136,11 @@ class Engine(metaclass=ABCMeta):
         return max(1, math.ceil(asked))
 
     @property
+    def loss(self):
+        """The loss whose derivatives are released."""
+        return self.request.loss
+
+    @property
     def curvature(self):
         """How much steeper than its coordinates a move may be: steps are divided by it."""
         return self.geometry.spread(self.request.n_coordinates)
@@ -318,7 +323,7 @@ class CoordinateEngine(Engine):
             receipt,
             self.units(place.n_samples),
             place,
-            loss=self.request.loss,
+            loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
             lazy=self.request.selection == "lazy",
@@ -395,7 +400,7 @@ class GradientEngine(Engine):
             receipt,
             self.units(place.n_samples),
             place,
-            loss=self.request.loss,
+            loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
         )
