@@ -121,7 +121,7 @@ def test_no_neighbour_moves_a_score_of_any_feature_and_class_by_more_than_s(neig
             contributions(*data, K, M, coef, clip, joint=False).sum(axis=0) * own * np.sqrt(M) / 4
             for data in (one, other)
         ]
-        s = neighbors * own / 4  # CoordinateUnits.score_sensitivity, of n = 4, for C_kj = own sqrt(M)
+        s = neighbors * own / 4  # of the units, for n = 4 and C_kj = own sqrt(M)
         rule, penalty = RULES[t % 3], PENALTIES[t // 3 % 4]
         w = np.clip(coef, -0.5, 1.0)
         scores = np.array(

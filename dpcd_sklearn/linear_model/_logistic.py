@@ -175,11 +175,12 @@ class DPLogisticGCD(PrivateClassifier):
     -----
     Every update chooses a coordinate and a direction by Gumbel noise on 2 p signed scores, and
     releases the chosen partial derivative with Gaussian noise; a step against the chosen direction
-    is not taken. Of more than two classes it chooses a feature and a class, and releases and moves the
-    feature in all classes, as one vector. Thresholds C_j proportional to sqrt(M_j) make all scores equally sensitive,
-    without which the papers' selection is not private. Choices of one bounded range η and releases
-    of noise multiplier z are composed by the tight curve of all adaptive interleavings, which needs
-    about 7 % less noise than zCDP. Proofs: ``privacy/proofs/release_argmax.md``, ``selections.md``.
+    is not taken. Of more than two classes it chooses a feature and a class, and moves the feature
+    in all classes by one released vector. Thresholds C_j proportional to sqrt(M_j) make all scores
+    equally sensitive, without which the papers' selection is not private. Choices of one bounded
+    range η and releases of noise multiplier z are composed by the tight curve of all adaptive
+    interleavings, which needs about 7 % less noise than zCDP. Proofs:
+    ``privacy/proofs/release_argmax.md``, ``selections.md``.
 
     References
     ----------

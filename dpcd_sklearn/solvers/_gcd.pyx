@@ -4,8 +4,8 @@
     w_j <- prox_{γ/M_j ψ_j}(w_j - γ/M_j (∇_j f(w) + noise)),  j in S
 
 The choice is over both directions of every coordinate, so the direction comes with it for free.
-Of several outputs (classes) every w_kj is a candidate. Feature j of the one that is chosen moves in
-all of them: a noisy vector of all its partial derivatives, clipped by one norm, costs what one does.
+Of several outputs (classes) every w_kj is a candidate. Feature j of the one that is chosen moves
+in all of them: a noisy vector of its partial derivatives, clipped by one norm, costs what one does.
 """
 
 import numpy as np
