@@ -44,7 +44,7 @@ def contributions(X, y, K, M, coef, clip, joint, weights=None):
     r = softmax(A @ coef.reshape(K, -1).T, axis=1) - np.eye(K)[np.asarray(y, dtype=int)]
     r = r * (1 if weights is None else weights[:, None])
     H = np.einsum("ik,ij->ikj", r, A).reshape(len(X), -1) / np.sqrt(M)
-    H /= clip * math.sqrt(M.size if joint else 1) / math.sqrt(M.sum())
+    H /= clip * math.sqrt(M.size if joint else K) / math.sqrt(M.sum())
     if joint:
         return H / np.maximum(1, np.linalg.norm(H, axis=1))[:, None]
     return np.clip(H, -1, 1)
@@ -116,12 +116,12 @@ def test_no_neighbour_moves_a_score_of_any_feature_and_class_by_more_than_s(neig
     for t, (K, M, one, other, i, coef, clip) in enumerate(random_pairs(600)):
         if neighboring == "add_remove":
             other = tuple(np.delete(part, i, axis=0) for part in one)
-        own = clip / math.sqrt(M.sum())
+        own = clip * math.sqrt(K / M.sum())
         gradients = [
             contributions(*data, K, M, coef, clip, joint=False).sum(axis=0) * own * np.sqrt(M) / 4
             for data in (one, other)
         ]
-        s = neighbors * own / 4  # CoordinateUnits.score_sensitivity, of n = 4
+        s = neighbors * own / 4  # of the units, for n = 4 and C_kj = own sqrt(M)
         rule, penalty = RULES[t % 3], PENALTIES[t // 3 % 4]
         w = np.clip(coef, -0.5, 1.0)
         scores = np.array(

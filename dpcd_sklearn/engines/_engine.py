@@ -141,6 +141,11 @@ class Engine(metaclass=ABCMeta):
         return max(1, math.ceil(asked))
 
     @property
+    def loss(self):
+        """The loss whose derivatives are released."""
+        return self.request.loss
+
+    @property
     def curvature(self):
         """How much steeper than its coordinates a move may be: steps are divided by it."""
         return self.geometry.spread(self.request.n_coordinates)
@@ -221,14 +226,19 @@ class Engine(metaclass=ABCMeta):
 
     @property
     def _largest_gradient(self):
-        """Units of the residual clip: sqrt(tr M) times the longest norm of a record over sqrt(p').
+        """What C must be, at least, for a derivative of 1 never to be clipped.
 
-        It is what C must be for the norm clip to let a derivative of the residual clip through. A
-        longer one could not bite, and would cost noise.
+        It is sqrt(tr M), or less where a bound on rows says that the gradient of a whole block is
+        shorter than all bounds together: a clip that can't bite would cost noise.
         """
-        geometry, n_coordinates = self.geometry, self.request.n_coordinates
-        rows = geometry.spread(n_coordinates) / n_coordinates
-        return math.sqrt(float(geometry.smoothness.sum()) * rows)
+        size = self._clipped_together
+        longest = self.geometry.spread(size) / size
+        return math.sqrt(float(self.geometry.smoothness.sum()) * longest)
+
+    @property
+    def _clipped_together(self):
+        """How many coordinates of a record's gradient one norm clips."""
+        return self.request.n_coordinates
 
     @property
     def finite_clip(self):
@@ -338,6 +348,10 @@ class CoordinateEngine(Engine):
     known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
 
     @property
+    def _clipped_together(self):
+        return 1 if self.sampling is None else self.sampling.block_size
+
+    @property
     def _n_inner(self):
         """K of the papers' T × K: a tenth of all updates unless the user says more."""
         return self.request.n_inner or math.ceil(self.n_updates / 10)
@@ -361,7 +375,7 @@ class CoordinateEngine(Engine):
             receipt,
             self.units(place.n_samples),
             place,
-            loss=self.request.loss,
+            loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
             lazy=self.request.selection == "lazy",
@@ -436,7 +450,7 @@ class GradientEngine(Engine):
             receipt,
             self.units(place.n_samples),
             place,
-            loss=self.request.loss,
+            loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
         )

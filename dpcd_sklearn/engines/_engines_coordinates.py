@@ -16,6 +16,7 @@ from ._recipes import (
     coordinate_recipe,
     descent_recipe,
     greedy_recipe,
+    greedy_softmax_recipe,
     noiseless_descent_recipe,
     vertex_recipe,
 )
@@ -66,26 +67,20 @@ class GCDEngine(CoordinateEngine):
     solve = staticmethod(_gcd.solve)
     noiseless_max_iter = 1_000_000
 
-    def _in_its_terms(self, geometry):
-        # one w_kj moves alone: its curvature is less than that of all classes together
-        loss = self.request.loss
-        if loss.curvature_of_one is None:
-            return geometry
-        share = loss.curvature_of_one / loss.curvature
-        return replace(
-            geometry,
-            smoothness=share * geometry.smoothness,
-            largest_square=geometry.largest_square / share,
-        )
-
     @property
     def recipe(self):
+        if self.request.n_outputs > 1:
+            return greedy_softmax_recipe(self.request.signal)
         return greedy_recipe(self.request.signal, self.request.n_classes > 0)
 
     @property
-    def _largest_gradient(self):
-        # every w_kj has a clip of its own
-        return super()._largest_gradient * self.request.n_outputs**0.5
+    def loss(self):
+        loss = self.request.loss
+        if self.request.n_outputs == 1 or not self.request.private:
+            return loss
+        # at C_kj for a feature at its scale: within its bounds no coordinate is clipped by itself
+        share = self.clip / self._largest_gradient
+        return type(loss)(share * loss.curvature**0.5)
 
     @property
     def known_scores(self):

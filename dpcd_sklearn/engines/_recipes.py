@@ -130,3 +130,17 @@ def greedy_recipe(signal, bounded_curvature):
         "averaging": "last",
         "residual_clip": _between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
     }
+
+
+def greedy_softmax_recipe(signal):
+    """DP-GCD over more than two classes: a feature moves in all of them.
+
+    Few updates reach every feature, so many with short clips do better than a few long ones.
+    """
+    return {
+        "max_iter": _between(2.0 * signal, 30.0, 600.0),
+        "step_size": 16.0,
+        "momentum": 0.0,
+        "averaging": "last",
+        "residual_clip": _between(0.01 * math.sqrt(signal), 0.03, 0.5),
+    }

@@ -127,7 +127,7 @@ def _derivatives(plan, rows, iterates):
     margins = np.swapaxes(iterates @ rows.features.T, 1, 2)
     shape = margins.shape
     flat = margins.reshape(-1) if shape[2] == 1 else margins.reshape(-1, shape[2])
-    found = plan.request.loss.gradient(flat, np.tile(rows.target, shape[0]))
+    found = plan.loss.gradient(flat, np.tile(rows.target, shape[0]))
     return found.reshape(shape) * rows.weights[:, None]
 
 
@@ -170,7 +170,7 @@ def _of_sums(plan, recorder, rows):
     iterates, in_block, values = (
         found.reshape(len(iterates), -1, len(smoothness)) for found in (iterates, in_block, values)
     )
-    clip = _coordinate_clip(plan) * in_block.sum(axis=(1, 2)) ** 0.5
+    clip = _coordinate_clip(plan) * (in_block.sum(axis=(1, 2)) / plan.request.n_outputs) ** 0.5
     square_norms = np.swapaxes(in_block @ (rows.features**2 / smoothness).T, 1, 2)
     r = _clipped(_derivatives(plan, rows, iterates), square_norms, clip)
     variance = (release.noise_multiplier * neighbors * clip / n) ** 2
@@ -179,8 +179,8 @@ def _of_sums(plan, recorder, rows):
 
 
 def _coordinate_clip(plan):
-    """C_kj = this sqrt(M_kj), the trace over all outputs."""
-    return plan.finite_clip / (plan.request.n_outputs * plan.geometry.smoothness.sum()) ** 0.5
+    """C_kj = this sqrt(M_kj)."""
+    return plan.finite_clip / plan.geometry.smoothness.sum() ** 0.5
 
 
 def _of_choices(plan, recorder, rows):

@@ -86,7 +86,8 @@ class DPLinearClassifier(PrivateClassifier):
           from l1_ratio = 0.5 on, where noise dominates; "compgd" for constraints; "skgd" otherwise.
 
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
-        chooses among features x classes, and "compgd" and "frank-wolfe" need `multi_class="ovr"`.
+        chooses among features x classes and moves the feature in all of them, and "compgd" and
+        "frank-wolfe" need `multi_class="ovr"`.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
@@ -138,7 +139,9 @@ class DPLinearClassifier(PrivateClassifier):
         C sqrt(M_j / tr M) by "cd", "gcd" and "frank-wolfe"; its block S by "skgd", so that the norm
         of M_S^(-1/2) g_S is at most C sqrt(abs(S) / tr M); all of it in the same way by "sgd" and
         "svrg", which clips differences of gradients to half of that; and its projection by
-        "compgd". "auto" follows n, p, epsilon and delta.
+        "compgd". Of more than two classes a coordinate or block is that of all classes together,
+        and "gcd" scales a record's derivatives in all classes down together first. "auto" follows
+        n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is

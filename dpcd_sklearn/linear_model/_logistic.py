@@ -74,8 +74,9 @@ class DPLogisticGCD(PrivateClassifier):
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
-        C of the papers, public: coordinate j of a record's gradient is clipped to C sqrt(M_j / tr
-        M). "auto" follows n, p, epsilon and delta.
+        C of the papers, public: coordinate j of a record's gradient, in every class, is clipped to
+        C sqrt(M_j / tr M); of more than two classes its derivatives in all classes are scaled
+        down together first. "auto" follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Passes, each of which is one update; may be a fraction. "auto" follows n, p, epsilon and
         delta.
@@ -185,10 +186,12 @@ class DPLogisticGCD(PrivateClassifier):
     -----
     Every update chooses a coordinate and a direction by Gumbel noise on 2 p signed scores, and
     releases the chosen partial derivative with Gaussian noise; a step against the chosen direction
-    is not taken. Thresholds C_j proportional to sqrt(M_j) make all scores equally sensitive,
-    without which the papers' selection is not private. Choices of one bounded range η and releases
-    of noise multiplier z are composed by the tight curve of all adaptive interleavings, which needs
-    about 7 % less noise than zCDP. Proofs: ``privacy/proofs/release_argmax.md``, ``selections.md``.
+    is not taken. Of more than two classes it chooses a feature and a class, and moves the feature
+    in all classes by one released vector. Thresholds C_j proportional to sqrt(M_j) make all scores
+    equally sensitive, without which the papers' selection is not private. Choices of one bounded
+    range η and releases of noise multiplier z are composed by the tight curve of all adaptive
+    interleavings, which needs about 7 % less noise than zCDP. Proofs:
+    ``privacy/proofs/release_argmax.md``, ``selections.md``.
 
     References
     ----------

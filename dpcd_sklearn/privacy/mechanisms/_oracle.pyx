@@ -142,7 +142,7 @@ cdef class RecordOracle(Oracle):
                             bint joint) noexcept nogil:
         """Of a block, or all coordinates (NULL): clipped by its norm, or one by one."""
         return question_of(block, size, joint,
-                           self._units.coordinate_clip * (sqrt(<double>size) if joint else 1.0),
+                           self._units.block_clip(size) if joint else self._units.coordinate_clip,
                            0.0 if self._noiseless else self._units.limit(size if joint else 1))
 
     cdef bint _ask(self, const Question *question, Answer *answer) noexcept nogil:

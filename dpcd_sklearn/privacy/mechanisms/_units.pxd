@@ -14,6 +14,7 @@ cdef class CoordinateUnits(Units):
     cdef readonly int bits
     cdef readonly double coordinate_clip, noise_multiplier, eta, units_per_noise
 
+    cdef double block_clip(self, Py_ssize_t size) noexcept nogil
     cdef double limit(self, Py_ssize_t size) noexcept nogil
     cdef double score_sensitivity(self) noexcept nogil
     cdef double most_public_score(self, Py_ssize_t size) noexcept nogil

@@ -9,6 +9,7 @@ Sensitivities stand here and in ``_grid.record_limit``, once. Proofs:
 import math
 
 import numpy as np
+from libc.math cimport sqrt
 
 from ._grid cimport noise_bits, record_limit
 
@@ -99,7 +100,8 @@ cdef class CoordinateUnits(Units):
     smoothness : ndarray of shape (n_outputs * n_coordinates,)
         M_kj, public, output by output: each of them is a coordinate of its own.
     clip : float
-        C, public: C_j = C sqrt(M_j / tr M), the trace over all outputs.
+        C, public: C_kj = C sqrt(M_kj K / tr M), the trace over all K outputs, and a block of d
+        coordinates has the norm C sqrt(d / tr M): a coordinate of all outputs has that of one.
     n_chosen : int, default=1
         Number of coordinates of one greedy choice.
     largest_score : float, default=0
@@ -118,7 +120,7 @@ cdef class CoordinateUnits(Units):
             raise ValueError(f"smoothness has {self.n_coordinates} entries, which are not those of "
                              f"{n_outputs} outputs")
         self.n_outputs, self.width = n_outputs, self.n_coordinates // n_outputs
-        self.coordinate_clip = clip / math.sqrt(self.smoothness.sum())
+        self.coordinate_clip = clip / math.sqrt(self.smoothness.sum() / n_outputs)
         if not 1e-30 < self.coordinate_clip < 1e30:
             raise ValueError("clip over the root of the summed smoothness must lie in "
                              "(1e-30, 1e30); rescale the target or the features")
@@ -157,6 +159,10 @@ cdef class CoordinateUnits(Units):
                 f"scaled problem, and they must stay below {most:.3g}; lower alpha, radius or "
                 "step_size, or raise clip"
             )
+
+    cdef double block_clip(self, Py_ssize_t size) noexcept nogil:
+        """C sqrt(d / tr M): bound on the norm of a block of d coordinates, of any outputs."""
+        return self.coordinate_clip * sqrt(<double>size / self.n_outputs)
 
     cdef double limit(self, Py_ssize_t size) noexcept nogil:
         """K, the norm bound of one record's integers in a release of `size` entries."""
