@@ -18,3 +18,7 @@ class PrivacyLeakWarning(UserWarning):
 
 class ReproducibleNoiseWarning(PrivacyLeakWarning):
     """Noise was asked for that can be drawn again, so the fit is not private."""
+
+
+class UnknownScaleWarning(UserWarning):
+    """Nobody stated the scale of the data, and there are too few records to find it."""

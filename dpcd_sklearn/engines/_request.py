@@ -107,6 +107,12 @@ class Request:
         return math.isfinite(self.epsilon)
 
     @property
+    def looks_for_features(self):
+        """Whether nothing is stated of the features' scales."""
+        stated = (self.feature_bounds, self.feature_scale, self.row_norm_bound)
+        return all(fact is None for fact in stated)
+
+    @property
     def has_bounded_curvature(self):
         """Whether the curvature of the loss fades with the margin, as that of classifiers does."""
         return self.loss_word in ("logistic", "multinomial")

@@ -48,9 +48,9 @@ LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 20.0, 40.0, 150.0
 _LEAST_SHARE, _MOST_SHARE = 0.05, 0.3
 # What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
-# M of a feature whose records have a released median norm R: (0.15 R)². With R² an intercept,
+# M of a feature whose records have a released median norm R: (0.1 R)². With R² an intercept,
 # whose M is 1, would be as loud as a whole row.
-_ROW_SHARE = 0.15
+_ROW_SHARE = 0.1
 
 
 def n_choices(n_columns, centered):
@@ -147,8 +147,7 @@ def _ways(request):
 
     The centre of a target pays more than those of features, which an intercept makes good.
     """
-    stated = (request.feature_bounds, request.feature_scale, request.row_norm_bound)
-    if any(fact is not None for fact in stated):
+    if not request.looks_for_features:
         features = [None]
     elif request.sparse:
         features = ["rows"]  # of as many units as entries, and never centred

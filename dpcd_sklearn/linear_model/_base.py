@@ -23,6 +23,7 @@ from ..engines._engines import engine_of
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
 from ..engines._scales import found_scales
+from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -119,7 +120,9 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
 
     # ---- public: what a fit would release ----
 
-    def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
+    def planned_event(
+        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
         """What a fit would release; nothing is charged and no record is needed.
 
         Bounds by column name are read in their own order, on which the event does not depend; that
@@ -133,6 +136,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         n_outputs : int, default=1
             Number of classes for the multinomial loss (or `classes` tell it), 1 for every other
             model.
+        sparse : bool, default=False
+            Whether X is, of which another scale is found where none is stated.
 
         Returns
         -------
@@ -148,9 +153,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         if n_outputs != 1 and self.loss != "multinomial":
             raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
-        return self._plan(
-            n_samples, n_features, self._stated_outputs(n_outputs), columns=columns
-        ).event
+        n_outputs = self._stated_outputs(n_outputs)
+        return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).event
 
     # ---- the recipe ----
 
@@ -213,6 +217,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         records = X, self._scale_target(y, plan.request), sample_weight
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
+        self._warn_of_unknown_scales(plan.request)
         self._set_released(plan, solution, X.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(
@@ -222,6 +227,20 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
                 stacklevel=4,  # the caller of fit, beyond two decorators
             )
         return self
+
+    def _warn_of_unknown_scales(self, request):
+        words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
+        words += ["target_bounds ((-1, 1)"] if request.finds_target else []
+        if not words or not request.private or request.scales.n_choices:
+            return
+        stated = " if it is unit scale) and ".join(words)
+        warnings.warn(
+            f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
+            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which"
+            " costs nothing",
+            UnknownScaleWarning,
+            stacklevel=5,  # the caller of fit, beyond two decorators
+        )
 
     def _check_records(self, X, y):
         X, y = read_records(
