@@ -74,7 +74,7 @@ def test_numbers_of_a_plan_do_not_follow_from_the_order_they_are_asked_in(model)
 def test_the_plan_is_whole_before_anything_is_charged(model):
     """Later numbers are read, not made: none of them could follow from a record by mistake."""
     made = set(vars(plan_of(model)))
-    assert {"request", "geometry", "problem", "event", "clip"} <= made
+    assert {"request", "geometry", "problem", "parts", "clip"} <= made
     assert "sampling" in made or type(plan_of(model)).sampling is None
 
 

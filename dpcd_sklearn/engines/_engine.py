@@ -4,6 +4,7 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 """
 
 import math
+import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from ..privacy.accounting._calibration import (
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
@@ -28,6 +30,10 @@ from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
 
 EVERY_PENALTY = {None, *PENALTIES}
+# Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
+# in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
+_NARROW = 0.0, 2.0**-10
+
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
 
@@ -255,6 +261,8 @@ class Engine(metaclass=ABCMeta):
         """
         for name in ("geometry", "sampling", "problem", "parts", "clip"):
             getattr(self, name)
+        if self.request.scales.n_choices:
+            QuantileUnits(self.parts[0])
         self.units(n_samples)
         return self
 
@@ -272,15 +280,35 @@ class Engine(metaclass=ABCMeta):
         other.geometry = self._in_its_terms(geometry)
         return other
 
-    def located(self, found, loss):
+    def located(self, found, loss, n_samples):
         """The plan in the scales that were found, with the updates that were paid for.
+
+        What is paid for is carried out, whatever was found. Where a mechanism would refuse the
+        scales beside the other parameters, that is this plan of unit scale, which was tried before
+        the charge.
 
         Parameters
         ----------
         found : FoundScales
         loss : Loss
             Of a target in the width that was found.
+        n_samples : int
         """
+        for share in _NARROW:
+            try:
+                return self._located(found.widened(share), loss).planned(n_samples)
+            except Exception as error:  # of any kind: a sampling is the user's code
+                refusal = error
+        warnings.warn(
+            f"the scales that were found do not go with the other parameters ({refusal}); unit "
+            "scale took their place. State feature_bounds or feature_scale and, of a regression, "
+            "target_bounds",
+            UserWarning,
+            stacklevel=6,  # the caller of fit, beyond `_plan` and two decorators
+        )
+        return self
+
+    def _located(self, found, loss):
         other = type(self)(found.stated_in(self.request, loss))
         other.parts, other.n_updates = self.parts, self.n_updates
         if not isinstance(self.request.sampling, str):

@@ -14,7 +14,12 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
-from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._quantiles import (
+    LEAST_RANGE,
+    MOST_RANGE,
+    QuantileOracle,
+    QuantileUnits,
+)
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
 from ..privacy.sums._place import LocalPlace
 
@@ -130,10 +135,10 @@ def wanted_scales(request):
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
         share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
-        eta = math.sqrt(8 * share * rho / count)
+        eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _OF_QUARTILES if "quartiles" in (features, target) else LEAST_EVIDENCE
-        if request.n_normalizer * eta >= least:
-            return ScaleSearch(features, target, count, share, eta)
+        if eta >= max(least / request.n_normalizer, LEAST_RANGE):
+            return ScaleSearch(features, target, count, count * eta**2 / (8 * rho), eta)
     return NOTHING
 
 
@@ -169,6 +174,15 @@ class FoundScales:
             return request.target_half_width
         lo, hi = self.target_bounds
         return (hi - lo) / 2
+
+    def widened(self, share):
+        """No feature is narrower than this share of the widest."""
+        if self.feature_bounds is None:
+            return self
+        lo, hi = self.feature_bounds
+        center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
+        half_width = np.maximum(half_width, share * half_width.max())
+        return replace(self, feature_bounds=(center - half_width, center + half_width))
 
     def stated_in(self, request, loss):
         """The request with these facts."""

@@ -280,8 +280,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         if located is not None:
             plan, found = located
             half_width = found.half_width(plan.request)
-            loss = self._loss(n_outputs, half_width)
-            return plan.located(found, loss).planned(n_samples)
+            return plan.located(found, self._loss(n_outputs, half_width), n_samples)
         self._check_numbers()
         n = int(self.n_public if self.neighboring == "add_remove" else n_samples)
         delta = self._resolve_delta(n)
