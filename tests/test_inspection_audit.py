@@ -110,7 +110,7 @@ def test_the_accountant_is_not_charged_and_a_seed_is_not_used():
     result = audit(model, n_runs=100, families=["one feature"], broken=None)
     assert accountant.entries() == []
     assert len(np.unique(result.statistics[0])) > 10  # seeded fits would all be the same
-    assert model.accountant is accountant and model.random_state == 3
+    assert model.accountant is accountant and model.random_state == ReproducibleNoise(3)
 
 
 def test_pipelines_are_audited_on_stated_data():
