@@ -126,6 +126,8 @@ PRESETS = {
         "selection_share": [0.8, 1e-9, 1 - 1e-12],
         "selection": ["full", "lazy"],
         "classes": [None, [0, 1], ["a", "b"], [0, 1, 2], [NAN, 1], [None, 1], [0], [[0, 1]]],
+        "multi_class": ["multinomial", "ovr"],
+        "unknown_label": ["first", "raise"],
     },
 }
 GENERIC = {
@@ -147,9 +149,8 @@ PRESETS[DPLinearRegressor] = REGRESSION | {
     "huber_threshold": [1.35, 1e-9, 1e9],
 }
 PRESETS[DPLinearClassifier] = CLASSIFICATION | {
-    "loss": ["logistic", "multinomial"],
-    "classes": PRESETS[DPLogisticGCD]["classes"],
-}
+    "loss": ["auto", "auto", "logistic", "multinomial"],
+} | {n: PRESETS[DPLogisticGCD][n] for n in ("classes", "multi_class", "unknown_label")}
 
 
 def random_model(rng, neighboring=True):

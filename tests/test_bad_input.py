@@ -139,7 +139,9 @@ LOGISTIC = {
     "block_size": COUNTS,
     "selection_share": [0, 1, -0.5, 2, NAN, "auto", True],
     "selection": ["race", "auto", None, True, 1],
-    "classes": [[1], [1, 1], [0, 1, 2], [], "01", 2, ["0", "1"]],
+    "classes": [[1], [1, 1], [], "01", 2, ["0", "1"]],
+    "multi_class": ["all", "auto", None, 1, True],
+    "unknown_label": ["last", None, 1, True],
     "class_weight": ["balanced", "auto", 2, [1, 2], {0: 1.0, 1: 2.0}],  # beside classes=None
 }
 TABLES = [(DPLassoCD, COMMON | TARGET | LASSO), (DPRidgeSkGD, COMMON | TARGET | RIDGE)]
@@ -325,13 +327,12 @@ def test_a_target_of_words_is_refused(accountant, data, estimator):
 
 LABELS = {
     "one class": (lambda y: np.ones_like(y), r"got 1 class\. .*classes="),
-    "three classes": (lambda y: np.arange(len(y)) % 3, r"got 3 classes\. .*multinomial"),
     "a continuous target": (lambda y: y + np.linspace(0, 0.5, len(y)), "Unknown label type"),
 }
 
 
 @pytest.mark.parametrize("case", LABELS)
-def test_other_than_two_classes_are_refused_when_classes_are_not_stated(accountant, data, case):
+def test_labels_of_no_classes_are_refused_when_classes_are_not_stated(accountant, data, case):
     X, y = data
     spoil, match = LABELS[case]
     refuse(DPLogisticGCD(accountant=accountant), X, spoil(y), match=match)

@@ -130,6 +130,10 @@ WARM = {
     "sgd": DPLinearRegressor(solver="sgd", feature_scale=0.5, target_bounds=(-2, 2)),
     "compgd": DPLinearRegressor(solver="compgd", constraint="l2_ball", radius=9, **UNIT),
     "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], **UNIT),
+    "one against the others": DPLinearClassifier(
+        multi_class="ovr", solver="sgd", sampling_rate=1.0, classes=[0, 1, 2], **UNIT
+    ),
+    "softmax in coordinates": DPLogisticGCD(C=10.0, classes=[0, 1, 2], **UNIT),
     "found scales": DPRidgeSkGD(0.1),
 }
 every_warm = pytest.mark.parametrize("model", WARM.values(), ids=WARM)
@@ -271,7 +275,8 @@ def test_verbose_prints_public_numbers(capsys, verbose, n_lines):
 def test_every_solver_says_how_far_it_is(capsys, model):
     model = clone(model).set_params(verbose=1).fit(X, target_of(model))
     lines = capsys.readouterr().out.splitlines()
-    last = f"{type(model).__name__}: {model.n_iter_} of {model.n_iter_} updates"
+    n_told = model.n_iter_ * (3 if model.get_params().get("multi_class") == "ovr" else 1)
+    last = f"{type(model).__name__}: {n_told} of {n_told} updates"
     assert len(lines) > 1 and lines[-1] == last
 
 

@@ -65,6 +65,12 @@ def small():
     return X, (X @ [1.0, -1.0, 0.5, 0.0] > 0).astype(float)
 
 
+def unit_scale(estimator):
+    """The facts that leave nothing to be found: unit scale."""
+    facts = {"feature_scale": 1.0}
+    return facts if estimator is DPLogisticGCD else facts | {"target_bounds": (-1, 1)}
+
+
 def assert_same_model(model, reference, tolerance):
     """Coefficients agree to `tolerance` of the largest one, and so do the predictions."""
     scale = np.abs(reference.coef_).max()
@@ -448,7 +454,8 @@ def test_n_iter_counts_updates_and_max_iter_passes(
     size = {None: n_coordinates, "root": math.ceil(math.sqrt(n_coordinates))}.get(
         block_size, block_size
     )
-    model = clone(model).set_params(max_iter=max_iter, fit_intercept=fit_intercept).fit(*small)
+    model = clone(model).set_params(max_iter=max_iter, fit_intercept=fit_intercept)
+    model.set_params(**unit_scale(type(model))).fit(*small)
     assert model.n_iter_ == updates(max_iter, n_coordinates, size)
     assert {release.count for release in model.privacy_event_.releases} == {model.n_iter_}
 
@@ -456,7 +463,14 @@ def test_n_iter_counts_updates_and_max_iter_passes(
 @pytest.mark.parametrize("params", [{}, {"max_iter": 3}, {"epsilon": 0.2, "delta": 1e-7}], ids=str)
 @every_estimator
 def test_a_plan_is_what_the_fit_releases(small, estimator, params):
-    for more in ({}, {"fit_intercept": False}, {"feature_bounds": (-1, 1)}, {"epsilon": INF}):
+    for more in (
+        {},
+        {"fit_intercept": False},
+        {"feature_bounds": (-1, 1)},
+        unit_scale(estimator),
+        {"epsilon": 10.0, "delta": 1e-3},  # scales are found
+        {"epsilon": INF},
+    ):
         model = estimator(**(params | more))
         event = model.planned_event(80, 4)
         assert not hasattr(model, "coef_")
@@ -484,7 +498,7 @@ def test_privacy_spent_is_what_was_asked_for(small, estimator):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (10.0, 1e-8)])
 @every_estimator
 def test_the_noise_of_the_event_pays_for_what_was_spent(small, estimator, epsilon, delta):
-    model = estimator(epsilon=epsilon, delta=delta).fit(*small)
+    model = estimator(epsilon=epsilon, delta=delta, **unit_scale(estimator)).fit(*small)
     z, count = model.noise_multiplier_, model.n_iter_
     if estimator is DPLogisticGCD:
         selection, gaussian = model.privacy_event_.releases
@@ -503,13 +517,17 @@ def test_the_noise_of_the_event_pays_for_what_was_spent(small, estimator, epsilo
 
 @every_estimator
 def test_the_event_reads_like_a_sentence(small, estimator):
-    model = estimator(max_iter=600).fit(*small)
+    model = estimator(max_iter=600, **unit_scale(estimator)).fit(*small)
     text = str(model.privacy_event_)
     count = "3,000" if estimator is DPLassoCD else "600"
     gaussian = rf"{count} Gaussian releases with noise multiplier \d+(\.\d+)?"
     choice = rf"{count} choices of bounded range \d\.\d+ and " if estimator is DPLogisticGCD else ""
     assert re.fullmatch(choice + gaussian + ", under replace-one neighbours", text)
-    assert str(estimator(max_iter=0.01).planned_event(80, 4)).count("releases") == 0  # one release
+    one = estimator(max_iter=0.01, **unit_scale(estimator)).planned_event(80, 4)
+    assert str(one).count("releases") == 0  # one release
+    text = str(estimator(max_iter=600, epsilon=10.0).planned_event(80, 4))
+    scales = r"\d+ choices of bounded range \d\.\d+( and |, )"
+    assert re.fullmatch(scales + choice + gaussian + ", under replace-one neighbours", text)
 
 
 # --- the noise itself ---------------------------------------------------------------------------
@@ -526,6 +544,7 @@ def noise_of_ridge(n_features, n_samples, **params):
         momentum=0.0,
         averaging="last",
         fit_intercept=False,
+        **unit_scale(DPRidgeSkGD),
         **params,
     )
     X = np.zeros((n_samples, n_features))
@@ -545,9 +564,9 @@ def test_the_noise_of_a_full_gradient_is_as_the_event_says():
 
 def test_the_noise_of_single_coordinates_is_as_the_event_says():
     n, p = 40, 3000
-    model = DPLassoCD(
-        0.0, max_iter=0.2, step_size=1.0, averaging="last", fit_intercept=False, clip=3.0
-    ).fit(np.zeros((n, p)), np.zeros(n))
+    params = {"max_iter": 0.2, "step_size": 1.0, "averaging": "last", "fit_intercept": False}
+    model = DPLassoCD(0.0, clip=3.0, **params, **unit_scale(DPLassoCD))
+    model.fit(np.zeros((n, p)), np.zeros(n))
     drawn = model.coef_[model.coef_ != 0]
     # 600 draws of 3,000; a coordinate that is drawn again starts anew (X = 0: gradient 0), so
     # every non-zero one is a sum of one or more draws: the sum of squares counts each once
@@ -576,6 +595,7 @@ def test_add_remove_normalises_by_n_public(estimator):
     X = np.random.default_rng(0).uniform(0.5, 1, (80, 1))
     params = {"neighboring": "add_remove", "delta": 1e-4, "epsilon": 1e4, "clip": 10.0}
     params |= {"max_iter": 1, "step_size": 1.0, "averaging": "last", "fit_intercept": False}
+    params |= unit_scale(estimator)
     if estimator is DPRidgeSkGD:
         params["momentum"] = 0.0
     model = estimator(1e6 if estimator is DPLogisticGCD else 0.0, **params)
@@ -602,6 +622,7 @@ def test_importance_sampling_moves_the_features_of_large_scale():
             0.0,
             sampling=sampling,
             feature_scale=scale,
+            target_bounds=(-3, 3),
             max_iter=2,
             random_state=ReproducibleNoise(0),
         ).fit(X, rng.standard_normal(100))
@@ -663,17 +684,22 @@ def fitted_attributes(model):
     return {name for name in vars(model) if name.endswith("_")}
 
 
-@pytest.mark.parametrize("epsilon", [1.0, INF])
+@pytest.mark.parametrize(
+    ("epsilon", "fewest"), [(1.0, 50), (1.0, 4000), (INF, 50)], ids=["unit scale", "found", "inf"]
+)
 @every_estimator
-def test_a_pickle_holds_no_record_no_generator_and_no_noise(estimator, epsilon):
+def test_a_pickle_holds_no_record_no_generator_and_no_noise(estimator, epsilon, fewest):
     rng = np.random.default_rng(0)
+    facts = {} if fewest > 50 else unit_scale(estimator)
     sizes = {}
-    for n in (50, 5000):
+    for n in (fewest, 5000):
         X = rng.standard_normal((n, 6))
         y = (X[:, 0] > 0).astype(float) if estimator is DPLogisticGCD else rng.standard_normal(n)
         weights = rng.uniform(0.5, 1.5, n)
         strength = 1.0 if estimator is DPLogisticGCD else 0.0  # no coefficient is exactly 0
-        model = estimator(strength, epsilon=epsilon, max_iter=50).fit(X, y, sample_weight=weights)
+        model = estimator(strength, epsilon=epsilon, max_iter=50, **facts)
+        model.fit(X, y, sample_weight=weights)
+        assert (model.feature_bounds_ is not None) == (fewest > 50)
         assert (model.coef_ != 0).any()
         text = pickle.dumps(model)
         sizes[n] = len(text)
@@ -692,7 +718,7 @@ def test_a_pickle_holds_no_record_no_generator_and_no_noise(estimator, epsilon):
         loaded = pickle.loads(text)
         assert_array_equal(loaded.predict(X), model.predict(X))
         assert loaded.privacy_event_ == model.privacy_event_
-    assert abs(sizes[5000] - sizes[50]) <= 16 and sizes[5000] < 3000
+    assert abs(sizes[5000] - sizes[fewest]) <= 16 and sizes[5000] < 3000
 
 
 @every_estimator
@@ -718,7 +744,8 @@ def test_fitted_attributes_are_the_documented_ones(small, estimator):
     model = estimator(0.1).fit(*small)
     expected = {"coef_", "intercept_", "n_iter_", "n_features_in_", "privacy_spent_"}
     expected |= {"privacy_event_", "noise_multiplier_", "clip_", "feature_bounds_"}
-    expected |= {"classes_"} if estimator is DPLogisticGCD else set()
+    expected |= {"row_norm_bound_"}
+    expected |= {"classes_"} if estimator is DPLogisticGCD else {"target_bounds_"}
     assert fitted_attributes(model) == expected
     for name in expected:
         assert re.search(rf"^    {name} : ", model.__doc__, re.MULTILINE)

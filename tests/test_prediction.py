@@ -176,7 +176,8 @@ def test_what_overflows_on_the_way_is_clipped_too(layout):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_without_bounds_or_noise_nothing_is_clipped(model):
     X = wild()
-    for free in (fitted(model, bounds=None), fitted(model, epsilon=np.inf, max_iter=5)):
+    unit_scale = fitted(model, bounds=None, feature_scale=1.0)
+    for free in (unit_scale, fitted(model, epsilon=np.inf, max_iter=5)):
         assert free.feature_bounds_ is None
         margins = getattr(free, "decision_function", free.predict)(X)
         assert_allclose(margins, twin(free, X, (-np.inf, np.inf)), rtol=1e-9, atol=1e-9)
@@ -190,6 +191,18 @@ def test_predictions_without_noise_equal_scikit_learns_far_from_the_bounds():
     model = DPLinearRegressor(penalty=None, solver="cd", epsilon=np.inf, feature_bounds=(-0.1, 0.1))
     expected = LinearRegression().fit(X, y).predict(100 * X)
     assert_allclose(model.fit(X, y).predict(100 * X), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_bounds_that_were_found_clip_as_stated_ones_do(model, layout):
+    model, X = fitted(model, bounds=None, epsilon=50.0), wild()
+    lo, hi = model.feature_bounds_  # dense records were fitted
+    assert ((lo < X) & (X < hi)).any() and ((X < lo) | (hi < X)).any()
+    margins = getattr(model, "decision_function", model.predict)(layout(X))
+    assert_allclose(margins, twin(model, X, (lo, hi)), rtol=1e-9, atol=1e-9)
+    plain = model.to_sklearn(clip=True)
+    assert_allclose(plain.predict(X), model.predict(X), rtol=1e-9, atol=1e-9)
 
 
 def test_parameters_that_change_after_the_fit_do_not_change_predictions():
@@ -283,7 +296,8 @@ def test_to_sklearn_with_the_clip_predicts_as_the_model(model, kind, params):
 
 
 def test_to_sklearn_has_nothing_to_clip_without_bounds():
-    assert type(fitted(DPLassoCD(), bounds=None).to_sklearn(clip=True)) is Lasso
+    model = fitted(DPLassoCD(), bounds=None, feature_scale=1.0)
+    assert type(model.to_sklearn(clip=True)) is Lasso
 
 
 @pytest.mark.parametrize("clip", [False, True])

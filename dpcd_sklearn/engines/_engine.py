@@ -4,6 +4,7 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 """
 
 import math
+import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from ..privacy.accounting._calibration import (
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
@@ -29,6 +31,10 @@ from ._geometry import moment_geometry, public_geometry
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
+# Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
+# in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
+_NARROW = 0.0, 2.0**-10
+
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
 
@@ -148,6 +154,11 @@ class Engine(metaclass=ABCMeta):
         return max(1, math.ceil(asked))
 
     @property
+    def loss(self):
+        """The loss whose derivatives are released."""
+        return self.request.loss
+
+    @property
     def curvature(self):
         """How much steeper than its coordinates a move may be: steps are divided by it."""
         return self.geometry.spread(self.request.n_coordinates)
@@ -185,7 +196,7 @@ class Engine(metaclass=ABCMeta):
     @property
     @abstractmethod
     def alone(self):
-        """The FitEvent of all updates together, were they all that is released."""
+        """The FitEvent of the updates of all `n_fits`, were they all that is released."""
 
     @cached_property
     def parts(self):
@@ -198,14 +209,18 @@ class Engine(metaclass=ABCMeta):
 
     @property
     def part(self):
-        """What pays for the updates."""
-        return self.parts[-1]
+        """What pays for the updates of this fit, one of `n_fits`."""
+        event, n_fits = self.parts[-1], self.request.n_fits
+        if n_fits == 1 or not self.request.private:
+            return event
+        releases = (replace(release, count=release.count // n_fits) for release in event.releases)
+        return FitEvent(tuple(releases), event.neighboring)
 
     @property
     def event(self):
-        """The FitEvent that is charged."""
-        releases = sum((part.releases for part in self.parts), ())
-        return FitEvent(releases, self.request.neighboring)
+        """The FitEvent that is charged, the releases of each of `n_fits` by themselves."""
+        first = sum((part.releases for part in self.parts[:-1]), ())
+        return FitEvent(first + self.request.n_fits * self.part.releases, self.part.neighboring)
 
     @cached_property
     def clip(self):
@@ -224,14 +239,19 @@ class Engine(metaclass=ABCMeta):
 
     @property
     def _largest_gradient(self):
-        """Units of the residual clip: sqrt(tr M) times the longest norm of a record over sqrt(p').
+        """What C must be, at least, for a derivative of 1 never to be clipped.
 
-        It is what C must be for the norm clip to let a derivative of the residual clip through. A
-        longer one could not bite, and would cost noise.
+        It is sqrt(tr M), or less where a bound on rows says that the gradient of a whole block is
+        shorter than all bounds together: a clip that can't bite would cost noise.
         """
-        geometry, n_coordinates = self.geometry, self.request.n_coordinates
-        rows = geometry.spread(n_coordinates) / n_coordinates
-        return math.sqrt(float(geometry.smoothness.sum()) * rows)
+        size = self._clipped_together
+        longest = self.geometry.spread(size) / size
+        return math.sqrt(float(self.geometry.smoothness.sum()) * longest)
+
+    @property
+    def _clipped_together(self):
+        """How many coordinates of a record's gradient one norm clips."""
+        return self.request.n_coordinates
 
     @property
     def finite_clip(self):
@@ -248,6 +268,8 @@ class Engine(metaclass=ABCMeta):
         """
         for name in ("geometry", "sampling", "problem", "parts", "clip"):
             getattr(self, name)
+        if self.request.scales.n_choices:
+            QuantileUnits(self.parts[0])
         self.units(n_samples)
         return self
 
@@ -265,15 +287,35 @@ class Engine(metaclass=ABCMeta):
         other.geometry = self._in_its_terms(geometry)
         return other
 
-    def located(self, found, loss):
+    def located(self, found, loss, n_samples):
         """The plan in the scales that were found, with the updates that were paid for.
+
+        What is paid for is carried out, whatever was found. Where a mechanism would refuse the
+        scales beside the other parameters, that is this plan of unit scale, which was tried before
+        the charge.
 
         Parameters
         ----------
         found : FoundScales
         loss : Loss
             Of a target in the width that was found.
+        n_samples : int
         """
+        for share in _NARROW:
+            try:
+                return self._located(found.widened(share), loss).planned(n_samples)
+            except Exception as error:  # of any kind: a sampling is the user's code
+                refusal = error
+        warnings.warn(
+            f"the scales that were found do not go with the other parameters ({refusal}); unit "
+            "scale took their place. State feature_bounds or feature_scale and, of a regression, "
+            "target_bounds",
+            UserWarning,
+            stacklevel=6,  # the caller of fit, beyond `_plan` and two decorators
+        )
+        return self
+
+    def _located(self, found, loss):
         other = type(self)(found.stated_in(self.request, loss))
         other.parts, other.n_updates = self.parts, self.n_updates
         if not isinstance(self.request.sampling, str):
@@ -290,6 +332,11 @@ class Engine(metaclass=ABCMeta):
         progress : object with ``tell(n_updates)``, ``every`` and ``is_followed``
         """
         self._start, self._progress = start, progress
+
+    @property
+    def n_told(self):
+        """Updates of which a progress is told."""
+        return 0 if self.hides_updates else self.n_updates
 
     @property
     def attended(self):
@@ -367,7 +414,12 @@ class CoordinateEngine(Engine):
     """
 
     solve = None
+    losses = set(LOSSES)
     known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
+
+    @property
+    def _clipped_together(self):
+        return 1 if self.sampling is None else self.sampling.block_size
 
     @property
     def _n_inner(self):
@@ -375,13 +427,15 @@ class CoordinateEngine(Engine):
         return self.request.n_inner or math.ceil(self.n_updates / 10)
 
     def units(self, n_samples):
+        n_outputs = self.request.n_outputs
         return CoordinateUnits(
             self.part,
             n_samples=n_samples,
-            smoothness=self.geometry.smoothness,
+            smoothness=_repeated(self.geometry.smoothness, n_outputs),
             clip=self.finite_clip,
             n_normalizer=self.request.n_normalizer,
             n_chosen=self.problem.n_chosen,
+            n_outputs=n_outputs,
             **self.known_scores,
         )
 
@@ -391,7 +445,7 @@ class CoordinateEngine(Engine):
             receipt,
             self.units(place.n_samples),
             place,
-            loss=self.request.loss,
+            loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
             lazy=self.request.selection == "lazy",
@@ -436,13 +490,11 @@ class GradientEngine(Engine):
 
     @cached_property
     def alone(self):
-        request = self.request
+        request, count = self.request, self.request.n_fits * self.n_updates
         if self.rate >= 1:
-            return gaussian_fit_event(
-                request.epsilon, request.delta, self.n_updates, request.neighboring
-            )
+            return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
         return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, self.n_updates, request.neighboring
+            request.epsilon, request.delta, self.rate, count, request.neighboring
         )
 
     @property
@@ -468,11 +520,20 @@ class GradientEngine(Engine):
             receipt,
             self.units(place.n_samples),
             place,
-            loss=self.request.loss,
+            loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
         )
         return self.solve(oracle, self.attended, self.sampling, generator)
+
+
+def _repeated(smoothness, n_outputs):
+    """M_j of every output, one after the other; of one output it is not copied."""
+    if n_outputs == 1:
+        return smoothness
+    repeated = np.tile(smoothness, n_outputs)
+    repeated.flags.writeable = False
+    return repeated
 
 
 def _listed(names):

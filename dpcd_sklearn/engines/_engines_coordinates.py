@@ -11,11 +11,12 @@ from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_eve
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ._checked_sampling import CheckedSampling
-from ._engine import CoordinateEngine
+from ._engine import SINGLE_OUTPUT, CoordinateEngine
 from ._recipes import (
     coordinate_recipe,
     descent_recipe,
     greedy_recipe,
+    greedy_softmax_recipe,
     noiseless_descent_recipe,
     vertex_recipe,
 )
@@ -32,10 +33,8 @@ class DrawnEngine(CoordinateEngine):
 
     @cached_property
     def alone(self):
-        request = self.request
-        return gaussian_fit_event(
-            request.epsilon, request.delta, self.n_updates, request.neighboring
-        )
+        request, count = self.request, self.request.n_fits * self.n_updates
+        return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
 
 
 class CDEngine(DrawnEngine):
@@ -70,7 +69,18 @@ class GCDEngine(CoordinateEngine):
 
     @property
     def recipe(self):
-        return greedy_recipe(self.request.signal, self.request.has_bounded_curvature)
+        if self.request.n_outputs > 1:
+            return greedy_softmax_recipe(self.request.signal)
+        return greedy_recipe(self.request.signal, self.request.n_classes > 0)
+
+    @property
+    def loss(self):
+        loss = self.request.loss
+        if self.request.n_outputs == 1 or not self.request.private:
+            return loss
+        # at C_kj for a feature at its scale: within its bounds no coordinate is clipped by itself
+        share = self.clip / self._largest_gradient
+        return type(loss)(share * loss.curvature**0.5)
 
     @property
     def known_scores(self):
@@ -83,7 +93,8 @@ class GCDEngine(CoordinateEngine):
 
     @property
     def _n_chosen(self):
-        return min(self.request.block_size or 1, self.request.n_coordinates)
+        n_candidates = self.request.n_outputs * self.request.n_coordinates
+        return min(self.request.block_size or 1, n_candidates)
 
     @property
     def curvature(self):
@@ -96,7 +107,7 @@ class GCDEngine(CoordinateEngine):
 
     @cached_property
     def alone(self):
-        request, count = self.request, self.n_updates * self._n_chosen
+        request, count = self.request, self.request.n_fits * self.n_updates * self._n_chosen
         return greedy_fit_event(
             request.epsilon, request.delta, count, request.selection_share, request.neighboring
         )
@@ -131,7 +142,7 @@ class SkGDEngine(DrawnEngine):
         spread = self.geometry.spread(self.request.n_coordinates)
         request = self.request
         return descent_recipe(
-            request.signal, spread, self.curvature, self._full, request.has_bounded_curvature
+            request.signal, spread, self.curvature, self._full, request.n_classes
         )
 
     @property
@@ -143,6 +154,7 @@ class FrankWolfeEngine(CoordinateEngine):
     """DP Frank–Wolfe: nothing but vertices of an l1 ball is released."""
 
     solve = staticmethod(_frank_wolfe.solve)
+    losses = SINGLE_OUTPUT
     penalties = {None}
     constraints = {"l1_ball"}
     forgets_its_start = True
@@ -178,7 +190,5 @@ class FrankWolfeEngine(CoordinateEngine):
 
     @cached_property
     def alone(self):
-        request = self.request
-        return greedy_fit_event(
-            request.epsilon, request.delta, self.n_updates, 1.0, request.neighboring
-        )
+        request, count = self.request, self.request.n_fits * self.n_updates
+        return greedy_fit_event(request.epsilon, request.delta, count, 1.0, request.neighboring)

@@ -1,6 +1,7 @@
 """Engines of the solvers on mean gradients: DP-SGD, DP-SVRG and DP-CompGD."""
 
 import math
+from dataclasses import replace
 from functools import cached_property
 
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
@@ -24,9 +25,7 @@ class SGDEngine(GradientEngine):
     @property
     def recipe(self):
         request, curvature = self.request, self.curvature
-        chosen = descent_recipe(
-            request.signal, curvature, curvature, True, request.has_bounded_curvature
-        )
+        chosen = descent_recipe(request.signal, curvature, curvature, True, request.n_classes)
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 
@@ -63,7 +62,13 @@ class SVRGEngine(GradientEngine):
         # one standard deviation for both kinds, in the units of the mean gradient
         ratio = self.anchor_share / self.rate
         return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, count, request.neighboring, n_full, ratio
+            request.epsilon,
+            request.delta,
+            self.rate,
+            request.n_fits * count,
+            request.neighboring,
+            request.n_fits * n_full,
+            ratio,
         )
 
 
@@ -90,16 +95,26 @@ class CompGDEngine(GradientEngine):
 
     @cached_property
     def alone(self):
+        if self.problem.step_size > self._longest_step:
+            raise ValueError(
+                f"step_size={self.request.step_size!r} with alpha={self.request.alpha!r} diverges: "
+                f"it must be at most {self._longest_step:.6g} for solver='compgd'"
+            )
+        return super().alone
+
+    @property
+    def _longest_step(self):
         # the ridge is part of the gradient, and no clip bounds it
         problem, l2 = self.problem, self.problem.penalty.l2
         least = problem.curvature * float(problem.smoothness.min())
-        if problem.step_size * l2 > 2 * (least + l2):
-            longest = 2 * (least / l2 + 1)
-            raise ValueError(
-                f"step_size={self.request.step_size!r} with alpha={self.request.alpha!r} diverges: "
-                f"it must be at most {longest:.6g} for solver='compgd'"
-            )
-        return super().alone
+        return 2 * (least / l2 + 1) if l2 else math.inf
+
+    def _located(self, found, loss):
+        # the step was sound in unit scale; 0.9 leaves as much room as the recipe's 1.8 does
+        other = super()._located(found, loss)
+        step_size = min(other.problem.step_size, 0.9 * other._longest_step)
+        other.problem = replace(other.problem, step_size=step_size)
+        return other
 
     @property
     def _n_directions(self):

@@ -22,7 +22,7 @@ def coordinate_recipe(signal):
     }
 
 
-def descent_recipe(signal, spread, curvature, full, bounded_curvature):
+def descent_recipe(signal, spread, curvature, full, n_classes):
     """DP-SkGD: the total time τ of the descent follows the signal, in few long steps.
 
     Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
@@ -35,22 +35,24 @@ def descent_recipe(signal, spread, curvature, full, bounded_curvature):
         total_time = _between(20.0 * signal, 100.0, 20_000.0)
         n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
         return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
-    total_time, chosen["residual_clip"] = _full_descent(signal, bounded_curvature)
+    total_time, chosen["residual_clip"] = _full_descent(signal, n_classes)
     n_iter = _between(total_time / 30, 30.0, 800.0)
     return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
 
 
-def _full_descent(signal, bounded_curvature):
+def _full_descent(signal, n_classes):
     """The total time τ and the residual clip κ of a full descent.
 
     Neither has a floor that noise alone would fill: with no signal nothing moves. Of a bounded
     curvature derivatives fade as residuals shrink, and what is far from the boundary is let go: a
-    narrow clip costs little, if the time makes good what it takes of a step (τκ is stated).
+    narrow clip costs little, if the time makes good what it takes of a step (τκ is stated). The
+    margins of more than two classes part in more directions, which takes twice the time. No class
+    at all is a regression.
     """
     root = math.sqrt(signal)
-    if bounded_curvature:
-        clip = _between(0.02 * root, 0.05, 0.6)
-        return min(max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
+    if n_classes:
+        clip, pace = _between(0.02 * root, 0.05, 0.6), 2.0 if n_classes > 2 else 1.0
+        return min(pace * max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
     slow = (30 / signal) ** 0.25 if signal > 30 else 1.0
     return min(40.0 * signal, 20_000.0), _between(0.013 * root * slow, 0.01, 0.35)
 
@@ -127,4 +129,18 @@ def greedy_recipe(signal, bounded_curvature):
         "momentum": 0.0,
         "averaging": "last",
         "residual_clip": _between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
+    }
+
+
+def greedy_softmax_recipe(signal):
+    """DP-GCD over more than two classes: a feature moves in all of them.
+
+    Few updates reach every feature, so many with short clips do better than a few long ones.
+    """
+    return {
+        "max_iter": _between(2.0 * signal, 30.0, 600.0),
+        "step_size": 16.0,
+        "momentum": 0.0,
+        "averaging": "last",
+        "residual_clip": _between(0.01 * math.sqrt(signal), 0.03, 0.5),
     }

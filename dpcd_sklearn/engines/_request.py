@@ -17,9 +17,7 @@ class Request:
     Parameters
     ----------
     loss : Loss
-        Of a target that was divided by `target_half_width`.
-    loss_word : str
-        The estimator's word for it; of two classes the multinomial loss is the logistic one.
+        Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
     strength : float
         Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
     delta : float
@@ -37,11 +35,12 @@ class Request:
         Whether the target's bounds are left to be found.
     scales : ScaleSearch
         What is left to be found at a price, a share of ρ.
+    n_fits : int
+        How many fits like this one share the budget: one of them is asked for.
     """
 
     # the problem
     loss: Loss
-    loss_word: str
     penalty: str | None
     alpha: float
     strength: float
@@ -89,6 +88,7 @@ class Request:
     target_half_width: float
     finds_target: bool = False
     scales: ScaleSearch = NOTHING
+    n_fits: int = 1
 
     @classmethod
     def of(cls, parameters, **facts):
@@ -96,7 +96,8 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
-        names = [field.name for field in fields(cls) if field.name not in {*facts, "scales"}]
+        stated = {*facts, "scales", "n_fits"}
+        names = [field.name for field in fields(cls) if field.name not in stated]
         values = {name: getattr(parameters, name) for name in names} | facts
         request = cls(**{name: plain_number(value) for name, value in values.items()})
         return replace(request, scales=wanted_scales(request))
@@ -113,9 +114,9 @@ class Request:
         return all(fact is None for fact in stated)
 
     @property
-    def has_bounded_curvature(self):
-        """Whether the curvature of the loss fades with the margin, as that of classifiers does."""
-        return self.loss_word in ("logistic", "multinomial")
+    def n_classes(self):
+        """Number of classes, 0 for a regression."""
+        return max(2, self.n_outputs) if self.loss.task == "classification" else 0
 
     @property
     def n_coordinates(self):
@@ -130,7 +131,7 @@ class Request:
     @cached_property
     def mu(self):
         """The Gaussian-DP parameter of the updates, nearly: what scales cost is taken off."""
-        return gdp_mu(self.epsilon, self.delta) * math.sqrt(1 - self.scales.share)
+        return gdp_mu(self.epsilon, self.delta) * math.sqrt((1 - self.scales.share) / self.n_fits)
 
     @property
     def signal(self):

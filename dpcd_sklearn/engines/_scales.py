@@ -14,7 +14,12 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
-from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._quantiles import (
+    LEAST_RANGE,
+    MOST_RANGE,
+    QuantileOracle,
+    QuantileUnits,
+)
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
 from ..privacy.sums._place import LocalPlace
 
@@ -43,9 +48,9 @@ LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 20.0, 40.0, 150.0
 _LEAST_SHARE, _MOST_SHARE = 0.05, 0.3
 # What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
-# M of a feature whose records have a released median norm R: (0.15 R)². With R² an intercept,
+# M of a feature whose records have a released median norm R: (0.1 R)². With R² an intercept,
 # whose M is 1, would be as loud as a whole row.
-_ROW_SHARE = 0.15
+_ROW_SHARE = 0.1
 
 
 def n_choices(n_columns, centered):
@@ -118,8 +123,8 @@ def wanted_scales(request):
     Facts that are stated are not looked for. Of the ways to look for the others it is the finest
     one whose choices have evidence enough; without any, features and target have unit scale.
     """
-    if not request.private or request.accounting == "hidden_state":
-        return NOTHING  # whose proof needs stated facts
+    if not request.private:
+        return NOTHING
     rho = zcdp_rho(request.epsilon, request.delta)
     for features, target in _ways(request):
         count = {"quartiles": 3, "octaves": 1}.get(target, 0)
@@ -130,19 +135,20 @@ def wanted_scales(request):
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
         share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
-        eta = math.sqrt(8 * share * rho / count)
+        eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _OF_QUARTILES if "quartiles" in (features, target) else LEAST_EVIDENCE
-        if request.n_normalizer * eta >= least:
-            return ScaleSearch(features, target, count, share, eta)
+        if eta >= max(least / request.n_normalizer, LEAST_RANGE):
+            return ScaleSearch(features, target, count, count * eta**2 / (8 * rho), eta)
     return NOTHING
 
 
 def _ways(request):
     """Pairs of what to look for of features and target, the finest first.
 
-    The centre of a target pays more than those of features, which an intercept makes good.
+    The centre of a target pays more than those of features, which an intercept makes good. The
+    proof of the hidden state needs rows whose bound is stated.
     """
-    if not request.looks_for_features:
+    if not request.looks_for_features or request.accounting == "hidden_state":
         features = [None]
     elif request.sparse:
         features = ["rows"]  # of as many units as entries, and never centred
@@ -168,6 +174,15 @@ class FoundScales:
             return request.target_half_width
         lo, hi = self.target_bounds
         return (hi - lo) / 2
+
+    def widened(self, share):
+        """No feature is narrower than this share of the widest."""
+        if self.feature_bounds is None:
+            return self
+        lo, hi = self.feature_bounds
+        center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
+        half_width = np.maximum(half_width, share * half_width.max())
+        return replace(self, feature_bounds=(center - half_width, center + half_width))
 
     def stated_in(self, request, loss):
         """The request with these facts."""

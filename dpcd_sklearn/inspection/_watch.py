@@ -67,7 +67,8 @@ class Watch:
             if problem.n_updates * problem.n_coordinates * problem.n_outputs > _MOST_NUMBERS:
                 return solve(oracle, problem, *rest)
             if isinstance(oracle, Oracle):
-                self.recorder = RecordingOracle(oracle, problem.n_coordinates)
+                size = problem.n_outputs * problem.n_coordinates
+                self.recorder = RecordingOracle(oracle, size)
             else:
                 self.recorder = RecordingIterateOracle(
                     oracle, problem.n_outputs, problem.n_coordinates

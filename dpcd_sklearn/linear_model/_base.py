@@ -98,6 +98,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
+        if n_outputs != 1:
+            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return n_outputs
 
     def _scaling_of_target(self):
@@ -142,8 +144,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Number of classes for the multinomial loss (or `classes` tell it), 1 for every other
-            model.
+            Number of classes (1 is two of them, unless `classes` tell it); 1 for regressors.
         sparse : bool, default=False
             Whether X is, of which another scale is found where none is stated.
 
@@ -158,8 +159,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         """
         self._validate_params()
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        if n_outputs != 1 and self.loss != "multinomial":
-            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
         n_outputs = self._stated_outputs(n_outputs)
         return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).event
@@ -223,7 +222,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if plan.request.scales.n_choices:
             found = found_scales(plan.request.scales, receipt, plan.parts[0], X, y, key)
             plan = self._plan(*X.shape, n_outputs, located=(plan, found))
-        progress = Progress(self, 0 if plan.hides_updates else plan.n_updates, plan.event)
+        progress = Progress(self, plan.n_told, plan.event)
         plan.attend(start, progress)
         records = X, self._scale_target(y, plan.request), self._weights_of(y, sample_weight)
         solution = plan.run(receipt, records, key, generator)
@@ -257,8 +256,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
             f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
-            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which "
-            "costs nothing",
+            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which"
+            " costs nothing",
             UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
@@ -302,8 +301,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if located is not None:
             plan, found = located
             half_width = found.half_width(plan.request)
-            loss = self._loss(n_outputs, half_width)
-            return plan.located(found, loss).planned(n_samples)
+            return plan.located(found, self._loss(n_outputs, half_width), n_samples)
         self._check_numbers()
         n = int(self.n_public if self.neighboring == "add_remove" else n_samples)
         delta = self._resolve_delta(n)
@@ -311,7 +309,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
-            loss_word=self.loss,
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,

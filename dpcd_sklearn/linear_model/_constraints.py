@@ -72,8 +72,12 @@ REGRESSION = {
     "positive": ["boolean"],
 }
 CLASSIFICATION = {
+    "classes": [None, "array-like"],
     "class_weight": [None, dict, StrOptions({"balanced"})],
-    "classes": [None, "array-like"], "C": _POSITIVE}
+    "multi_class": [StrOptions({"multinomial", "ovr"})],
+    "unknown_label": [StrOptions({"first", "raise"})],
+    "C": _POSITIVE,
+}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 

@@ -50,10 +50,11 @@ class DPLinearClassifier(PrivateClassifier):
 
     Parameters
     ----------
-    loss : {"logistic", "multinomial"}, default="logistic"
-        "logistic" is for two classes. "multinomial" is for two or more, with one vector of
-        coefficients for each class, and one clip and one noisy gradient for all of them together;
-        of two classes it is "logistic".
+    loss : {"auto", "logistic", "multinomial"}, default="auto"
+        "logistic" is for two classes, or for each of more against the others (`multi_class`).
+        "multinomial" is for two or more, with one vector of coefficients for each class, and one
+        clip and one noisy gradient for all of them together; of two classes it is "logistic".
+        "auto" follows the number of classes, as LogisticRegression does.
     penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
@@ -77,13 +78,16 @@ class DPLinearClassifier(PrivateClassifier):
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
         - "compgd": gradient descent in random directions (DP-CompGD); with `sampling_rate` below
           one DP-CompMiniBatch. For the penalties None and "l2".
-        - "sgd": stochastic gradient descent (DP-SGD); both losses.
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG); both losses.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
         - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
           `penalize_intercept=True`.
-        - "auto" follows the problem, n, p, epsilon and delta: "sgd" for more than two classes;
-          "gcd" for "l1", and for "elasticnet" from l1_ratio = 0.5 on, where noise dominates;
-          "compgd" for constraints; "skgd" otherwise. More than two classes need "sgd" or "svrg".
+        - "auto" follows the problem, n, p, epsilon and delta: "gcd" for "l1", and for "elasticnet"
+          from l1_ratio = 0.5 on, where noise dominates; "compgd" for constraints; "skgd" otherwise.
+
+        Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
+        chooses among features x classes and moves the feature in all of them, and "compgd" and
+        "frank-wolfe" need `multi_class="ovr"`.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
@@ -135,7 +139,9 @@ class DPLinearClassifier(PrivateClassifier):
         C sqrt(M_j / tr M) by "cd", "gcd" and "frank-wolfe"; its block S by "skgd", so that the norm
         of M_S^(-1/2) g_S is at most C sqrt(abs(S) / tr M); all of it in the same way by "sgd" and
         "svrg", which clips differences of gradients to half of that; and its projection by
-        "compgd". "auto" follows n, p, epsilon and delta.
+        "compgd". Of more than two classes a coordinate or block is that of all classes together,
+        and "gcd" scales a record's derivatives in all classes down together first. "auto" follows
+        n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
@@ -165,8 +171,8 @@ class DPLinearClassifier(PrivateClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     classes : array-like of labels, default=None
-        Public labels: two, or more with the multinomial loss. A label of y outside them counts as
-        the smallest, and a class may have no record. None takes the labels from y, which publishes
+        Public labels: two, or more unless `loss` is "logistic". A class may have no record; for
+        labels outside of them see `unknown_label`. None takes the labels from y, which publishes
         them. Words for which y holds integers were numbered 0, 1, ... in their order by a
         meta-estimator, and are read so.
     class_weight : dict {label: weight}, default=None
@@ -174,6 +180,16 @@ class DPLinearClassifier(PrivateClassifier):
         multiply weights of records before contributions are clipped, so let the largest be 1:
         above it the clip takes away what the weight gives. "balanced" is refused, because it counts
         the labels of the records.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        How more than two classes are fitted: all together by a softmax, with one clip and one noisy
+        release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
+        their own that share the budget, which costs much accuracy: each has the noise of the
+        square root of the number of classes times less budget. Of two classes both are logistic
+        regression.
+    unknown_label : {"first", "raise"}, default="first"
+        What a label outside of the stated `classes` does: it counts as the smallest of them
+        ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
+        one fact, that there is such a label.
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
         intercept.
@@ -298,7 +314,7 @@ class DPLinearClassifier(PrivateClassifier):
     >>> from sklearn.datasets import load_digits
     >>> from dpcd_sklearn import DPLinearClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = DPLinearClassifier("multinomial", alpha=1e-3, epsilon=3.0, classes=range(10),
+    >>> model = DPLinearClassifier(alpha=1e-3, epsilon=3.0, classes=range(10),
     ...                            feature_bounds=(0, 16)).fit(X, y)
     >>> model.coef_.shape
     (10, 64)
@@ -307,12 +323,12 @@ class DPLinearClassifier(PrivateClassifier):
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
         | GENERIC
-        | {"loss": [StrOptions(losses_for("classification"))]}
+        | {"loss": [StrOptions({"auto", *losses_for("classification")})]}
     )
 
     def __init__(
         self,
-        loss: Literal["logistic", "multinomial"] = "logistic",
+        loss: Literal["auto", "logistic", "multinomial"] = "auto",
         *,
         penalty: str | None = "l2",
         alpha: float = 0.0001,
@@ -343,6 +359,8 @@ class DPLinearClassifier(PrivateClassifier):
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
+        multi_class: Literal["multinomial", "ovr"] = "multinomial",
+        unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
@@ -385,6 +403,8 @@ class DPLinearClassifier(PrivateClassifier):
         self.fit_intercept = fit_intercept
         self.classes = classes
         self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.unknown_label = unknown_label
         self.penalize_intercept = penalize_intercept
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale

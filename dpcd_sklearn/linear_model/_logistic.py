@@ -14,15 +14,16 @@ from ._constraints import CLASSIFICATION, GENERIC, of
 class DPLogisticGCD(PrivateClassifier):
     r"""Logistic regression under differential privacy, by greedy coordinate descent (DP-GCD).
 
-    Minimises, as scikit-learn's LogisticRegression does, for two classes,
+    Minimises, as scikit-learn's LogisticRegression does, for two classes
 
     .. math::
 
         C \sum_i \log(1 + e^{-y_i (x_i^T w + b)})
         + \rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2
 
-    with y in {-1, 1} and ρ = `l1_ratio`. The greedy choice suits problems where few features
-    carry the signal.
+    with y in {-1, 1} and ρ = `l1_ratio`; for more, the multinomial loss of one vector of
+    coefficients for each class, where an update chooses among features x classes. The greedy choice
+    suits problems where few features carry the signal.
 
     **Privacy**
 
@@ -73,8 +74,9 @@ class DPLogisticGCD(PrivateClassifier):
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
-        C of the papers, public: coordinate j of a record's gradient is clipped to C sqrt(M_j / tr
-        M). "auto" follows n, p, epsilon and delta.
+        C of the papers, public: coordinate j of a record's gradient, in every class, is clipped to
+        C sqrt(M_j / tr M); of more than two classes its derivatives in all classes are scaled
+        down together first. "auto" follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Passes, each of which is one update; may be a fraction. "auto" follows n, p, epsilon and
         delta.
@@ -85,15 +87,26 @@ class DPLogisticGCD(PrivateClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
-    classes : array-like of two labels, default=None
-        Public labels. A label outside them counts as the smaller one, and a class may be missing.
-        None takes the labels from y, which publishes them. Words for which y holds integers
-        were numbered 0, 1, ... in their order by a meta-estimator, and are read so.
+    classes : array-like of labels, default=None
+        Public labels, two or more. A class may have no record; for labels outside of them see
+        `unknown_label`. None takes the labels from y, which publishes them.
+        Words for which y holds integers were numbered 0, 1, ... in their order by a meta-estimator,
+        and are read so.
     class_weight : dict {label: weight}, default=None
         Public weights of the classes, 1 for a label that is left out; needs `classes`. They
         multiply weights of records before contributions are clipped, so let the largest be 1:
         above it the clip takes away what the weight gives. "balanced" is refused, because it counts
         the labels of the records.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        How more than two classes are fitted: all together by a softmax, with one clip and one noisy
+        release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
+        their own that share the budget, which costs much accuracy: each has the noise of the
+        square root of the number of classes times less budget. Of two classes both are logistic
+        regression.
+    unknown_label : {"first", "raise"}, default="first"
+        What a label outside of the stated `classes` does: it counts as the smallest of them
+        ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
+        one fact, that there is such a label.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
@@ -140,16 +153,16 @@ class DPLogisticGCD(PrivateClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Coefficients, float32 if X was. Released.
-    intercept_ : ndarray of shape (1,)
-        Intercept. Released.
-    classes_ : ndarray of shape (2,)
-        The labels, sorted.
-    coef_path_ : ndarray of shape (n_points, n_features)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients, float32 if X was; one row for two classes. Released.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts. Released.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Public if `classes` states them, else published without noise.
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
         averaging `coef_` is a mean of iterates, not the last of these. Released.
-    intercept_path_ : ndarray of shape (n_points,)
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
         What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
@@ -184,10 +197,12 @@ class DPLogisticGCD(PrivateClassifier):
     -----
     Every update chooses a coordinate and a direction by Gumbel noise on 2 p signed scores, and
     releases the chosen partial derivative with Gaussian noise; a step against the chosen direction
-    is not taken. Thresholds C_j proportional to sqrt(M_j) make all scores equally sensitive,
-    without which the papers' selection is not private. Choices of one bounded range η and releases
-    of noise multiplier z are composed by the tight curve of all adaptive interleavings, which needs
-    about 7 % less noise than zCDP. Proofs: ``privacy/proofs/release_argmax.md``, ``selections.md``.
+    is not taken. Of more than two classes it chooses a feature and a class, and moves the feature
+    in all classes by one released vector. Thresholds C_j proportional to sqrt(M_j) make all scores
+    equally sensitive, without which the papers' selection is not private. Choices of one bounded
+    range η and releases of noise multiplier z are composed by the tight curve of all adaptive
+    interleavings, which needs about 7 % less noise than zCDP. Proofs:
+    ``privacy/proofs/release_argmax.md``, ``selections.md``.
 
     References
     ----------
@@ -238,6 +253,8 @@ class DPLogisticGCD(PrivateClassifier):
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
+        multi_class: Literal["multinomial", "ovr"] = "multinomial",
+        unknown_label: Literal["first", "raise"] = "first",
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
@@ -266,6 +283,8 @@ class DPLogisticGCD(PrivateClassifier):
         self.fit_intercept = fit_intercept
         self.classes = classes
         self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.unknown_label = unknown_label
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound

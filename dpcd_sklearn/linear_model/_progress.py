@@ -28,9 +28,9 @@ class Progress:
         self._context = None
         self._lines = {0: 0, 1: 10}.get(int(model.verbose), _STEPS)
         self._printed = 0
-        n_steps = math.ceil(n_updates / self.every)
+        self._stepped, self._n_steps = 0, math.ceil(n_updates / self.every)
         if hasattr(model, "_skl_callbacks"):  # scikit-learn 1.9 on
-            self._context = model._init_callback_context(max_subtasks=n_steps)
+            self._context = model._init_callback_context(max_subtasks=self._n_steps)
             self._context.call_on_fit_task_begin(estimator=model)
         self._say(f"{n_updates} updates, {event}" if n_updates else str(event))
 
@@ -41,14 +41,20 @@ class Progress:
 
     def tell(self, n_done):
         """So many updates are done."""
-        if self._context is not None:
-            step = self._context.subcontext(task_name="updates")
-            step.call_on_fit_task_begin(estimator=self._model)
-            step.call_on_fit_task_end(estimator=self._model)
+        while self._context is not None and self._stepped < n_done // self.every:
+            self._step()
+        if self._context is not None and n_done == self._n_updates > self._stepped * self.every:
+            self._step()
         lines = self._lines * n_done // self._n_updates
         if lines > self._printed:
             self._printed = lines
             self._say(f"{n_done} of {self._n_updates} updates")
+
+    def _step(self):
+        step = self._context.subcontext(task_name="updates")
+        step.call_on_fit_task_begin(estimator=self._model)
+        step.call_on_fit_task_end(estimator=self._model)
+        self._stepped += 1
 
     def end(self):
         """The model is fitted."""

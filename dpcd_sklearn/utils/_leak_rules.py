@@ -188,7 +188,7 @@ RULES = (
         one_versus,
         "Which fits there are, and of which records, follows the labels in y: a record with a "
         "label of its own adds one, and a label that all records have is told, not fitted.",
-        "DPLinearClassifier(loss='multinomial', classes=[...])",
+        "DPLinearClassifier(classes=[...]), one model of all classes",
     ),
     Rule(
         "calibration",

@@ -19,7 +19,7 @@ from ._units import GUMBEL_ROUNDING
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
 _DEEPEST = 2**36
 _LONGEST_ODDS = 16.0
-_LEAST_RANGE, _MOST_RANGE = 2.0**-26, 2.0**10
+LEAST_RANGE, MOST_RANGE = 2.0**-26, 2.0**10
 
 
 def score_sensitivity(quantile, neighboring):
@@ -71,10 +71,10 @@ class QuantileUnits:
             raise TypeError(f"quantiles are paid for by one SelectionEvent, not by {event}")
         (choices,) = event.releases
         self.n_choices, self.eta = choices.count, choices.eta
-        if not _LEAST_RANGE <= self.eta <= _MOST_RANGE:
+        if not LEAST_RANGE <= self.eta <= MOST_RANGE:
             raise ValueError(
-                f"choices of quantiles have a bounded range between {_LEAST_RANGE:.3g} and "
-                f"{_MOST_RANGE:g}, got {self.eta:.3g}; change epsilon"
+                f"choices of quantiles have a bounded range between {LEAST_RANGE:.3g} and "
+                f"{MOST_RANGE:g}, got {self.eta:.3g}; change epsilon"
             )
 
     def noise_scale(self, quantile):

@@ -3,7 +3,7 @@ from libc.stdint cimport uint64_t
 
 cdef class Units:
     cdef readonly object event
-    cdef readonly Py_ssize_t n_samples, n_coordinates
+    cdef readonly Py_ssize_t n_samples, n_coordinates, n_outputs, width
     cdef readonly bint noiseless
     cdef readonly double n_normalizer, neighbors
     cdef readonly object smoothness
@@ -14,6 +14,7 @@ cdef class CoordinateUnits(Units):
     cdef readonly int bits
     cdef readonly double coordinate_clip, noise_multiplier, eta, units_per_noise
 
+    cdef double block_clip(self, Py_ssize_t size) noexcept nogil
     cdef double limit(self, Py_ssize_t size) noexcept nogil
     cdef double score_sensitivity(self) noexcept nogil
     cdef double most_public_score(self, Py_ssize_t size) noexcept nogil
@@ -27,7 +28,6 @@ cdef struct Paid:
 
 
 cdef class MeanUnits(Units):
-    cdef readonly Py_ssize_t n_outputs
     cdef readonly double clip, anchor_clip, rate
     cdef uint64_t threshold
     cdef Paid full, sampled
