@@ -87,7 +87,7 @@ def test_a_callback_sees_steps_and_no_record(model):
     if model.get_params().get("accounting") == "hidden_state":
         assert steps == whole["tasks"] == 0
     elif math.isinf(model.epsilon):
-        assert 1 <= steps <= whole["tasks"] <= 100  # it may end early
+        assert 0 <= steps <= whole["tasks"] <= 100  # it may end before the first step
     else:
         assert steps == whole["tasks"] > 1 and steps <= 100
 

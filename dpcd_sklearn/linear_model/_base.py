@@ -208,6 +208,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(X, self._weights_of(y, sample_weight))
+        self._warn_of_second_charge()
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -218,6 +219,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             n_features=X.shape[1],
             reproducible=key is not None,
         )
+        self._was_charged = self.accountant is not None
         # 4. oracles, which alone read records: scales, and the solver on what it releases
         if plan.request.scales.n_choices:
             found = found_scales(plan.request.scales, receipt, plan.parts[0], X, y, key)

@@ -277,6 +277,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         float
         """
+        self._warn_of_score()
         found = self.predict(X)
         name = "y or sample_weight"
         return read_input(accuracy_score, y, found, sample_weight=sample_weight, name=name)
