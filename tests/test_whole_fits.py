@@ -40,6 +40,7 @@ REGRESSORS = {
     "skgd, nice": DPLinearRegressor(solver="skgd", sampling="nice", max_iter=0.2),
     "svrg": DPLinearRegressor(solver="svrg", max_iter=0.2),
     "compgd": DPLinearRegressor(solver="compgd", penalty=None, max_iter=0.2),
+    "newton": DPLinearRegressor(solver="newton", max_iter=2),
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", max_iter=2, **BALL),
 }
 MODELS = CLASSIFIERS | REGRESSORS

@@ -3,6 +3,7 @@
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
+from ._engines_newton import NewtonEngine
 
 ENGINES = {
     "cd": CDEngine,
@@ -12,6 +13,7 @@ ENGINES = {
     "sgd": SGDEngine,
     "svrg": SVRGEngine,
     "frank-wolfe": FrankWolfeEngine,
+    "newton": NewtonEngine,
 }
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.

@@ -13,7 +13,9 @@ from ..privacy.accounting._events import (
     PoissonSampledEvent,
     SelectionEvent,
 )
+from ..privacy.mechanisms._curvature import CurvatureOracle
 from ..privacy.mechanisms._oracle import Oracle
+from ._recorder_of_curvature import RecordingCurvatureOracle
 from ._recorders import RecordingIterateOracle, RecordingOracle
 
 # Numbers of the iterates of one transcript; a longer one is not kept.
@@ -59,7 +61,7 @@ class Watch:
     plan : Engine
         The honest one, whatever `noise` is.
     records : tuple (X, target, sample_weight), as the oracle reads them
-    recorder : RecordingOracle, RecordingIterateOracle or None
+    recorder : RecordingOracle, RecordingIterateOracle, RecordingCurvatureOracle or None
     solution : Solution
     before_run : callable or None
         Called with what a run gets, once `records` are kept.
@@ -86,6 +88,8 @@ class Watch:
                 return solve(oracle, problem, *rest)
             if isinstance(oracle, Oracle):
                 self.recorder = RecordingOracle(oracle, problem.n_coordinates)
+            elif isinstance(oracle, CurvatureOracle):
+                self.recorder = RecordingCurvatureOracle(oracle)
             else:
                 self.recorder = RecordingIterateOracle(
                     oracle, problem.n_outputs, problem.n_coordinates

@@ -37,6 +37,15 @@ def gaussian_fit_event(epsilon, delta, count, neighboring):
     return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
 
 
+def curvature_fit_event(epsilon, delta, count, share, neighboring):
+    """`count` Gaussian releases and another one, which gets a share of μ², exactly calibrated."""
+    if math.isinf(epsilon):
+        return FitEvent((NonPrivateEvent(),), neighboring)
+    mu = gdp_mu(epsilon, delta)
+    gradients = GaussianEvent(math.sqrt(count / (1 - share)) / mu * _UP, count)
+    return FitEvent((gradients, GaussianEvent(_UP / (mu * math.sqrt(share)))), neighboring)
+
+
 def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):
     """The last of `count` steps that contract, (epsilon, delta)-DP, exactly calibrated."""
     mu = gdp_mu(epsilon, delta)
