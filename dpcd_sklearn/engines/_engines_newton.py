@@ -41,7 +41,6 @@ class NewtonEngine(Engine):
     solve = staticmethod(_newton.solve)
     averagings = {"auto", "last", "tail"}
     curvature = 1.0
-    noiseless_max_iter = 1_000
 
     @property
     def recipe(self):

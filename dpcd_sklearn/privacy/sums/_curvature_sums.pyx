@@ -78,6 +78,11 @@ cdef class CurvatureSums(GradientSums):
 
     # ---- rows ----
 
+    cdef object _scratch(self):
+        """Room for a tile of dense records that is not read in place."""
+        copied = self._sparse is None and self.records.X.lo != NULL
+        return np.empty((TILE_ROWS if copied else 1, self.p))
+
     cdef Py_ssize_t _read(self, Py_ssize_t i0, double[:, ::1] scratch) except -1:
         """Read a tile, and the squared norms of its features; returns the number of its rows."""
         cdef Py_ssize_t i, m = min(TILE_ROWS, self.n - i0)
@@ -123,7 +128,7 @@ cdef class CurvatureSums(GradientSums):
         ndarray of shape (n_coordinates, n_coordinates), int64 (float64 for plain sums)
         """
         cdef Py_ssize_t i0 = 0, m, since = 0, d = self.n_coordinates
-        cdef double[:, ::1] scratch = np.empty((TILE_ROWS, max(self.p, 1)))
+        cdef double[:, ::1] scratch = self._scratch()
         cdef double magic = MAGIC if units > 0 else 0.0
         rows, part = np.empty((TILE_ROWS, d)), np.zeros((d, d), order="F")
         cdef double[:, ::1] q = rows
@@ -182,7 +187,7 @@ cdef class CurvatureSums(GradientSums):
             Bounds of its singular values.
         """
         cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
-        cdef double[:, ::1] scratch = np.empty((TILE_ROWS, max(self.p, 1)))
+        cdef double[:, ::1] scratch = self._scratch()
         cdef double[::1] ones = np.ones(d), lengths = np.empty(TILE_ROWS)
         cdef double slack = 0.5 * largest * sqrt(<double>d), norm
         cdef dpcd_tile image
