@@ -83,6 +83,7 @@ def test_quick_ledger_prints_a_line_for_each_number_of_entries():
         assert all(float(cell) > 0 for cell in others)
 
 
+@pytest.mark.slow
 @needs_benchmarks
 def test_default_fits_are_put_beside_scikit_learns():
     printed = run("--small", "--repeat", "1", "--only", "newton", script="default_fits.py")
