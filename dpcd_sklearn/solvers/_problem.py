@@ -51,6 +51,11 @@ class Problem:
         m, dimensions of a compressed gradient (CompGD).
     constraint : object of `penalties` with ``project``, or None
         A convex set of the penalised coefficients (CompGD, Frank–Wolfe).
+    curvature_floor : float
+        Least eigenvalue of a noisy curvature matrix (Newton).
+    unit_clips : pair of floats
+        Clips of a derivative times a row of which each squared entry is one on average, of the
+        first gradient and from the middle on (Newton).
     """
 
     penalty: Penalty
@@ -71,6 +76,8 @@ class Problem:
     sampling_rate: float = 1.0
     n_directions: int = 1
     constraint: object = None
+    curvature_floor: float = 0.0
+    unit_clips: tuple = (1.0, 1.0)
 
     @property
     def n_coordinates(self):
