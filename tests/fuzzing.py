@@ -132,13 +132,14 @@ PRESETS = {
 }
 GENERIC = {
     "averaging": ["auto", "auto", "last", "tail", "periodic", "weighted"],
-    "solver": ["auto", "cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe"],
+    "solver": ["auto", "cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe", "newton"],
     "penalty": ["l1", "l2", "elasticnet", "nonnegative", "box", None],
     "constraint": [None, None, "l1_ball", "l2_ball"],
     "radius": [1.0, 1e-3, 1e3, 1e9, 1e15],
     "coef_bounds": [None, (-1, 1), (0, INF), (-1e308, 1e308), (0, 5e-324), (10**400, 1)],
     "sampling_rate": ["auto", 0.1, 0.5, 1.0],
     "n_directions": [None, 1, 2, 50],
+    "curvature_share": ["auto", 0.5, 1e-9, 1 - 1e-12],
     "step_decay": [0.0, 0.5, 1000.0],
 }
 REGRESSION = PRESETS[DPLassoCD] | PRESETS[DPRidgeSkGD] | GENERIC

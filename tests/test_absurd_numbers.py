@@ -25,7 +25,7 @@ ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD, DPLinearRegressor, DPLinearClassif
 NUMBERS = ["epsilon", "delta", "clip", "max_iter", "step_size", "tol", "row_norm_bound", "n_public"]
 NUMBERS += ["n_threads", "feature_scale", "alpha", "C", "l1_ratio", "block_size", "n_inner"]
 NUMBERS += ["momentum", "selection_share", "radius", "sampling_rate", "n_directions", "step_decay"]
-NUMBERS += ["huber_threshold", "random_state"]
+NUMBERS += ["huber_threshold", "random_state", "curvature_share"]
 HUGE = [
     (estimator, name) for estimator in ALL for name in NUMBERS if name in estimator().get_params()
 ]
@@ -91,6 +91,7 @@ SOLVERS = {
     "compgd": {},
     "sgd": {},
     "svrg": {},
+    "newton": {},
     "frank-wolfe": {"penalty": None, "constraint": "l1_ball", "fit_intercept": False},
 }
 every_solver = pytest.mark.parametrize("solver", SOLVERS)

@@ -81,3 +81,13 @@ def test_quick_ledger_prints_a_line_for_each_number_of_entries():
     for _, charge, commit, rest, *others in lines:
         assert 0 < float(commit) < float(charge) and 0 < float(rest)
         assert all(float(cell) > 0 for cell in others)
+
+
+@pytest.mark.slow
+@needs_benchmarks
+def test_default_fits_are_put_beside_scikit_learns():
+    printed = run("--small", "--repeat", "1", "--only", "newton", script="default_fits.py")
+    rows = [line.split(" | ") for line in printed.splitlines()[2:]]
+    assert len(rows) == 9 and all("newton" in row[1] for row in rows)
+    # at ε = 10 there is hardly a difference in the scores, whatever the noise
+    assert all(abs(float(row[5]) - float(row[6].strip(" |"))) < 0.03 for row in rows[2::3])

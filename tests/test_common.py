@@ -88,6 +88,7 @@ VARIANTS = [
     DPLinearRegressor("huber", penalty="nonnegative", solver="cd", averaging="periodic"),
     DPLinearRegressor(penalty="l1", solver="svrg", target_bounds=(-10, 10)),
     DPLinearRegressor(constraint="l2_ball", solver="compgd", n_directions=2),
+    DPLinearRegressor("huber", penalty="nonnegative", solver="newton"),
     DPLinearRegressor(
         penalty=None, constraint="l1_ball", solver="frank-wolfe", penalize_intercept=True
     ),

@@ -23,7 +23,7 @@ from dpcd_sklearn.testing import ReproducibleNoise
 N_SAMPLES, N_FEATURES, N_CLASSES = 120, 5, 3
 THRESHOLD = 1.0  # of the Huber loss: a third of the residuals at the optimum are longer
 
-SOLVERS = ["cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe"]
+SOLVERS = ["cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe", "newton"]
 LOSSES = ["squared", "huber", "logistic", "multinomial"]
 PENALTIES = {
     None: {},
@@ -59,6 +59,7 @@ VARIANTS = {
     "sgd": [{}, {"sampling_rate": 0.5}],
     "svrg": [{}, {"n_inner": 7}],
     "frank-wolfe": [{}],
+    "newton": [{}],
 }
 
 

@@ -23,6 +23,7 @@ MODELS = {
     "sgd": DPLinearRegressor(solver="sgd"),
     "svrg": DPLinearRegressor(solver="svrg"),
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL),
+    "newton": DPLinearRegressor(solver="newton"),
     "hidden": DPLinearRegressor(solver="skgd", alpha=0.1, **HIDDEN),
 }
 NUMBERS = ("geometry", "sampling", "n_updates", "curvature", "problem", "event", "clip")

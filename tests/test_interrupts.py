@@ -35,6 +35,7 @@ MODELS = {
     "svrg": DPLinearRegressor(solver="svrg", max_iter=1e5),
     "compgd": DPLinearRegressor(solver="compgd", max_iter=1e6),
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL, max_iter=1e5),
+    "newton": DPLinearRegressor(solver="newton", max_iter=1e6),
 }
 
 

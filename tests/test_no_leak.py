@@ -50,6 +50,7 @@ MODELS = {
     ),
     "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, step_decay=0.5, max_iter=5),
     "svrg": DPLinearRegressor(penalty="l1", solver="svrg", feature_bounds=(-2, 2), max_iter=6),
+    "newton": DPLinearRegressor("huber", penalty="l1", solver="newton", feature_bounds=(-2, 2)),
     "frank-wolfe": DPLinearRegressor(
         penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
     ),

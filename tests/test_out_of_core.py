@@ -39,6 +39,7 @@ MODELS = {
     "sgd, multinomial": DPLinearClassifier("multinomial", classes=[0, 1, 2], solver="sgd"),
     "svrg": DPLinearRegressor(solver="svrg", penalty="l2", max_iter=2),
     "compgd": DPLinearRegressor(solver="compgd", penalty=None, max_iter=2),
+    "newton": DPLinearRegressor(solver="newton", feature_bounds=(-1, 2), max_iter=2),
     "frank-wolfe": DPLinearClassifier(solver="frank-wolfe", **BALL, max_iter=5),
 }
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

@@ -30,6 +30,16 @@ SOLVERS = {
     "sgd of all": DPLinearRegressor(epsilon=2.0, solver="sgd", sampling_rate=1.0),
     "svrg": DPLinearRegressor(epsilon=2.0, solver="svrg"),
     "compgd": DPLinearRegressor(epsilon=2.0, solver="compgd"),
+    "newton": DPLinearRegressor(epsilon=2.0, solver="newton"),
+    "newton, logistic": DPLinearClassifier(
+        epsilon=2.0,
+        loss="logistic",
+        solver="newton",
+        neighboring="add_remove",
+        n_public=20,
+        delta=1e-3,
+        classes=[0, 1],
+    ),
     "frank-wolfe": DPLinearRegressor(epsilon=2.0, solver="frank-wolfe", **FRANK_WOLFE),
     "multinomial": DPLinearClassifier(
         epsilon=2.0, loss="multinomial", solver="sgd", sampling_rate=1.0, classes=[0, 1, 2]

@@ -79,6 +79,7 @@ MODELS = {  # how many records they need, and the model
         DPLinearClassifier("multinomial", solver="sgd", sampling_rate=1.0, max_iter=3, **THREE),
     ),
     "svrg": (ALL_COLUMNS, DPLinearRegressor(solver="svrg", max_iter=2)),
+    "newton": (ALL_COLUMNS, DPLinearRegressor(solver="newton", max_iter=3)),
     "frank-wolfe": (ALL_COLUMNS, DPLinearClassifier(solver="frank-wolfe", max_iter=4, **BALL)),
 }
 MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver="sgd", sampling_rate=0.2, max_iter=1))

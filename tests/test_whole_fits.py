@@ -40,6 +40,7 @@ REGRESSORS = {
     "skgd, nice": DPLinearRegressor(solver="skgd", sampling="nice", max_iter=0.2),
     "svrg": DPLinearRegressor(solver="svrg", max_iter=0.2),
     "compgd": DPLinearRegressor(solver="compgd", penalty=None, max_iter=0.2),
+    "newton": DPLinearRegressor(solver="newton", max_iter=2),
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", max_iter=2, **BALL),
 }
 MODELS = CLASSIFIERS | REGRESSORS
@@ -72,7 +73,10 @@ def test_a_fit_needs_three_doubles_a_record_and_so_does_a_prediction(records, mo
     y = (np.arange(N_SAMPLES) % 2).astype(target)
     model = clone(model).set_params(delta=1e-6)
     model.fit(X[:2000], y[:2000])  # what is imported and kept by a first fit is not counted
-    assert peak_of(lambda: model.fit(X, y)) < 3.3 * PER_RECORD < 0.05 * N_FEATURES * PER_RECORD
+    # of Newton steps: a tile of rows, and matrices of features squared
+    more = 2**20 if model.solver == "newton" else 0
+    assert 3.3 * PER_RECORD < 0.05 * N_FEATURES * PER_RECORD
+    assert peak_of(lambda: model.fit(X, y)) < 3.3 * PER_RECORD + more
     # margins, their sign or largest, and the labels; tiles of one size, whatever X is
     outputs = len(np.atleast_2d(model.coef_))
     assert peak_of(lambda: model.predict(X)) < (outputs + 2.3) * PER_RECORD + 2**21

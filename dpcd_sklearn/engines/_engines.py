@@ -3,6 +3,7 @@
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
+from ._engines_newton import NewtonEngine
 from ._one_vs_rest import OneVsRest, one_of
 
 ENGINES = {
@@ -13,6 +14,7 @@ ENGINES = {
     "sgd": SGDEngine,
     "svrg": SVRGEngine,
     "frank-wolfe": FrankWolfeEngine,
+    "newton": NewtonEngine,
 }
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.

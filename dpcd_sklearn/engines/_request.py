@@ -61,6 +61,7 @@ class Request:
     sampling_rate: object
     n_directions: int | None
     n_inner: int | None
+    curvature_share: object
     clip: object
     max_iter: object
     step_size: object

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..privacy.accounting._events import GaussianEvent, PoissonSampledEvent, SelectionEvent
+from ._recorder_of_curvature import RecordingCurvatureOracle
 from ._recorders import RecordingIterateOracle, RecordingOracle
 
 
@@ -114,6 +115,8 @@ def log_ratios(plan, recorder, rows):
             found = _of_sums(plan, recorder, rows) + _of_choices(plan, recorder, rows)
         elif isinstance(recorder, RecordingIterateOracle):
             found = _of_means(plan, recorder, rows)
+        elif isinstance(recorder, RecordingCurvatureOracle):
+            found = _of_curvature(plan, recorder, rows) + _of_geometry(plan, recorder, rows)
         else:
             found = np.zeros(rows.n_secrets)
     return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
@@ -292,3 +295,38 @@ def _mixtures(rows, r, features, weight_of, values, n, rate):
         )
         found[secret] = (one - other).sum()
     return found
+
+
+# ---- a curvature, and gradients in its geometry --------------------------------------------------
+
+
+def _of_curvature(plan, recorder, rows):
+    """Of the products of clipped rows: every cell of the whole matrix has the same noise."""
+    _, neighbors = _release(plan, GaussianEvent)
+    norm, n = plan.row_norm, plan.request.n_normalizer
+    noise = plan.part.releases[1].noise_multiplier * (2.0 if neighbors == 2 else 1.0) ** 0.5
+    unit = rows.features * (plan.request.loss.curvature / plan.geometry.smoothness) ** 0.5
+    one = plan.request.fit_intercept
+    features = unit[:, : unit.shape[1] - one]
+    features *= _shrunk(np.linalg.norm(features, axis=1), (norm**2 - one) ** 0.5)[:, None]
+    unit *= rows.weights[:, None] ** 0.5
+    unit *= _shrunk(np.linalg.norm(unit, axis=1), norm)[:, None]
+    middle = (unit * rows.share[:, None]).T @ unit / n
+    pull = (recorder.curvature - middle) / (noise * norm**2 / n) ** 2
+    return rows.per_secret(((unit @ pull) * unit).sum(axis=1) / n)
+
+
+def _shrunk(norms, most):
+    return np.minimum(1.0, most / np.maximum(norms, 1e-300))
+
+
+def _of_geometry(plan, recorder, rows):
+    """Of gradients in the geometry, where their noise is isotropic."""
+    iterates, clips, values = recorder.gradients()
+    release, neighbors = _release(plan, GaussianEvent)
+    n = plan.request.n_normalizer
+    features = rows.features / plan.geometry.smoothness**0.5 @ recorder.root.T
+    r = _derivatives(plan, rows, iterates[:, None, :])
+    r = _clipped(r, (features**2).sum(axis=1), clips)
+    weight_of = 1 / (release.noise_multiplier * neighbors * clips / n) ** 2
+    return _gaussian(rows, r, features, weight_of[:, None, None], values[:, None, :], n)

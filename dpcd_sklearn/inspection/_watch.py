@@ -7,7 +7,9 @@ kept of the records is for the audit, which was given both data sets.
 import copy
 
 from ..privacy.accounting._calibration import with_noise
+from ..privacy.mechanisms._curvature import CurvatureOracle
 from ..privacy.mechanisms._oracle import Oracle
+from ._recorder_of_curvature import RecordingCurvatureOracle
 from ._recorders import RecordingIterateOracle, RecordingOracle
 
 # Numbers of the iterates of one transcript; a longer one is not kept.
@@ -39,7 +41,7 @@ class Watch:
     plan : Engine
         The honest one, whatever `noise` is.
     records : tuple (X, target, sample_weight), as the oracle reads them
-    recorder : RecordingOracle, RecordingIterateOracle or None
+    recorder : RecordingOracle, RecordingIterateOracle, RecordingCurvatureOracle or None
     solution : Solution
     before_run : callable or None
         Called with what a run gets, once `records` are kept.
@@ -69,6 +71,8 @@ class Watch:
             if isinstance(oracle, Oracle):
                 size = problem.n_outputs * problem.n_coordinates
                 self.recorder = RecordingOracle(oracle, size)
+            elif isinstance(oracle, CurvatureOracle):
+                self.recorder = RecordingCurvatureOracle(oracle)
             else:
                 self.recorder = RecordingIterateOracle(
                     oracle, problem.n_outputs, problem.n_coordinates

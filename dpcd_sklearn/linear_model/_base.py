@@ -70,6 +70,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     sampling_rate = "auto"
     n_directions = None
     n_inner = None
+    curvature_share = "auto"
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"

@@ -59,6 +59,7 @@ GENERIC = {
     "sampling_rate": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
     "n_directions": _COUNT_OR_NONE,
     "n_inner": _COUNT_OR_NONE,
+    "curvature_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
     "step_decay": _NOT_NEGATIVE,
     "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
     "averaging": [StrOptions({"auto", "last", "tail", "periodic", "weighted"})],

@@ -79,6 +79,9 @@ class DPLinearRegressor(PrivateRegressor):
         - "svrg": variance-reduced stochastic gradients (DP-SVRG).
         - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
           `penalize_intercept=True`.
+        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
+          that are clipped and noised in its geometry. As fast as a fit without noise, and best
+          where records are many and features correlated; up to 4,000 features.
         - "auto" follows the problem, n, p, epsilon and delta: "gcd" for "l1", and for "elasticnet"
           from l1_ratio = 0.5 on, where noise dominates; "compgd" for constraints; "skgd" otherwise.
     epsilon : float, default=1.0
@@ -123,6 +126,9 @@ class DPLinearRegressor(PrivateRegressor):
     n_inner : int >= 1, default=None
         K, the number of updates in one inner loop: with `averaging="periodic"` (None is a tenth of
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
+    curvature_share : float in (0, 1) or "auto", default="auto"
+        For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
+        second moments; the rest goes to the gradients. "auto" is 0.2.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -131,17 +137,20 @@ class DPLinearRegressor(PrivateRegressor):
         C of the papers, public. Coordinate j of a record's gradient is clipped to
         C sqrt(M_j / tr M) by "cd", "gcd" and "frank-wolfe"; its block S by "skgd", so that the norm
         of M_S^(-1/2) g_S is at most C sqrt(abs(S) / tr M); all of it in the same way by "sgd" and
-        "svrg", which clips differences of gradients to half of that; and its projection by
-        "compgd". In the units of the target. "auto" follows n, p, epsilon and delta.
+        "svrg", which clips differences of gradients to half of that; its projection by "compgd";
+        and its image in the released geometry by "newton", which begins with a wider one if it is
+        "auto". In the units of the target. "auto" follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
-        `sampling_rate` of a pass; an outer loop of "svrg" is two. "auto" follows n, p, epsilon and
+        `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
+        "newton" a step. "auto" follows n, p, epsilon and
         delta.
     step_size : float > 0 or "auto", default="auto"
         γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
         how much steeper than the coordinates themselves the set is that moves. Without momentum
-        steps below 2 are safe. "frank-wolfe" has steps of its own. "auto" follows the solver, n,
+        steps below 2 are safe. "frank-wolfe" has steps of its own, and "newton" divides by the
+        released curvature. "auto" follows the solver, n,
         p, epsilon and delta.
     step_decay : float in [0, inf), default=0.0
         The step of update t = 1, 2, ... is multiplied by t^(-step_decay), for "sgd", "svrg" and
@@ -154,7 +163,8 @@ class DPLinearRegressor(PrivateRegressor):
         ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`
         iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
         their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
-        Only "last" keeps coefficients exactly zero. "auto" is "last" for "gcd", "frank-wolfe" and
+        Only "last" keeps coefficients exactly zero, and "tail" of "newton", which averages models
+        and not iterates. "auto" is "last" for "gcd", "frank-wolfe" and
         hidden states, and "tail" for the others.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
@@ -261,7 +271,8 @@ class DPLinearRegressor(PrivateRegressor):
     -----
     What each solver releases, with the sensitivity and its proof: ``release_partial`` ("cd",
     "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd"),
-    ``release_mean`` ("compgd", "sgd", "svrg") and ``release_last_iterate`` (hidden states), in
+    ``release_mean`` ("compgd", "sgd", "svrg"), ``release_curvature`` and
+    ``release_preconditioned`` ("newton") and ``release_last_iterate`` (hidden states), in
     ``privacy/proofs``. Releases over all records are calibrated by the exact curve of Gaussian DP,
     those of "gcd" and "frank-wolfe" by the tight curve of adaptive choices, and Poisson
     mini-batches by Rényi divergences.
@@ -328,6 +339,7 @@ class DPLinearRegressor(PrivateRegressor):
         sampling_rate: Auto = "auto",
         n_directions: int | None = None,
         n_inner: int | None = None,
+        curvature_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -370,6 +382,7 @@ class DPLinearRegressor(PrivateRegressor):
         self.sampling_rate = sampling_rate
         self.n_directions = n_directions
         self.n_inner = n_inner
+        self.curvature_share = curvature_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip

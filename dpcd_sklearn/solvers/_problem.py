@@ -56,6 +56,11 @@ class Problem:
     watch : callable or None
         Is told the number of updates so far, after every `watch_every` and at the end.
     watch_every : int
+    curvature_floor : float
+        Least eigenvalue of a noisy curvature matrix (Newton).
+    unit_clips : pair of floats
+        Clips of a derivative times a row of which each squared entry is one on average, of the
+        first gradient and from the middle on (Newton).
     """
 
     penalty: Penalty
@@ -79,6 +84,8 @@ class Problem:
     start: np.ndarray | None = None
     watch: object = None
     watch_every: int = 1
+    curvature_floor: float = 0.0
+    unit_clips: tuple = (1.0, 1.0)
 
     @property
     def n_coordinates(self):

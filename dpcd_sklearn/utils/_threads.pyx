@@ -4,6 +4,7 @@ import os
 import threading
 
 from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
 
 
 cdef extern from "_openmp.h":
@@ -37,3 +38,14 @@ def effective_n_threads(n_threads):
     if _FORKED or (nested and in_worker_thread):
         return 1
     return min(n_threads, dpcd_most_threads())
+
+
+_BLAS = None
+
+
+def limited_blas(n_threads):
+    """A context in which BLAS has at most so many threads."""
+    global _BLAS
+    if _BLAS is None:  # a look at every library that is loaded
+        _BLAS = ThreadpoolController()
+    return _BLAS.limit(limits=n_threads, user_api="blas")

@@ -108,6 +108,16 @@ def with_noise(event, factor):
     return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
 
 
+def curvature_fit_event(epsilon, delta, count, share, neighboring, n_matrices=1):
+    """`count` Gaussian releases, and others that get a share of μ², together exactly calibrated."""
+    if math.isinf(epsilon):
+        return FitEvent((NonPrivateEvent(),), neighboring)
+    mu = gdp_mu(epsilon, delta)
+    gradients = GaussianEvent(math.sqrt(count / (1 - share)) / mu * _UP, count)
+    matrices = GaussianEvent(math.sqrt(n_matrices / share) / mu * _UP, n_matrices)
+    return FitEvent((gradients, matrices), neighboring)
+
+
 def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):
     """The last of `count` steps that contract, (epsilon, delta)-DP, exactly calibrated."""
     mu = gdp_mu(epsilon, delta)

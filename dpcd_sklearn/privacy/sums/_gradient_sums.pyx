@@ -148,7 +148,10 @@ cdef class GradientSums(LocalSums):
         for i in range(n_rows):
             target[i] = self.records.y[rows[i]]
             weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[rows[i]]
-        self._shrink(&tile, norms, factors)
+        if question.square_norms == NULL:
+            self._shrink(&tile, norms, factors)
+        for i in range(n_rows if question.square_norms != NULL else 0):
+            norms[i], factors[i] = question.square_norms[rows[i]], 1.0
         # 2. derivatives in the margins, times the weight
         self._derivatives(&tile, question.coef, target, factors, r, margins)
         if question.anchor != NULL:
@@ -173,7 +176,7 @@ cdef class GradientSums(LocalSums):
             tile.dense.stride = tile.dense.n_rows = n_rows
             tile.dense.n_columns = m
             KERNELS.rows_dot(&tile.dense, &self._ones[0], True, 0, norms)
-        elif ones:
+        elif ones and question.square_norms == NULL:
             for i in range(n_rows):
                 norms[i] += self._inverses[p]
         # 4. clip the whole vector, and add up

@@ -3,12 +3,14 @@
 import math
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ._counts import count_cells, count_norms
+from ._curvature_sums import CurvatureSums
 from ._dense_sums import DenseSums
 from ._gradient_sums import GradientSums
 from ._moments import moments_of
-from ._records import Records
+from ._records import Records, canonical
 from ._sparse_sums import SparseSums
 from ._sums import Place
 
@@ -55,6 +57,15 @@ class LocalPlace(Place):
             X, y, weights, bounds, by_row=True, by_column=False, n_threads=self._n_threads
         )
         return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)
+
+    def second_order(self, loss, smoothness, *, fit_intercept):
+        X, y, weights, bounds = self._arrays
+        if issparse(X):
+            X = canonical(X).tocsr()
+        records = Records(
+            X, y, weights, bounds, by_row=True, by_column=False, n_threads=self._n_threads
+        )
+        return CurvatureSums(records, X, bounds, loss, smoothness, fit_intercept)
 
     def counts(self, of, *, edges=None, divisor=None):
         X, y, *_ = self._arrays

@@ -77,6 +77,21 @@ cdef class Place:
         """
         raise NotImplementedError
 
+    def second_order(self, loss, smoothness, *, fit_intercept):
+        """Sums of squares and products of rows, and of gradients in a geometry made of them.
+
+        Parameters
+        ----------
+        loss, fit_intercept : as of `moving`
+        smoothness : ndarray of shape (n_coordinates,)
+            M_j, public.
+
+        Returns
+        -------
+        CurvatureSums
+        """
+        raise NotImplementedError
+
     def counts(self, of, *, edges=None, divisor=None):
         """Numbers of records in public cells; see ``_counts``.
 

@@ -1,0 +1,114 @@
+"""Default fits beside scikit-learn's own estimators: time over theirs, and accuracy, in one run.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/default_fits.py [--small]
+
+Every private estimator is fitted with its defaults but public bounds, and so are the generic ones
+with ``solver="newton"``. Times are medians of fits in turn, scikit-learn's between ours, so that a
+busy machine slows both. Accuracy is R² or the share of right labels on fresh records.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+)
+
+SIZES = {"n = 1e5, p = 100": (100_000, 100), "n = 1e6, p = 20": (1_000_000, 20)}
+SMALL = {"n = 5e3, p = 10": (5_000, 10)}
+EPSILONS = (0.1, 1.0, 10.0)
+ALPHA = 1e-3  # of the l1 penalty, beside a mean loss
+
+
+def records(n_samples, n_features, rng):
+    """Uniform features in C order, a linear target with noise, and labels of a logistic model."""
+    X = rng.uniform(-1, 1, (n_samples, n_features))
+    coef = np.random.default_rng(1).normal(size=n_features) / n_features**0.5
+    margins = X @ coef
+    y = np.clip(margins / 2 + 0.05 * rng.standard_normal(n_samples), -1, 1)
+    return X, y, (rng.random(n_samples) < 1 / (1 + np.exp(-4 * margins))).astype(int)
+
+
+def pairs(n_samples):
+    """Name: ours (made for an epsilon), scikit-learn's, and whether it is of labels."""
+    bounds, target = {"feature_bounds": (-1, 1)}, {"target_bounds": (-1, 1)}
+    labels = {"classes": [0, 1]}
+    newton = {"solver": "newton"}
+    l1 = {"penalty": "l1", "alpha": ALPHA}
+    both = bounds | target
+    ridge, lasso, logistic = Ridge(), Lasso(ALPHA), LogisticRegression()
+    alpha = 1 / n_samples  # of Ridge and LogisticRegression, beside a mean loss
+    return {
+        "DPRidgeSkGD": (lambda e: DPRidgeSkGD(epsilon=e, **both), ridge, False),
+        "DPLinearRegressor": (lambda e: DPLinearRegressor(epsilon=e, **both), ridge, False),
+        "DPLinearRegressor, newton": (
+            lambda e: DPLinearRegressor(epsilon=e, alpha=alpha, **newton, **both), ridge, False,
+        ),
+        "DPLassoCD": (lambda e: DPLassoCD(ALPHA, epsilon=e, **both), lasso, False),
+        "DPLinearRegressor, l1, newton": (
+            lambda e: DPLinearRegressor(epsilon=e, **l1, **newton, **both), lasso, False,
+        ),
+        "DPLogisticGCD": (lambda e: DPLogisticGCD(epsilon=e, **bounds, **labels), logistic, True),
+        "DPLinearClassifier": (
+            lambda e: DPLinearClassifier(epsilon=e, **bounds, **labels), logistic, True,
+        ),
+        "DPLinearClassifier, newton": (
+            lambda e: DPLinearClassifier(epsilon=e, alpha=alpha, **newton, **bounds, **labels),
+            logistic, True,
+        ),
+    }  # fmt: skip
+
+
+def seconds(model, X, y):
+    start = time.perf_counter()
+    model.fit(X, y)
+    return time.perf_counter() - start
+
+
+def row(ours, theirs, data, fresh, of_labels, repeat):
+    """Times of both (medians of fits in turn), and the scores of the last ones."""
+    X, y = data[0], data[2 if of_labels else 1]
+    times = [(seconds(theirs, X, y), seconds(ours, X, y)) for _ in range(repeat)]
+    scores = [model.score(fresh[0], fresh[2 if of_labels else 1]) for model in (theirs, ours)]
+    return np.median(times, axis=0), scores
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--small", action="store_true", help="few records: to see that it runs")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", default="", help="estimators whose name has this in it")
+    parser.add_argument("--records", default="", help="sizes whose title has this in it")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| records | estimator | epsilon | s | over scikit-learn | score | scikit-learn's |")
+    print("|---|---|---|---|---|---|---|")
+    for title, (n_samples, n_features) in (SMALL if asked.small else SIZES).items():
+        if asked.records not in title:
+            continue
+        rng = np.random.default_rng(0)
+        data, fresh = records(n_samples, n_features, rng), records(20_000, n_features, rng)
+        for name, (make, theirs, of_labels) in pairs(n_samples).items():
+            if asked.only not in name:
+                continue
+            for epsilon in EPSILONS:
+                (base, own), (best, score) = row(
+                    make(epsilon), theirs, data, fresh, of_labels, asked.repeat
+                )
+                print(
+                    f"| {title} | {name} | {epsilon:g} | {own:.3f} | {own / base:.2f} | "
+                    f"{score:.4f} | {best:.4f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""A noisy curvature matrix, and mean gradients that are clipped and noised in its geometry.
+
+(a) *Curvature.* Exact integer sums of products of clipped rows. Every cell of the matrix gets noise
+    of its own, of one standard deviation, and the mean of the matrix and its transpose is released:
+    the sensitivity is that of the Frobenius norm, and off the diagonal the noise is 1/sqrt(2).
+(b) *Preconditioned gradients.* A geometry is a public triangular matrix R of integers: whatever was
+    released or stated. A record's gradient g is scaled down such that |R g| is at most the clip,
+    gradients are summed as integers where they are, and the image of the sum, which is exact too,
+    gets isotropic noise.
+(c) Sensitivities are written here, once. Proofs: ``proofs/release_curvature.md``,
+    ``proofs/release_preconditioned.md``.
+"""
+
+import math
+
+import numpy as np
+
+from ..accounting._events import GaussianEvent
+from ..noise._noise import NoiseSource
+from ..sums._curvature_sums import most_of_transform
+from ._units import Units
+
+# What proofs and memory are made for.
+MOST_COORDINATES = 4_001
+_MOST_BITS = 46
+# Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
+_WORST_CONDITION = 2.0**15
+_LIMB = 15
+
+
+def matrix_sensitivity(norm, neighboring):
+    """Of Σ q qᵀ in the Frobenius norm, for rows within `norm`.
+
+    |q qᵀ - r rᵀ|² = |q|⁴ + |r|⁴ - 2 (qᵀr)², which is largest for orthogonal rows.
+    """
+    return {"replace_one": math.sqrt(2.0), "add_remove": 1.0}[neighboring] * norm**2
+
+
+def image_sensitivity(norm, size, neighbors):
+    """Of the image of a sum, cut to integers: a record's image is within `norm` of so many units.
+
+    Cut to the next lower integer, each of `size` entries differs by less than one more.
+    """
+    return neighbors * norm + math.sqrt(size)
+
+
+class CurvatureUnits(Units):
+    """Units of a curvature and of gradients in its geometry.
+
+    Parameters
+    ----------
+    event : FitEvent
+        A GaussianEvent that counts the gradients, and one of a single release, the curvature; or
+        a NonPrivateEvent.
+    n_samples, smoothness, n_normalizer : as of Units
+    row_norm : float
+        Rows are clipped to it, in the units of sqrt(M_j / curvature of the loss), the intercept's
+        constant included.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event has other releases, or the numbers are outside of what is proved.
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer, row_norm):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer)  # fmt: skip
+        self.row_norm = row_norm
+        if self.n_coordinates > MOST_COORDINATES:
+            raise ValueError(
+                f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
+                f"{MOST_COORDINATES:,} that are held; use another solver, or fewer features"
+            )
+        if self.noiseless:
+            return
+        kinds = [type(release) for release in event.releases]
+        if kinds != [GaussianEvent, GaussianEvent] or event.releases[1].count != 1:
+            raise TypeError(f"gradients and one curvature are paid for, not {event}")
+        if not 0 < row_norm < 1e15:
+            raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
+        # the promise of `_grid.noise_bits`
+        if n_samples > max(2.0**28, 4 * self.n_normalizer):
+            raise ValueError(
+                "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
+                "state a larger n_public or fit on fewer records"
+            )
+        gradients, curvature = event.releases
+        self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
+        self._plan_curvature(curvature.noise_multiplier)
+        self._check_gradients()
+
+    def _plan_curvature(self, noise_multiplier):
+        """Bits of the noise, and units of `row_norm`: sums of squares stay below 2^62."""
+        target = min(2.0**34, 2.0**58 / self.n_normalizer)
+        of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
+        if not 2.0**-60 < of_unit < 2.0**40:
+            raise ValueError(_out_of_range(noise_multiplier))
+        self.curvature_bits = min(48, math.floor(math.log2(of_unit * target)))
+        # rows are rounded after the clip
+        norm = math.sqrt(2.0**self.curvature_bits / of_unit) * (1 - 2.0**-40)
+        self.row_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if self.curvature_bits < 1 or self.row_units < 2:
+            raise ValueError(_out_of_range(noise_multiplier))
+
+    def _check_gradients(self):
+        """Whatever geometry is released, the grid has room for it."""
+        z, root = self.noise_multiplier, math.sqrt(self.n_coordinates)
+        if not (self.n_gradients >= 1 and 2.0**-16 < z < 2.0**_MOST_BITS / (64 * root)):
+            raise ValueError(_out_of_range(z))
+
+    def gradient_grid(self, largest, smallest):
+        """The grid of gradients under a transform with singular values between these.
+
+        Returns
+        -------
+        bits : int
+            The noise has a standard deviation of 2^bits units.
+        shift : int
+            A unit of the image is 2^shift of those of the transform times the sums.
+        limit : int
+            Units of the clip over the smallest singular value: what a record is summed in.
+        """
+        z, size = self.noise_multiplier, self.n_coordinates
+        most = min(2.0**24, 2.0**50 / self.n_normalizer)
+        total = math.floor(math.log2(z * self.neighbors * most * smallest))
+        bits = min(total, _MOST_BITS)
+        shift = total - bits
+        # 2^bits >= z * image_sensitivity(norm / 2^shift): a record's image has at most this norm,
+        norm = (2.0**bits / z * (1 - 2.0**-40) - math.sqrt(size)) / self.neighbors * 2.0**shift
+        # of which the rounding of its entries takes a part
+        limit = math.floor((norm - 0.5001 * largest * math.sqrt(size)) / smallest * (1 - 2.0**-40))
+        if bits < 1 or limit < 1:
+            raise ValueError("the geometry leaves gradients no integers: raise its least curvature")
+        return bits, shift, limit
+
+
+class CurvatureOracle:
+    """Releases a curvature once, and gradients in one geometry as often as they are paid for.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        Proof that the units' event was charged; it is redeemed here, once.
+    units : CurvatureUnits
+    place : Place
+    loss : Loss
+    fit_intercept : bool
+    key : bytes of length 32, or None
+    """
+
+    def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
+        units.redeem(receipt, place, fit_intercept)
+        self._units, self._noise = units, NoiseSource(key)
+        self._roots = np.sqrt(units.smoothness)
+        self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
+        self._curvatures_left = 1
+        self._gradients_left = math.inf if units.noiseless else units.n_gradients
+        self._grid = self._root = None
+
+    def __reduce__(self):
+        raise TypeError("an oracle holds records and noise: it is never copied or pickled")
+
+    def release_curvature(self):
+        """Mean second moments of rows, times the loss' bound: M^(-1/2) H M^(-1/2) with noise.
+
+        Returns
+        -------
+        ndarray of shape (n_coordinates, n_coordinates), symmetric
+
+        Raises
+        ------
+        RuntimeError
+            If it was released before.
+        """
+        units = self._units
+        if self._curvatures_left < 1:
+            raise RuntimeError("one curvature is paid for, and it was released")
+        self._curvatures_left -= 1
+        if units.noiseless:
+            return self._sums.gram(math.inf, 0.0) / units.n_normalizer
+        sums = self._sums.gram(units.row_norm, float(units.row_units))
+        noise = self._noise.gaussians(sums.size, units.curvature_bits).reshape(sums.shape)
+        noisy = (sums + noise).astype(np.float64) + 0.5
+        unit = (units.row_norm / units.row_units) ** 2 / units.n_normalizer
+        return (noisy + noisy.T) * (0.5 * unit)
+
+    def fix_geometry(self, root):
+        """State the geometry of all gradients: |R M^(-1/2) g| is clipped for every record.
+
+        Parameters
+        ----------
+        root : ndarray of shape (n_coordinates, n_coordinates), lower triangular
+            Public: made of what was released.
+
+        Returns
+        -------
+        root : ndarray
+            R, which is `root` rounded to a grid.
+
+        Raises
+        ------
+        RuntimeError
+            If there is a geometry already: clipped by another one, records pull elsewhere.
+        ValueError
+            If it is singular or too far from it.
+        """
+        if self._root is not None:
+            raise RuntimeError("the geometry of a fit is fixed once")
+        root = np.tril(np.asarray(root, dtype=np.float64))
+        if self._units.noiseless:
+            self._root = root
+            return root
+        largest = np.max(np.abs(root))
+        if not 0 < largest < math.inf:
+            raise ValueError("a geometry is finite, and not zero")
+        exponent = math.floor(math.log2(most_of_transform(len(root)) / largest))
+        transform = np.asfortranarray(np.rint(np.ldexp(root, exponent)))
+        values = np.linalg.svd(transform, compute_uv=False)
+        error = 2.0**-45 * len(root) * values[0]  # more than LAPACK's
+        largest, smallest = values[0] + error, values[-1] - error
+        if not smallest * _WORST_CONDITION > largest:
+            raise ValueError("the geometry is too close to singular; raise its least curvature")
+        self._grid = self._units.gradient_grid(largest, smallest)
+        self._transform, self._exponent, self._smallest = transform, exponent, smallest
+        self._sums.measure(transform, largest, smallest)
+        self._root = np.ldexp(transform, -exponent)
+        return self._root
+
+    def release_preconditioned(self, coef, clip):
+        """The noisy mean of R M^(-1/2) g, g the gradients at `coef`, clipped in this geometry.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_coordinates,)
+            Public.
+        clip : float
+            Public; the noise is in proportion to it.
+
+        Returns
+        -------
+        ndarray of shape (n_coordinates,)
+
+        Raises
+        ------
+        RuntimeError
+            If so many are not paid for, or without a geometry.
+        ValueError
+            If the clip is out of range.
+        """
+        units = self._units
+        if self._root is None:
+            raise RuntimeError("gradients need a geometry: fix it first")
+        if self._gradients_left < 1:
+            raise RuntimeError("all gradients that are paid for were released")
+        if not 1e-30 < clip < 1e30:
+            raise ValueError("clip must lie in (1e-30, 1e30) in the units of the scaled problem")
+        self._gradients_left -= 1
+        if units.noiseless:
+            plain = self._sums.gradient(coef, 1.0, 0.0)
+            return self._root @ (plain / self._roots) / units.n_normalizer
+        bits, shift, limit = self._grid
+        longest = float(clip) * 2.0**self._exponent / self._smallest  # bounds every entry
+        sums = self._sums.gradient(coef, longest, float(limit))
+        image = exact_image(self._transform, sums)
+        noise = self._noise.gaussians(len(image), bits)
+        noisy = [(value >> shift) + int(n) for value, n in zip(image, noise, strict=True)]
+        unit = math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer
+        return (np.array([float(value) for value in noisy]) + 0.5) * unit
+
+
+def exact_image(transform, sums):
+    """The transform times the sums, exactly: a list of int.
+
+    Pieces of 15 bits: a row's norm is at most 2^31, theirs at most 2^15 sqrt(size) (up to 2^21).
+    """
+    sign, rest = np.sign(sums), np.abs(sums)
+    image = [0] * len(sums)
+    for start in range(0, 60, _LIMB):
+        piece = sign * ((rest >> start) & (2**_LIMB - 1))
+        part = transform @ piece.astype(np.float64)
+        image = [value + (int(p) << start) for value, p in zip(image, part, strict=True)]
+    return image
+
+
+def _out_of_range(noise_multiplier):
+    return (
+        f"noise multiplier {noise_multiplier:g} is out of the range that the integer grid "
+        "supports; change epsilon, max_iter or curvature_share"
+    )

@@ -1,0 +1,270 @@
+"""Sums of squares and products of rows, and of gradients clipped in a geometry; no noise here.
+
+(a) *Rows as integers.* What products of rows are made of is rint(u τ): τ a row in the units of its
+    columns, u a number that depends on this row alone. Matrix products of such integers stay below
+    2^53, so whatever order, blocking or fused operations a BLAS likes, they are exact: what a
+    record adds depends on no other record, and not on its place among them.
+(b) *Second moments.* Σ q qᵀ over rows clipped to a public norm.
+(c) *A geometry* is a triangular matrix of integers. A record's gradient there is its derivative
+    times the image of its row: the norm of that is bounded from above once, and gradients are
+    clipped by it and summed in the coordinates that they are in. The sums are integers, so their
+    image is exact too. No record's image is kept.
+"""
+
+import numpy as np
+from cython cimport floating
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t
+from scipy.linalg.blas import dsyrk, dtrmm
+
+from ...losses._base cimport Loss
+from ._gradient_sums cimport GradientSums
+from ._kernels cimport KERNELS, dpcd_tile
+from ._records cimport Records
+from ._sums cimport Question, question_of
+
+# More than the rounding of a computed norm, of up to 4,000 entries.
+cdef double SHORTER = 1 - 2.0**-30
+cdef double LONGER = 1 + 2.0**-29
+# Adding it rounds to an integer; as in the kernels.
+cdef double MAGIC = 6755399441055744.0
+cdef double EXACT = 2.0**53
+cdef Py_ssize_t TILE_ROWS = 512
+# Units of a row's own norm, when its image is measured.
+cdef double ROW_UNITS = 2.0**22
+# Of a row that is shorter, the norm is taken to be this: its square may underflow.
+cdef double SHORTEST = 1e-140
+
+
+def most_of_transform(n_coordinates):
+    """Up to which size a transform has integers, such that images of rows are exact.
+
+    Σ |R_jk q_k| is at most the norm of R's row times that of q.
+    """
+    row = ROW_UNITS + n_coordinates**0.5
+    return 2.0 ** np.floor(np.log2(EXACT / (row * n_coordinates**0.5)))
+
+
+cdef class CurvatureSums(GradientSums):
+    """Second moments of rows, and gradients in a geometry.
+
+    Parameters
+    ----------
+    records : Records
+    X : ndarray or CSR matrix
+        The same records; sparse ones become dense a tile at a time.
+    bounds : tuple (lo, hi, center) or None
+    loss : Loss
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j; a column's unit is sqrt(M_j / curvature of the loss).
+    fit_intercept : bool
+    """
+
+    cdef object _sparse, _bounds
+    cdef double[::1] _per_unit, _per_square, _norms, _factors, _of_ones, _square_norms
+    cdef double[:, ::1] _cells
+    cdef double _one, _root_curvature
+    cdef dpcd_tile _tile
+
+    def __init__(self, Records records, X, bounds, Loss loss, smoothness, bint fit_intercept):
+        super().__init__(records, loss, smoothness, fit_intercept)
+        self._sparse, self._bounds = (X if records.is_sparse else None), bounds
+        self._per_square = loss.curvature / np.asarray(smoothness, dtype=np.float64)
+        self._per_unit = np.sqrt(self._per_square)
+        self._one = self._per_unit[self.p] if fit_intercept else 0.0
+        self._root_curvature = sqrt(loss.curvature)
+        self._norms, self._factors, self._of_ones = np.empty((3, TILE_ROWS))
+        self._square_norms = np.empty(0)
+
+    # ---- rows ----
+
+    cdef object _scratch(self):
+        """Room for a tile of dense records that is not read in place."""
+        copied = self._sparse is None and self.records.X.lo != NULL
+        return np.empty((TILE_ROWS if copied else 1, self.p))
+
+    cdef Py_ssize_t _read(self, Py_ssize_t i0, double[:, ::1] scratch) except -1:
+        """Read a tile, and the squared norms of its features; returns the number of its rows."""
+        cdef Py_ssize_t i, m = min(TILE_ROWS, self.n - i0)
+        if self._sparse is None:
+            KERNELS.load(&self.records.X, i0, m, NULL, self.p, &scratch[0, 0], &self._tile)
+        else:
+            cells = self._sparse[i0:i0 + m].toarray().astype(np.float64, copy=False)
+            if self._bounds is not None:
+                cells = np.clip(cells, self._bounds[0], self._bounds[1])
+            self._cells = np.ascontiguousarray(cells)
+            self._tile.cells, self._tile.stride = &self._cells[0, 0], self.p
+            self._tile.n_rows, self._tile.n_columns = m, self.p
+            self._tile.c_order = self._tile.in_place = True
+            self._tile.is_float = False
+        for i in range(m):
+            self._norms[i] = 0.0
+        KERNELS.rows_dot(&self._tile, &self._per_square[0], True, 0, &self._norms[0])
+        return m
+
+    cdef void _fill(self, Py_ssize_t m, double magic, double *out) noexcept nogil:
+        """Rows in the units of their columns times factors; integers unless `magic` is zero."""
+        cdef Py_ssize_t i, d = self.n_coordinates
+        if self._tile.is_float:
+            _fill_features(<const float *>self._tile.cells, &self._tile, m, &self._per_unit[0],
+                           &self._factors[0], magic, out, d)
+        else:
+            _fill_features(<const double *>self._tile.cells, &self._tile, m, &self._per_unit[0],
+                           &self._factors[0], magic, out, d)
+        if self.fit_intercept:
+            for i in range(m):
+                out[i * d + self.p] = (self._of_ones[i] * self._one + magic) - magic
+
+    # ---- second moments ----
+
+    def gram(self, double row_norm, double units):
+        """Σ q qᵀ, q = rint(units τ / row_norm) and |τ| at most `row_norm`; with 0 units plain sums.
+
+        A weight multiplies a row by its root. Features are scaled down to what the intercept's
+        constant leaves of the norm, and heavy rows as a whole.
+
+        Returns
+        -------
+        ndarray of shape (n_coordinates, n_coordinates), int64 (float64 for plain sums)
+        """
+        cdef Py_ssize_t i0 = 0, m, since = 0, d = self.n_coordinates
+        cdef double[:, ::1] scratch = self._scratch()
+        cdef double magic = MAGIC if units > 0 else 0.0
+        rows, part = np.empty((TILE_ROWS, d)), np.zeros((d, d), order="F")
+        cdef double[:, ::1] q = rows
+        total = np.zeros((d, d), dtype=np.int64 if units > 0 else np.float64)
+        # so many rows are exact in a double
+        cdef double exact = INFINITY
+        if units > 0:
+            exact = EXACT / ((units + sqrt(<double>d)) * (units + sqrt(<double>d)))
+        while i0 < self.n:
+            m = self._read(i0, scratch)
+            with nogil:
+                self._clip_rows(i0, m, row_norm, units)
+                self._fill(m, magic, &q[0, 0])
+            if since + m > exact:
+                total += part.astype(total.dtype)
+                part[:], since = 0.0, 0
+            part = dsyrk(1.0, rows[:m].T, beta=1.0, c=part, overwrite_c=1)
+            i0, since = i0 + m, since + m
+        total += part.astype(total.dtype)
+        return np.triu(total) + np.triu(total, 1).T
+
+    cdef void _clip_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
+                         double units) noexcept nogil:
+        """Factors of features and of the constant, for rows within `row_norm`."""
+        cdef double room = sqrt(row_norm * row_norm - self._one * self._one)
+        cdef double whole = units / row_norm * SHORTER if units > 0 else 1.0
+        cdef double norm, of_features, of_row, weight, root
+        cdef Py_ssize_t i
+        for i in range(m):
+            of_features = of_row = 1.0
+            weight = 1.0 if self.records.weights == NULL else self.records.weights[i0 + i]
+            root = sqrt(weight) if weight > 0.0 else 0.0
+            if units > 0:
+                norm = sqrt(self._norms[i])
+                if not norm < INFINITY:
+                    of_features = 0.0
+                elif norm > room:
+                    of_features = room / norm
+                norm = norm * of_features if of_features > 0.0 else 0.0
+                norm = root * sqrt(norm * norm + self._one * self._one)
+                if norm > row_norm:
+                    of_row = row_norm / norm
+            self._of_ones[i] = root * of_row * whole
+            self._factors[i] = self._of_ones[i] * of_features
+
+    # ---- a geometry ----
+
+    def measure(self, transform, double largest, double smallest):
+        """Bound the norms of all rows' images, for gradients that are clipped by them.
+
+        Parameters
+        ----------
+        transform : ndarray of shape (n_coordinates, n_coordinates), lower triangular
+            Integers up to `most_of_transform`, in Fortran order.
+        largest, smallest : float
+            Bounds of its singular values.
+        """
+        cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
+        cdef double[:, ::1] scratch = self._scratch()
+        cdef double[::1] ones = np.ones(d), lengths = np.empty(TILE_ROWS)
+        cdef double slack = 0.5 * largest * sqrt(<double>d), norm
+        cdef dpcd_tile image
+        rows = np.empty((TILE_ROWS, d))
+        cdef double[:, ::1] q = rows
+        self._square_norms = np.empty(self.n)
+        while i0 < self.n:
+            m = self._read(i0, scratch)
+            with nogil:
+                for i in range(m):
+                    norm = sqrt(self._norms[i] + self._one * self._one) * LONGER
+                    lengths[i] = norm if norm > SHORTEST else SHORTEST
+                    self._factors[i] = ROW_UNITS / lengths[i]  # 0 where it is infinite
+                    self._of_ones[i] = self._factors[i]
+                self._fill(m, MAGIC, &q[0, 0])
+            moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
+            image.cells = <const void *><size_t>moved.ctypes.data
+            image.stride = image.n_columns = d
+            image.n_rows, image.c_order, image.in_place = m, True, True
+            image.is_float = False
+            for i in range(m):
+                self._norms[i] = 0.0
+            KERNELS.rows_dot(&image, &ones[0], True, 0, &self._norms[0])
+            for i in range(m):
+                norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
+                norm /= ROW_UNITS * self._root_curvature * smallest
+                self._square_norms[i0 + i] = norm * norm
+            i0 += m
+
+    def gradient(self, coef, double clip, double limit):
+        """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
+
+        Clipped such that the image under the transform, over its smallest singular value, is no
+        longer than `clip`. Plain sums with a limit of 0, which need no geometry.
+
+        Returns
+        -------
+        ndarray of shape (n_coordinates,), int64 (float64 for plain sums, in the units of X)
+        """
+        cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
+        cdef Question question = question_of(NULL, self.n_coordinates, True, clip, limit)
+        cdef const int64_t *integers
+        cdef const double *plain
+        if w.shape[0] != self.n_coordinates:
+            raise ValueError(f"expected {self.n_coordinates} coefficients, got {w.shape[0]}")
+        question.coef = &w[0]
+        if limit == 0:
+            with nogil:
+                plain = self.plain(&question)
+            if plain == NULL:
+                raise MemoryError
+            return np.array(<const double[:self.n_coordinates]>plain)
+        if self._square_norms.shape[0] < self.n:
+            raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
+        question.square_norms = &self._square_norms[0]
+        with nogil:
+            integers = self.integers(&question)
+        if integers == NULL:
+            raise MemoryError
+        return np.array(<const int64_t[:self.n_coordinates]>integers)
+
+
+cdef void _fill_features(const floating *cells, const dpcd_tile *tile, Py_ssize_t m,
+                         const double *per_unit, const double *factors, double magic,
+                         double *out, Py_ssize_t d) noexcept nogil:
+    """out[i, j] = rint(X[i, j] per_unit[j] factors[i]) of m rows of d numbers."""
+    cdef Py_ssize_t i, j, p = tile.n_columns, gap = tile.stride
+    cdef const floating *row
+    for i in range(m):
+        if factors[i] == 0.0:  # a row of infinite norm may have infinite entries
+            for j in range(p):
+                out[i * d + j] = 0.0
+        elif tile.c_order:
+            row = cells + i * gap
+            for j in range(p):
+                out[i * d + j] = (<double>row[j] * per_unit[j] * factors[i] + magic) - magic
+        else:
+            for j in range(p):
+                out[i * d + j] = (<double>cells[j * gap + i] * per_unit[j] * factors[i]
+                                  + magic) - magic

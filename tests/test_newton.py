@@ -1,0 +1,131 @@
+"""Newton fits: what they find, what they refuse before a charge, and the models inside."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
+from dpcd_sklearn.exceptions import PrivacyLeakWarning
+from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.solvers._quadratic import minimise
+
+pytestmark = pytest.mark.filterwarnings(
+    f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"
+)
+BOUNDS = {"feature_bounds": (-1, 1)}
+
+
+def records(n=20_000, p=6, correlation=0.0, seed=0):
+    """Correlated features within [-1, 1], a sparse target within it, and labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, p))
+    X = (1 - correlation) * X + correlation * X[:, :1]
+    coef = np.zeros(p)
+    coef[:3] = 0.3, -0.2, 0.1
+    margins = X @ coef + 0.1
+    y = np.clip(margins + 0.1 * rng.standard_normal(n), -1, 1)
+    return X, y, (rng.random(n) < 1 / (1 + np.exp(-6 * margins))).astype(int)
+
+
+def seeded(estimator=DPLinearRegressor, **params):
+    return estimator(solver="newton", random_state=0, **BOUNDS | params)
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_fits_of_many_records_are_near_those_without_noise(neighboring, correlation):
+    X, y, labels = records(correlation=correlation)
+    params = {"epsilon": 10.0, "delta": 1e-8, "neighboring": neighboring}
+    if neighboring == "add_remove":
+        params["n_public"] = 21_000  # not the true number
+    ours = seeded(alpha=0.0, **params).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, Ridge(1e-9).fit(X, y).coef_, atol=0.04)
+    assert ours.intercept_ == pytest.approx(0.1, abs=0.02)
+    found = seeded(DPLinearClassifier, alpha=1e-3, classes=[0, 1], **params).fit(X, labels)
+    plain = LogisticRegression(C=1 / (1e-3 * len(X)), tol=1e-8).fit(X, labels)
+    assert found.score(X, labels) > plain.score(X, labels) - 0.01
+
+
+def test_correlated_features_need_no_more_steps():
+    """Condition numbers of a thousand are nothing to a geometry that knows of them."""
+    X, y, _ = records(correlation=0.97)
+    assert np.linalg.cond(X.T @ X) > 1e3
+    best = Ridge(1e-9).fit(X, y).score(X, y)
+    assert seeded(epsilon=10.0, alpha=0.0).fit(X, y).score(X, y) > best - 0.005
+
+
+@pytest.mark.parametrize("averaging", ["last", "tail"])
+def test_an_l1_penalty_leaves_exact_zeros_with_either_averaging(averaging):
+    X, y, _ = records()
+    model = seeded(penalty="l1", alpha=0.01, epsilon=5.0, averaging=averaging).fit(X, y)
+    assert (model.coef_[3:] == 0).all() and (model.coef_[:3] != 0).all()
+    np.testing.assert_allclose(model.coef_, Lasso(0.01).fit(X, y).coef_, atol=0.02)
+
+
+def test_bounds_on_coefficients_and_signs_hold():
+    X, y, _ = records()
+    inside = seeded(penalty="box", coef_bounds=(-0.1, 0.25)).fit(X, y)
+    assert inside.coef_.min() >= -0.1 and inside.coef_.max() <= 0.25
+    assert seeded(penalty="nonnegative").fit(X, y).coef_.min() >= 0
+
+
+def test_a_path_has_an_iterate_a_step_and_ends_at_the_coefficients():
+    X, y, _ = records(500)
+    model = seeded(coef_path=True, max_iter=5).fit(X, y)
+    assert model.n_iter_ == 5 and model.coef_path_.shape == (6, 6)
+    np.testing.assert_array_equal(model.coef_path_[-1], model.coef_)
+
+
+def test_weights_count_and_rows_without_weight_do_not():
+    X, y, _ = records(4000)
+    weights = np.r_[np.full(2000, 2.0), np.zeros(2000)]
+    y = np.where(weights > 0, y, -1.0)
+    model = seeded(epsilon=20.0, alpha=0.0).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.coef_[:3], [0.3, -0.2, 0.1], atol=0.06)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, "auto"])
+def test_the_event_is_the_whole_budget_and_the_curvature_has_its_share(share):
+    event = DPLinearRegressor(
+        solver="newton", curvature_share=share, epsilon=1.5, delta=1e-6
+    ).planned_event(1000, 5)
+    gradients, curvature = event.releases
+    assert epsilon_of(event, 1e-6) == pytest.approx(1.5, rel=1e-9)
+    part = 1 / curvature.noise_multiplier**2 / gdp_squared(event)
+    assert part == pytest.approx(0.2 if share == "auto" else share, rel=1e-9)
+
+
+def test_too_many_features_and_wrong_words_are_refused_before_a_charge():
+    with PrivacyAccountant(epsilon=1.0, delta=1e-3) as accountant:
+        X, y = np.zeros((3, 4001)), np.zeros(3)
+        for params, match in (
+            ({}, r"4,002 coordinates is more than the 4,001"),
+            ({"averaging": "periodic"}, "solver='newton' needs averaging"),
+            ({"momentum": 0.5}, "solver='newton' needs momentum=0"),
+            ({"constraint": "l1_ball"}, "solver='newton' needs constraint"),
+        ):
+            model = DPLinearRegressor(solver="newton", accountant=accountant, delta=1e-4, **params)
+            with pytest.raises(ValueError, match=match):
+                model.fit(X, y)
+        assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_quadratic_models_have_scikit_learns_minimum(ratio):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 8)), rng.normal(size=50)
+    P, b = np.ascontiguousarray(X.T @ X / 50), X.T @ y / 50
+    penalty = ElasticNetPenalty(0.1 * ratio, 0.1 * (1 - ratio))
+    found = minimise(P, b, penalty, 8, np.zeros(8))
+    plain = ElasticNet(0.1, l1_ratio=ratio, fit_intercept=False, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(found, plain.coef_, atol=1e-8)
+    free = minimise(P, b, penalty, 0, np.zeros(8))
+    np.testing.assert_allclose(free, np.linalg.solve(P, b), atol=1e-7)
+    box = minimise(P, b, Box(-0.05, 0.05), 7, np.zeros(8))
+    gradient = P @ box - b  # the conditions of Karush, Kuhn and Tucker
+    assert (np.abs(box[:7]) <= 0.05).all() and abs(gradient[7]) < 1e-8
+    inside = np.abs(box[:7]) < 0.05
+    assert np.abs(gradient[:7][inside]).max(initial=0) < 1e-8
+    assert (gradient[:7][~inside] * np.sign(box[:7][~inside]) <= 1e-12).all()
