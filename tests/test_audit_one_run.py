@@ -10,10 +10,11 @@ from scipy.special import ndtr
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.inspection import audit, audit_one_run
 from dpcd_sklearn.inspection._one_run import _largest, _of_gaussian, _of_pair, is_too_many
-from dpcd_sklearn.inspection._watch import at_noise
+from dpcd_sklearn.privacy.accounting._calibration import with_noise
 from dpcd_sklearn.privacy.accounting._spent import PrivacySpent
 
 SURE = 1 - 1e-6
+STATED = {"feature_scale": 1.0, "target_bounds": (-1e12, 1e12)}  # of what audits make up
 
 
 # ---- the bound ----------------------------------------------------------------------------------
@@ -67,13 +68,17 @@ def records(n, p):
 @pytest.mark.parametrize(
     ("model", "least"),
     [
-        (DPRidgeSkGD(epsilon=10.0), 0.3),
-        (DPRidgeSkGD(epsilon=10.0, neighboring="add_remove", n_public=300, delta=1e-5), 0.3),
-        (DPRidgeSkGD(epsilon=10.0, feature_bounds=(-3, 3)), 0.1),
-        (DPLinearRegressor(epsilon=10.0, solver="sgd", sampling_rate=1.0), 0.3),
-        (DPLinearRegressor(epsilon=10.0, solver="sgd"), 0.0),
+        (DPRidgeSkGD(epsilon=10.0, **STATED), 0.3),
+        (
+            DPRidgeSkGD(epsilon=10.0, neighboring="add_remove", n_public=300, delta=1e-5, **STATED),
+            0.3,
+        ),
+        (DPRidgeSkGD(epsilon=10.0, feature_bounds=(-3, 3), target_bounds=(-3, 3)), 0.1),
+        (DPLinearRegressor(epsilon=10.0, solver="sgd", sampling_rate=1.0, **STATED), 0.3),
+        (DPLinearRegressor(epsilon=10.0, solver="sgd", **STATED), 0.0),
+        (DPRidgeSkGD(epsilon=10.0), 0.0),
     ],
-    ids=["ridge", "add_remove", "bounds", "sgd of all", "sgd"],
+    ids=["ridge", "add_remove", "bounds", "sgd of all", "sgd", "scales are found"],
 )
 def test_an_honest_fit_is_not_contradicted_and_much_is_seen(model, least):
     X, y = records(150, 200)
@@ -88,7 +93,7 @@ def test_a_tenth_of_the_noise_is_caught_by_one_fit():
         def _plan(self, *public, **options):
             plan = super()._plan(*public, **options)
             self.claimed = plan.event
-            plan.event = at_noise(plan.event, 0.1)
+            plan.parts = (with_noise(plan.event, 0.1),)
             return plan
 
         def _set_released(self, plan, solution, dtype):
@@ -96,7 +101,7 @@ def test_a_tenth_of_the_noise_is_caught_by_one_fit():
             self.privacy_event_ = self.claimed
 
     X, y = records(100, 100)
-    result = audit_one_run(Louder(epsilon=2.0), X, y, n_canaries=100)
+    result = audit_one_run(Louder(epsilon=2.0, **STATED), X, y, n_canaries=100)
     assert result.contradicts and str(result).startswith("CONTRADICTION"), str(result)
 
 
@@ -112,7 +117,7 @@ class Boastful(DPRidgeSkGD):
 
 def test_an_epsilon_that_its_own_releases_exceed_is_caught_by_one_fit():
     X, y = records(300, 300)
-    model = Boastful(epsilon=20.0, delta=1e-2, max_iter=10)
+    model = Boastful(epsilon=20.0, delta=1e-2, max_iter=10, **STATED)
     result = audit_one_run(model, X, y, n_canaries=300, n_guesses=200)
     assert result.mu_lower < result.mu  # as its event says
     assert result.contradicts and result.epsilon_lower > 2, str(result)
