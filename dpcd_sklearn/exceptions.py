@@ -13,7 +13,7 @@ class LedgerError(RuntimeError):
 
 
 class PrivacyLeakWarning(UserWarning):
-    """What was asked for runs, but its result is not private."""
+    """What was asked for runs, but its result is not private, or is released beside the budget."""
 
 
 class ReproducibleNoiseWarning(PrivacyLeakWarning):

@@ -96,6 +96,8 @@ COMMON = {
     "feature_scale": [0, -1, [1, 0, 1], [1, 1], NAN, INF, "unit", ["1", "1", "1"], True],
     "row_norm_bound": [0, -1, NAN, INF, "1", True, [1.0]],
     "coef_path": ["yes", None, 2],
+    "warm_start": ["yes", None, 2],
+    "verbose": [-1, 0.5, "loud", None],
     "accountant": [],
     "random_state": [1.5, "seed", -1, ReproducibleNoise],
     "n_threads": [0, -1, 1.5, 2.0, NAN, INF, "2", "auto", None, True, False, [2]],
@@ -140,6 +142,7 @@ LOGISTIC = {
     "classes": [[1], [1, 1], [], "01", 2, ["0", "1"]],
     "multi_class": ["all", "auto", None, 1, True],
     "unknown_label": ["last", None, 1, True],
+    "class_weight": ["balanced", "auto", 2, [1, 2], {0: 1.0, 1: 2.0}],  # beside classes=None
 }
 TABLES = [(DPLassoCD, COMMON | TARGET | LASSO), (DPRidgeSkGD, COMMON | TARGET | RIDGE)]
 TABLES += [(DPLogisticGCD, COMMON | LOGISTIC)]

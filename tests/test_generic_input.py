@@ -87,6 +87,8 @@ WORDS = {
     "fit_intercept": ["yes", None, 2],
     "penalize_intercept": ["yes", None, 2],
     "coef_path": ["yes", None, 2],
+    "warm_start": ["yes", None, 2],
+    "verbose": [-1, 0.5, "loud", None],
     "accountant": [],  # what has no ledger can't show that it was not charged
     "random_state": ["seed", 1.5, -1],
 }
@@ -105,6 +107,7 @@ OWN = {
         "classes": [[1], [1, 1], [], "01", 2, ["0", "1"]],
         "multi_class": ["all", "auto", None, 1, True],
         "unknown_label": ["last", None, 1, True],
+        "class_weight": ["balanced", "auto", 2, [1, 2], {0: 1.0, 1: 2.0}],
     },
 }
 BAD = [

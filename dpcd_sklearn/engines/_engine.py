@@ -31,6 +31,7 @@ from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
 
 EVERY_PENALTY = {None, *PENALTIES}
+_FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
 _NARROW = 0.0, 2.0**-10
@@ -61,6 +62,10 @@ class Engine(metaclass=ABCMeta):
     sampling : object of `samplings`, or None where every update has all coordinates
     extra : dict
         Fields of the Problem that this solver looks at, beside those of all.
+    forgets_its_start : bool
+        Whether its first update goes to the same point from everywhere, or must start at zero.
+    hides_updates : bool
+        Whether all updates are one release, of which nobody is told how far it is.
     """
 
     losses = SINGLE_OUTPUT
@@ -72,6 +77,8 @@ class Engine(metaclass=ABCMeta):
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
     extra = {}
+    forgets_its_start = hides_updates = False
+    _start, _progress = None, None
 
     def __init__(self, request):
         self.request = request
@@ -316,6 +323,41 @@ class Engine(metaclass=ABCMeta):
             other.sampling = self.sampling  # it was tried already
         return other
 
+    def attend(self, start, progress):
+        """What a fit hands over beside its records.
+
+        Parameters
+        ----------
+        start : (coef, intercept) or None
+            In the units of X and y, of shapes (n_outputs, n_features) and (n_outputs,).
+        progress : object with ``tell(n_updates)``, ``every`` and ``is_followed``
+        """
+        self._start, self._progress = start, progress
+
+    @property
+    def n_told(self):
+        """Updates of which a progress is told."""
+        return 0 if self.hides_updates else self.n_updates
+
+    @property
+    def attended(self):
+        """What the solver sees, with where it starts and whom it tells how far it is."""
+        problem = self.problem
+        if self._start is not None:
+            problem = replace(problem, start=self._from_original(*self._start))
+        if self._progress is not None and self._progress.is_followed:
+            told = {"watch": self._progress.tell, "watch_every": self._progress.every}
+            problem = replace(problem, **told)
+        return problem
+
+    def _from_original(self, coef, intercept):
+        """The inverse of `to_original`, one output after the other."""
+        if self.request.fit_intercept:
+            intercept = intercept - self.request.target_center + coef @ self.geometry.center
+            coef = np.column_stack([coef, intercept])
+        coef = np.nan_to_num(coef / self.request.target_half_width)
+        return np.clip(coef, -_FARTHEST, _FARTHEST).ravel()
+
     def to_original(self, coef, dtype):
         """Split coefficients into (coef, intercept) in the units of X and y.
 
@@ -409,7 +451,7 @@ class CoordinateEngine(Engine):
             key=key,
             lazy=self.request.selection == "lazy",
         )
-        return self.solve(oracle, self.problem, self.sampling, generator)
+        return self.solve(oracle, self.attended, self.sampling, generator)
 
 
 class GradientEngine(Engine):
@@ -483,7 +525,7 @@ class GradientEngine(Engine):
             fit_intercept=self.request.fit_intercept,
             key=key,
         )
-        return self.solve(oracle, self.problem, self.sampling, generator)
+        return self.solve(oracle, self.attended, self.sampling, generator)
 
 
 def _repeated(smoothness, n_outputs):

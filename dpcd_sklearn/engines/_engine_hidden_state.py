@@ -17,6 +17,7 @@ class HiddenStateEngine(SkGDEngine):
     penalties = {"l2"}
     averagings = {"auto", "last"}
     curvature = 1.0
+    forgets_its_start = hides_updates = True  # its proof starts at zero
 
     @classmethod
     def needs(cls, request):

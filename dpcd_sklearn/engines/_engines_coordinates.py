@@ -157,6 +157,7 @@ class FrankWolfeEngine(CoordinateEngine):
     losses = SINGLE_OUTPUT
     penalties = {None}
     constraints = {"l1_ball"}
+    forgets_its_start = True
     averagings = {"auto", "last"}
     noiseless_max_iter = 10_000
 

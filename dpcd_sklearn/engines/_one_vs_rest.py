@@ -2,7 +2,7 @@
 
 import copy
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class OneVsRest:
     engine : Engine
         Of `one_of` it.
     """
+
+    _start, _progress = None, None
 
     def __init__(self, request, engine):
         self.request, self._engine = request, engine
@@ -61,6 +63,15 @@ class OneVsRest:
         engine = self._engine.located(found, loss)
         return type(self)(found.stated_in(self.request, loss), engine)
 
+    def attend(self, start, progress):
+        """What a fit hands over beside its records, as of an Engine."""
+        self._start, self._progress = start, progress
+
+    @property
+    def n_told(self):
+        """Updates of all classes, of which a progress is told."""
+        return self.request.n_outputs * self._engine.n_told
+
     def run(self, receipt, records, key, generator):
         """Fit class after class; returns a Solution."""
         X, target, sample_weight = records
@@ -68,6 +79,7 @@ class OneVsRest:
         for k in range(self.request.n_outputs):
             is_class = (target == k).astype(np.float64)
             own_records = X, is_class, sample_weight
+            self._engine.attend(*self._attended_of(k))
             found.append(self._engine.run(receipt, own_records, _key_of(key, k), generator))
         paths = [solution.path for solution in found]
         return Solution(
@@ -76,6 +88,28 @@ class OneVsRest:
             None if paths[0] is None else _side_by_side(paths),
             all(solution.converged for solution in found),
         )
+
+
+    def _attended_of(self, k):
+        """Where class k starts from, and whom it tells how far it is."""
+        start, progress = self._start, self._progress
+        if start is not None:
+            start = tuple(part[k : k + 1] for part in start)
+        return start, progress and _Later(progress, k * self._engine.n_told)
+
+
+@dataclass(frozen=True)
+class _Later:
+    """The progress of a class, after the updates of those before it."""
+
+    progress: object
+    n_before: int
+
+    def tell(self, n_done):
+        self.progress.tell(self.n_before + n_done)
+
+    def __getattr__(self, name):  # every, is_followed
+        return getattr(self.progress, name)
 
 
 def _key_of(key, k):

@@ -7,9 +7,11 @@ from numbers import Integral, Rational
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..exceptions import ReproducibleNoiseWarning
+from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
+
+_warned_of_second_charge = False  # in this process
 
 
 class PrivateFit:
@@ -82,6 +84,34 @@ class PrivateFit:
                 "state feature_bounds (or feature_scale) and, of a regression, target_bounds, or "
                 "keep the ledger in 'rdp'"
             )
+
+    def _warn_of_second_charge(self):
+        """Once a process, and before the charge: a warning may be made an error."""
+        global _warned_of_second_charge
+        if self.accountant is None or getattr(self, "warm_start", False):
+            return
+        if getattr(self, "_was_charged", False) and not _warned_of_second_charge:
+            _warned_of_second_charge = True
+            warnings.warn(
+                f"this {type(self).__name__} is fitted a second time, at the full price again. "
+                "If you choose among fits by their scores, the choice is a release that no ledger "
+                "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget. "
+                "Said once a process",
+                PrivacyLeakWarning,
+                stacklevel=5,  # the caller of fit, beyond two decorators
+            )
+
+    def _warn_of_score(self):
+        """Of a model whose fits somebody counts, a score is a release that nobody does."""
+        if self.accountant is None or getattr(self.accountant, "testing", False):
+            return
+        warnings.warn(
+            f"a score of {type(self).__name__} is computed from these records without noise, and "
+            "no ledger counts it: publish none on private records, choose nothing by it. "
+            "dpcd_sklearn.metrics has scorers with noise, which are charged",
+            PrivacyLeakWarning,
+            stacklevel=3,  # the caller of score
+        )
 
     def _randomness(self):
         """The key of all that must stay secret, and the generator of public choices.

@@ -41,13 +41,9 @@ class Watch:
     plan : Engine
         The honest one, whatever `noise` is.
     records : tuple (X, target, sample_weight), as the oracle reads them
-<<<<<<< HEAD
-    recorder : RecordingOracle, RecordingIterateOracle, RecordingCurvatureOracle or None
-=======
     unscaled : ndarray of shape (n_samples,)
         The target before `scaled`.
-    recorder : RecordingOracle, RecordingIterateOracle or None
->>>>>>> 21d5e64d7255f49fadf32ae869ed51a719bbace7
+    recorder : RecordingOracle, RecordingIterateOracle, RecordingCurvatureOracle or None
     solution : Solution
     before_run : callable or None
         Called with what a run gets, once `records` are kept.

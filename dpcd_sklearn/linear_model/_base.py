@@ -29,13 +29,15 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical
-from ..utils._compat import check_sample_weight, fit_context
+from ..utils._compat import CallbackSupportMixin, check_sample_weight, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
+from ._earlier_fit import EarlierFit, start_of
 from ._export import exported
 from ._prediction import margins_of
+from ._progress import Progress
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
@@ -44,7 +46,7 @@ _REALS |= dict.fromkeys(("C", "radius", "huber_threshold"), "neither")
 _COUNTS = ("n_threads", "block_size", "n_directions", "n_inner")
 
 
-class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
+class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
@@ -74,6 +76,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     accounting = "composition"
     penalize_intercept = False
     coef_path = False
+    warm_start = False
+    verbose = 0
     n_threads = 1
 
     _target_is_numeric = None
@@ -110,6 +114,10 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     def _scale_target(self, y, request):
         """The target as the loss takes it; after the charge."""
         return y
+
+    def _weights_of(self, y, sample_weight):
+        """Weights of records with those of their classes; after the charge, if there is noise."""
+        return sample_weight
 
     # ---- the problem ----
 
@@ -197,9 +205,11 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         plan = self._plan(*X.shape, n_outputs, sparse=issparse(X), columns=columns)
         self._refuse_unprotected_charge()
         self._refuse_what_is_not_gaussian(plan.request.scales)
+        start = self._start(plan, X.shape[1])
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
-            plan = plan.over_records(X, sample_weight)
+            plan = plan.over_records(X, self._weights_of(y, sample_weight))
+        self._warn_of_second_charge()
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -210,11 +220,14 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             n_features=X.shape[1],
             reproducible=key is not None,
         )
+        self._was_charged = self.accountant is not None
         # 4. oracles, which alone read records: scales, and the solver on what it releases
         if plan.request.scales.n_choices:
             found = found_scales(plan.request.scales, receipt, plan.parts[0], X, y, key)
             plan = self._plan(*X.shape, n_outputs, located=(plan, found))
-        records = X, self._scale_target(y, plan.request), sample_weight
+        progress = Progress(self, plan.n_told, plan.event)
+        plan.attend(start, progress)
+        records = X, self._scale_target(y, plan.request), self._weights_of(y, sample_weight)
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
         self._warn_of_unknown_scales(plan.request)
@@ -226,7 +239,17 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
                 UserWarning,
                 stacklevel=4,  # the caller of fit, beyond two decorators
             )
+        progress.end()
         return self
+
+    def _start(self, plan, n_features):
+        """Where a warm start begins, and None for a cold one; before the charge."""
+        if self.warm_start and plan.forgets_its_start:
+            raise ValueError(
+                "warm_start=True does nothing with solver='frank-wolfe', and "
+                "accounting='hidden_state' starts at zero: leave it False"
+            )
+        return start_of(self, n_features, plan.request.n_outputs)
 
     def _warn_of_unknown_scales(self, request):
         words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
@@ -310,6 +333,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         self.row_norm_bound_ = plan.request.row_norm_bound
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
+        self._earlier_fit = EarlierFit.of(self)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.clip * plan.request.target_half_width
         self.privacy_event_ = plan.event

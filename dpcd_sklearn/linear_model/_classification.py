@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..losses import LOSSES
 from ..utils._input import read_input
+from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 from ._constraints import CLASSIFICATION, of
@@ -23,11 +24,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     loss = "auto"
     classes = None
+    class_weight = None
     multi_class = "multinomial"
     unknown_label = "first"
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
-        CLASSIFICATION, "classes", "multi_class", "unknown_label"
+        CLASSIFICATION, "classes", "class_weight", "multi_class", "unknown_label"
     )
 
     @property
@@ -49,6 +51,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
                 "loss='multinomial' fits all classes together, multi_class='ovr' one by one: leave "
                 "one of them at its default"
             )
+        if self.class_weight is not None:
+            self._stated_weights()
 
     def _encode_labels(self, y, sample_weight):
         if self.classes is None:
@@ -80,6 +84,39 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
                 "y holds a label that is not among classes: state it too, or let such labels count "
                 "as the first of classes with unknown_label='first'"
             )
+
+    def _stated_weights(self):
+        """The weights of `class_weight`, in the order of `classes`."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight must be a dict of weights that are known beforehand: "
+                f"{self.class_weight!r} would count the labels of the records, without noise"
+            )
+        if self.classes is None:
+            raise ValueError(
+                "class_weight must have its labels among classes, the public ones: state classes "
+                "too, they are not read from y for it"
+            )
+        classes = self._stated_classes().tolist()
+        if strange := [label for label in self.class_weight if label not in classes]:
+            raise ValueError(
+                f"the labels of class_weight must be among classes, {strange!r} are not"
+            )
+        weights = np.ones(len(classes))
+        for label, weight in self.class_weight.items():
+            check_real(weight, f"class_weight[{label!r}]", low=0.0, closed="left")
+            weights[classes.index(label)] = weight
+        if not weights.any():
+            raise ValueError("class_weight must be positive for at least one class")
+        return weights
+
+    def _weights_of(self, y, sample_weight):
+        if self.class_weight is None:
+            return sample_weight
+        weights = self._stated_weights()[self._scale_target(y, None).astype(np.intp)]
+        if sample_weight is None:
+            return weights
+        return np.minimum(weights * sample_weight, np.finfo(np.float64).max)
 
     def _stated_outputs(self, n_outputs):
         if n_outputs == 1 and self.classes is not None:
@@ -240,6 +277,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         float
         """
+        self._warn_of_score()
         found = self.predict(X)
         name = "y or sample_weight"
         return read_input(accuracy_score, y, found, sample_weight=sample_weight, name=name)

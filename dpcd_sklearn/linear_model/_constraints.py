@@ -35,6 +35,8 @@ COMMON = {
     "row_norm_bound": [None, *_POSITIVE],
     "tol": _POSITIVE,
     "coef_path": ["boolean"],
+    "warm_start": ["boolean"],
+    "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
     "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     "random_state": ["random_state", ReproducibleNoise],
     "n_threads": _COUNT,
@@ -72,6 +74,7 @@ REGRESSION = {
 }
 CLASSIFICATION = {
     "classes": [None, "array-like"],
+    "class_weight": [None, dict, StrOptions({"balanced"})],
     "multi_class": [StrOptions({"multinomial", "ovr"})],
     "unknown_label": [StrOptions({"first", "raise"})],
     "C": _POSITIVE,

@@ -185,6 +185,11 @@ class DPLinearClassifier(PrivateClassifier):
         labels outside of them see `unknown_label`. None takes the labels from y, which publishes
         them. Words for which y holds integers were numbered 0, 1, ... in their order by a
         meta-estimator, and are read so.
+    class_weight : dict {label: weight}, default=None
+        Public weights of the classes, 1 for a label that is left out; needs `classes`. They
+        multiply weights of records before contributions are clipped, so let the largest be 1:
+        above it the clip takes away what the weight gives. "balanced" is refused, because it counts
+        the labels of the records.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         How more than two classes are fitted: all together by a softmax, with one clip and one noisy
         release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
@@ -220,6 +225,12 @@ class DPLinearClassifier(PrivateClassifier):
     coef_path : bool, default=False
         Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
         are released anyway, so it costs no privacy.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the earlier fit of this object, at a price of its
+        own. It needs an accountant, and the earlier fit in the same ledger.
+    verbose : int or bool, default=0
+        Whether to print what is released, and how far the fit is: ten lines, or a hundred from 2
+        on. All of it is public.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
@@ -359,6 +370,7 @@ class DPLinearClassifier(PrivateClassifier):
         accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
+        class_weight: dict | None = None,
         multi_class: Literal["multinomial", "ovr"] = "multinomial",
         unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
@@ -367,6 +379,8 @@ class DPLinearClassifier(PrivateClassifier):
         row_norm_bound: float | None = None,
         tol: float = 1e-6,
         coef_path: bool = False,
+        warm_start: bool = False,
+        verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int = 1,
@@ -401,6 +415,7 @@ class DPLinearClassifier(PrivateClassifier):
         self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.class_weight = class_weight
         self.multi_class = multi_class
         self.unknown_label = unknown_label
         self.penalize_intercept = penalize_intercept
@@ -409,6 +424,8 @@ class DPLinearClassifier(PrivateClassifier):
         self.row_norm_bound = row_norm_bound
         self.tol = tol
         self.coef_path = coef_path
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads

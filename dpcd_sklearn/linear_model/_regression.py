@@ -120,6 +120,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         float
         """
+        self._warn_of_score()
         found = self.predict(X)
         name = "y or sample_weight"
         return read_input(r2_score, y, found, sample_weight=sample_weight, name=name)

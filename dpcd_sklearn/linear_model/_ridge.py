@@ -117,6 +117,12 @@ class DPRidgeSkGD(PrivateRegressor):
     coef_path : bool, default=False
         Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
         are released anyway, so it costs no privacy.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the earlier fit of this object, at a price of its
+        own. It needs an accountant, and the earlier fit in the same ledger.
+    verbose : int or bool, default=0
+        Whether to print what is released, and how far the fit is: ten lines, or a hundred from 2
+        on. All of it is public.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
@@ -241,6 +247,8 @@ class DPRidgeSkGD(PrivateRegressor):
         target_bounds: TargetBounds | None = None,
         tol: float = 1e-6,
         coef_path: bool = False,
+        warm_start: bool = False,
+        verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int = 1,
@@ -268,6 +276,8 @@ class DPRidgeSkGD(PrivateRegressor):
         self.target_bounds = target_bounds
         self.tol = tol
         self.coef_path = coef_path
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.accountant = accountant
         self.random_state = random_state
         self.n_threads = n_threads

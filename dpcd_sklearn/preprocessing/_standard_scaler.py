@@ -217,6 +217,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
                 "state bounds that you know to a BoundsScaler, or keep the ledger in 'rdp'"
             )
         key, _ = self._randomness()
+        self._warn_of_second_charge()
         receipt = charge(
             self.accountant,
             units.event,
@@ -226,6 +227,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
             n_features=X.shape[1],
             reproducible=key is not None,
         )
+        self._was_charged = self.accountant is not None
         oracle = QuantileOracle(receipt, units, LocalPlace(X), key=key)
         self.center_, self.scale_ = find_scales(oracle, "features", self.with_centering)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_

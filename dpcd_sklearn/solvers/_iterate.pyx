@@ -19,14 +19,15 @@ cdef class Iterate:
     Attributes
     ----------
     coef : ndarray of shape (n_outputs * n_coordinates,)
-        Starts from the point of the penalty's domain that is nearest to zero.
+        Starts from the point of the penalty's domain that is nearest to zero, or to the problem's
+        start.
     """
 
     def __init__(self, problem):
         self._problem = problem
         self.n_coordinates, self._n_penalized = problem.n_coordinates, problem.n_penalized
         size = problem.n_outputs * self.n_coordinates
-        self.coef = np.zeros(size)
+        self.coef = np.zeros(size) if problem.start is None else problem.start.copy()
         self.w = self.coef
         self._averages = problem.averaging != "last"
         if self._averages:
@@ -38,10 +39,11 @@ cdef class Iterate:
         self._tail_start = problem.tail_start
         self._step_size = problem.step_size / problem.curvature
         self._step_decay = problem.step_decay
+        cdef double step = 1.0 if problem.start is None else 0.0  # a projection only
         cdef Py_ssize_t k
         for k in range(size):
             if k % self.n_coordinates < self._n_penalized:
-                self.w[k] = self._penalty.prox(0.0, 1.0)
+                self.w[k] = self._penalty.prox(self.w[k], step)
 
     # ---- one update: moved and set for every coordinate, then tick ----
 
@@ -112,7 +114,8 @@ cdef class Iterate:
         Solution
         """
         problem = self._problem
-        periods = [problem.path_every, problem.n_inner if problem.averaging == "periodic" else 0]
+        periods = [problem.path_every, problem.n_inner if problem.averaging == "periodic" else 0,
+                   problem.watch_every if problem.watch is not None else 0]
         kept = [self._shaped(self.coef.copy())] if problem.path_every else None
         done, last, converged = 0, problem.n_updates, False
         tested, before = 0, self.coef.copy() if problem.tol else None
@@ -133,6 +136,8 @@ cdef class Iterate:
                 self.restart()
             if kept is not None and (done % periods[0] == 0 or finished):
                 kept.append(self._shaped(self.coef.copy()))
+            if periods[2] and (done % periods[2] == 0 or finished):
+                problem.watch(done)
         coef = self.mean() if problem.averaging in ("tail", "weighted") else self.coef
         return Solution(self._shaped(coef), done, None if kept is None else np.array(kept),
                         converged)

@@ -56,6 +56,11 @@ class Problem:
     unit_clips : pair of floats
         Clips of a derivative times a row of which each squared entry is one on average, of the
         first gradient and from the middle on (Newton).
+    start : ndarray of shape (n_outputs * n_coordinates,) or None
+        Where the first update starts from; None is zero.
+    watch : callable or None
+        Is told the number of updates so far, after every `watch_every` and at the end.
+    watch_every : int
     """
 
     penalty: Penalty
@@ -78,6 +83,9 @@ class Problem:
     constraint: object = None
     curvature_floor: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
+    start: np.ndarray | None = None
+    watch: object = None
+    watch_every: int = 1
 
     @property
     def n_coordinates(self):

@@ -7,7 +7,22 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ._input import read_input
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "check_sample_weight", "fit_context"]
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before 1.9
+
+    class CallbackSupportMixin:
+        """Where scikit-learn has no callbacks none can be set."""
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "check_sample_weight",
+    "fit_context",
+]
 
 
 def check_sample_weight(sample_weight, X):

@@ -1,0 +1,75 @@
+"""A warm start: free where the earlier fit is in the ledger that this one is charged to.
+
+An adaptive composition may start anywhere that earlier releases of the same ledger lead to. What
+another ledger counts, or nobody, would be a release beside the budget.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+
+
+@dataclass(frozen=True)
+class EarlierFit:
+    """Who was charged for the coefficients of a model, and what they were."""
+
+    accountant: object
+    digest: str
+
+    @classmethod
+    def of(cls, model):
+        return cls(model.accountant, _digest(model))
+
+
+def start_of(model, n_features, n_outputs):
+    """Coefficients and intercept that a fit starts from, in the units of X and y, or None.
+
+    Raises
+    ------
+    ValueError
+        If the model asks for a warm start that its accountant can't vouch for.
+    """
+    if not model.warm_start:
+        return None
+    unprotected = math.isinf(model.epsilon)
+    if model.accountant is None and not unprotected:
+        raise ValueError(
+            "warm_start=True needs an accountant: two fits together are private only as one budget "
+            "counts both. Pass accountant=PrivacyAccountant(epsilon, delta), or warm_start=False"
+        )
+    if not hasattr(model, "coef_"):
+        return None
+    earlier = getattr(model, "_earlier_fit", None)
+    if not unprotected and (earlier is None or earlier.accountant != model.accountant):
+        raise ValueError(
+            "warm_start=True needs the earlier fit in the same ledger: it was charged to another "
+            "one, or to none. Fit a clone, which starts anew, or use the accountant of that fit"
+        )
+    if earlier is None or earlier.digest != _digest(model):
+        raise ValueError(
+            "warm_start=True needs coef_, intercept_ and the classes as the earlier fit left them; "
+            "they were changed since. Fit a clone, which starts anew"
+        )
+    coef = np.atleast_2d(_dense(model.coef_)).astype(np.float64)
+    if coef.shape != (n_outputs, n_features):
+        raise ValueError(
+            f"warm_start=True needs the {coef.shape[1]} features of the earlier fit, X has "
+            f"{n_features}"
+        )
+    return coef, np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+
+
+def _dense(coef):
+    return coef.toarray() if issparse(coef) else np.asarray(coef)
+
+
+def _digest(model):
+    parts = [_dense(model.coef_), np.asarray(model.intercept_)]
+    digest = hashlib.sha256(repr(list(getattr(model, "classes_", ()))).encode())
+    for part in parts:
+        digest.update(repr((part.shape, part.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,287 @@
+"""Parameters that scikit-learn's estimators have too: class_weight, warm_start and verbose."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.testing import ReproducibleNoise
+
+INF = math.inf
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (300, 4))
+REAL = X @ [1.0, -0.5, 0.0, 0.2]
+LABELS = (REAL + 0.3 * rng.standard_normal(300) > 0.4).astype(int)
+WORDS = np.array(["no", "yes"])[LABELS]
+UNIT = {"feature_bounds": (-1, 1)}
+EXACT = {"epsilon": INF, "tol": 1e-9, "max_iter": 1e5}
+
+
+# ---- class_weight -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [LABELS, WORDS, WORDS.astype(object)], ids=["int", "word", "object"])
+def test_without_noise_class_weights_are_scikit_learns(y):
+    no, yes = np.unique(y)
+    weights = {yes: 3.0, no: 0.5}
+    reference = LogisticRegression(C=0.5, class_weight=weights, tol=1e-10).fit(X, y)
+    params = {"classes": [no, yes], "class_weight": weights}
+    for model in (
+        DPLogisticGCD(C=0.5, **params, **EXACT),
+        DPLinearClassifier(alpha=1 / (0.5 * len(X)), solver="skgd", **params, **EXACT),
+    ):
+        model.fit(X, y)
+        assert_allclose(model.coef_, reference.coef_, rtol=1e-3)
+        assert_allclose(model.intercept_, reference.intercept_, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("use", [None, rng.uniform(0, 1, 300)], ids=["alone", "beside others"])
+def test_class_weights_are_weights_of_records(use):
+    params = {"classes": [0, 1], "random_state": ReproducibleNoise(0), **UNIT}
+    stated = DPLogisticGCD(class_weight={0: 0.25}, **params).fit(X, LABELS, use)
+    by_record = np.where(LABELS == 0, 0.25, 1.0) * (1.0 if use is None else use)
+    expected = DPLogisticGCD(**params).fit(X, LABELS, by_record)
+    assert_array_equal(stated.coef_, expected.coef_)
+    assert (
+        stated.privacy_event_
+        == expected.privacy_event_
+        == DPLogisticGCD(classes=[0, 1], **UNIT).planned_event(*X.shape)
+    )
+
+
+def test_a_label_outside_weighs_what_the_first_class_weighs():
+    params = {"classes": [0, 1], "random_state": ReproducibleNoise(0), **UNIT}
+    model = DPLogisticGCD(class_weight={0: 0.25}, **params)
+    assert_array_equal(
+        clone(model).fit(X, np.where(LABELS == 0, 7, 1)).coef_, model.fit(X, LABELS).coef_
+    )
+
+
+def test_class_weights_follow_words_that_were_numbered():
+    weights = {"no": 0.25}
+    params = {"random_state": ReproducibleNoise(0), **UNIT}
+    words = DPLogisticGCD(classes=["no", "yes"], class_weight=weights, **params)
+    numbers = DPLogisticGCD(classes=[0, 1], class_weight={0: 0.25}, **params)
+    assert_array_equal(words.fit(X, LABELS).coef_, numbers.fit(X, LABELS).coef_)
+
+
+def test_three_classes_have_weights_too():
+    three = np.digitize(REAL, [-0.3, 0.3])
+    weights = {0: 1.0, 1: 0.2, 2: 2.0}
+    model = DPLinearClassifier(
+        "multinomial", alpha=0.01, classes=[0, 1, 2], class_weight=weights, **EXACT
+    ).fit(X, three)
+    reference = LogisticRegression(C=1 / (0.01 * len(X)), class_weight=weights, tol=1e-10)
+    assert_allclose(model.predict_proba(X), reference.fit(X, three).predict_proba(X), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "match"),
+    [
+        ("balanced", "would count the labels"),
+        ({2: 1.0}, "must be among classes"),
+        ({0: -1.0}, r"class_weight\[0\] must be in"),
+        ({0: math.nan}, r"class_weight\[0\] must be in"),
+        ({0: INF}, r"class_weight\[0\] must be in"),
+        ({0: "1"}, r"class_weight\[0\] must be a number"),
+        ({0: 0, 1: 0}, "positive for at least one class"),
+    ],
+)
+def test_bad_class_weights_are_not_paid_for(weight, match):
+    accountant = PrivacyAccountant(5.0, 1e-3)
+    model = DPLogisticGCD(classes=[0, 1], class_weight=weight, accountant=accountant, **UNIT)
+    with pytest.raises((TypeError, ValueError), match=match):
+        model.fit(X, LABELS)
+    with pytest.raises((TypeError, ValueError), match=match):
+        model.planned_event(*X.shape)
+    assert accountant.entries() == []
+
+
+def test_class_weights_without_classes_are_refused_whatever_y_holds():
+    messages = set()
+    for y in (LABELS, 1 - LABELS):
+        with pytest.raises(ValueError, match="state classes too") as raised:
+            DPLogisticGCD(class_weight={0: 1.0, 1: 2.0}, **UNIT).fit(X, y)
+        messages.add(str(raised.value))
+    assert len(messages) == 1
+
+
+# ---- warm_start ---------------------------------------------------------------------------------
+
+WARM = {
+    "lasso": DPLassoCD(0.001, target_bounds=(-2, 3), **UNIT),
+    "logistic": DPLogisticGCD(C=10.0, classes=[0, 1], **UNIT),
+    "ridge": DPRidgeSkGD(0.1, target_bounds=(-2, 3), feature_bounds=(-1, 3)),
+    "blocks": DPRidgeSkGD(0.1, sampling="block", target_bounds=(-2, 2), **UNIT),
+    "svrg": DPLinearRegressor(solver="svrg", target_bounds=(-2, 2), **UNIT),
+    "sgd": DPLinearRegressor(solver="sgd", feature_scale=0.5, target_bounds=(-2, 2)),
+    "compgd": DPLinearRegressor(solver="compgd", constraint="l2_ball", radius=9, **UNIT),
+    "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], **UNIT),
+    "one against the others": DPLinearClassifier(
+        multi_class="ovr", solver="sgd", sampling_rate=1.0, classes=[0, 1, 2], **UNIT
+    ),
+    "softmax in coordinates": DPLogisticGCD(C=10.0, classes=[0, 1, 2], **UNIT),
+    "found scales": DPRidgeSkGD(0.1),
+}
+every_warm = pytest.mark.parametrize("model", WARM.values(), ids=WARM)
+
+
+def target_of(model):
+    if not hasattr(model, "classes"):
+        return 1.0 + REAL
+    return LABELS if len(model.classes) == 2 else np.digitize(REAL, [-0.3, 0.3])
+
+
+def ledger():
+    return PrivacyAccountant(1e4, 1e-2)
+
+
+@every_warm
+def test_a_warm_fit_starts_where_the_earlier_one_ended(model):
+    # one update of nearly no length: it ends where it starts
+    y = target_of(model)
+    model = clone(model).set_params(accountant=ledger(), epsilon=50.0).fit(X, y)
+    coef, intercept = model.coef_.copy(), np.copy(model.intercept_)
+    assert np.abs(coef).max() > 0.05
+    short = {"max_iter": 1e-9, "step_size": 1e-12, "averaging": "last", "warm_start": True}
+    short |= {"sampling_rate": 1.0} if "sampling_rate" in model.get_params() else {}
+    model.set_params(**short).fit(X, y)
+    assert_allclose(model.coef_, coef, rtol=1e-6, atol=1e-6)
+    assert_allclose(model.intercept_, intercept, rtol=1e-6, atol=1e-6)
+    assert len(model.accountant.entries()) == 2
+
+
+def test_the_oracle_follows_a_warm_start():
+    # without noise both reach the optimum, and a start at the optimum stays there
+    for model in (DPLassoCD(0.01, **EXACT), DPRidgeSkGD(0.1, **EXACT)):
+        model.fit(X, 1 + REAL)
+        coef, n_cold = model.coef_.copy(), model.n_iter_
+        model.set_params(warm_start=True).fit(X, 1 + REAL)
+        assert_allclose(model.coef_, coef, rtol=1e-5, atol=1e-6)
+        assert model.n_iter_ < n_cold
+
+
+@every_warm
+def test_a_warm_start_needs_the_ledger_of_the_earlier_fit(model):
+    y = target_of(model)
+    model = clone(model).set_params(warm_start=True)
+    with pytest.raises(ValueError, match="warm_start=True needs an accountant"):
+        model.fit(X, y)
+    free = clone(model).set_params(warm_start=False).fit(X, y)
+    uncounted = copy.deepcopy(free).set_params(warm_start=True, accountant=ledger())
+    with pytest.raises(ValueError, match="the earlier fit in the same ledger"):
+        uncounted.fit(X, y)
+    assert uncounted.accountant.entries() == []
+    model.set_params(accountant=ledger()).fit(X, y)  # the first one starts at zero
+    other = copy.deepcopy(model).set_params(accountant=ledger())
+    with pytest.raises(ValueError, match="the earlier fit in the same ledger"):
+        other.fit(X, y)
+    assert other.accountant.entries() == []
+    same = pickle.loads(pickle.dumps(model)).fit(X, y)
+    assert len(same.accountant.entries()) == 2
+
+
+@pytest.mark.parametrize("change", ["coef_", "intercept_", "classes"])
+def test_what_was_changed_by_hand_is_no_start(change):
+    model = DPLogisticGCD(
+        classes=[0, 1], warm_start=True, accountant=ledger(), **UNIT
+    ).fit(X, LABELS)  # fmt: skip
+    if change == "classes":
+        model.set_params(classes=[1, 2])
+    else:
+        getattr(model, change)[...] = 1.0
+    with pytest.raises(ValueError, match="they were changed since"):
+        model.fit(X, LABELS)
+    assert len(model.accountant.entries()) == 1
+
+
+def test_a_warm_start_needs_the_same_features_and_a_clone_forgets():
+    model = DPLassoCD(warm_start=True, accountant=ledger(), **UNIT).fit(X, REAL)
+    with pytest.raises(ValueError, match="needs the 4 features of the earlier fit, X has 3"):
+        model.fit(X[:, :3], REAL)
+    assert len(model.accountant.entries()) == 1
+    assert clone(model).fit(X[:, :3], REAL).coef_.shape == (3,)
+
+
+def test_a_fit_without_noise_warms_no_private_one():
+    model = DPLassoCD(epsilon=INF, warm_start=True, max_iter=1e5, **UNIT).fit(X, REAL)
+    with pytest.raises(ValueError, match="the earlier fit in the same ledger"):
+        model.set_params(epsilon=1.0, accountant=ledger()).fit(X, REAL)
+
+
+def test_sparse_coefficients_are_a_start_too():
+    model = DPLogisticGCD(classes=[0, 1], warm_start=True, accountant=ledger(), **UNIT)
+    model.fit(X, LABELS).sparsify().fit(X, LABELS)
+    assert len(model.accountant.entries()) == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPLinearRegressor(
+            penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
+        ),
+        DPRidgeSkGD(accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0),
+    ],
+    ids=["frank-wolfe", "hidden state"],
+)
+def test_what_forgets_its_start_says_so(model):
+    accountant = ledger()
+    with pytest.raises(ValueError, match="leave it False"):
+        clone(model).set_params(warm_start=True, accountant=accountant).fit(X, REAL)
+    assert accountant.entries() == []
+
+
+def test_a_start_beyond_all_bounds_is_finite():
+    model = DPLassoCD(epsilon=INF, warm_start=True, max_iter=1e4).fit(X, REAL)
+    model.coef_[:] = 1e308
+    model._earlier_fit = type(model._earlier_fit).of(model)
+    assert np.isfinite(model.set_params(max_iter=1).fit(X, REAL).coef_).all()
+
+
+# ---- verbose ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verbose", "n_lines"), [(0, 0), (False, 0), (True, 11), (1, 11), (2, 101)]
+)
+def test_verbose_prints_public_numbers(capsys, verbose, n_lines):
+    model = DPLassoCD(verbose=verbose, max_iter=200, random_state=ReproducibleNoise(0), **UNIT)
+    noisy = model.fit(X, REAL).coef_
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == n_lines
+    assert_array_equal(noisy, model.set_params(verbose=0).fit(X, REAL).coef_)
+    model.set_params(verbose=verbose).fit(10 * X, -REAL)
+    assert capsys.readouterr().out.splitlines() == lines  # nothing follows the records
+    if lines:
+        assert lines[0] == f"DPLassoCD: 1000 updates, {model.privacy_event_}"
+        assert lines[-1] == "DPLassoCD: 1000 of 1000 updates"
+
+
+@every_warm
+def test_every_solver_says_how_far_it_is(capsys, model):
+    model = clone(model).set_params(verbose=1).fit(X, target_of(model))
+    lines = capsys.readouterr().out.splitlines()
+    n_told = model.n_iter_ * (3 if model.get_params().get("multi_class") == "ovr" else 1)
+    last = f"{type(model).__name__}: {n_told} of {n_told} updates"
+    assert len(lines) > 1 and lines[-1] == last
+
+
+def test_one_release_says_what_it_is(capsys):
+    model = DPRidgeSkGD(
+        accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0, verbose=1
+    ).fit(X, REAL)
+    assert capsys.readouterr().out == f"DPRidgeSkGD: {model.privacy_event_}\n"

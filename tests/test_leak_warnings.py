@@ -1,0 +1,124 @@
+"""Warnings where an estimator itself can know that something gets out beside the budget."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLogisticGCD,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from dpcd_sklearn.engines import _private_fit
+from dpcd_sklearn.preprocessing import DPStandardScaler
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (200, 3))
+UNIT = {"feature_bounds": (-1, 1)}
+MODELS = {
+    "regressor": (DPLassoCD(target_bounds=(-1, 1), **UNIT), X[:, 0]),
+    "classifier": (DPLogisticGCD(classes=[0, 1], **UNIT), (X[:, 0] > 0).astype(int)),
+}
+every_model = pytest.mark.parametrize(("model", "y"), MODELS.values(), ids=MODELS)
+SECOND = "is fitted a second time, at the full price again.*PrivateSearchCV"
+
+
+@pytest.fixture
+def ledger():
+    with PrivacyAccountant(50.0, 1e-3) as ledger:
+        yield ledger
+
+
+@pytest.fixture(autouse=True)
+def fresh_process(monkeypatch):
+    monkeypatch.setattr(_private_fit, "_warned_of_second_charge", False)
+
+
+def silent(call, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        return call(*args)
+
+
+# ---- scores -------------------------------------------------------------------------------------
+
+
+@every_model
+def test_a_score_of_a_model_with_an_accountant_warns_and_is_the_same(ledger, model, y):
+    model = clone(model).set_params(accountant=ledger).fit(X, y)
+    with pytest.warns(
+        PrivacyLeakWarning, match="no ledger counts it.*dpcd_sklearn.metrics"
+    ) as shown:
+        score = model.score(X, y)
+    assert [warning.filename for warning in shown] == [__file__]
+    assert score == silent(model.set_params(accountant=None).score, X, y)
+    assert len(ledger.entries()) == 1
+
+
+@every_model
+def test_predictions_do_not_warn(ledger, model, y):
+    silent(clone(model).set_params(accountant=ledger).fit(X, y).predict, X)
+
+
+def test_a_ledger_for_tests_is_not_warned_of():
+    model, y = MODELS["regressor"]
+    accountant = PrivacyAccountant(5.0, 1e-3, testing=True)
+    silent(clone(model).set_params(accountant=accountant).fit(X, y).score, X, y)
+
+
+# ---- the second charge --------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
+@pytest.mark.parametrize(
+    "model", [MODELS["regressor"][0], DPStandardScaler(epsilon=1.0)], ids=["model", "scaler"]
+)
+def test_the_second_charge_of_one_object_warns_once_a_process(ledger, model):
+    model = clone(model).set_params(accountant=ledger)
+    silent(model.fit, X, X[:, 0])
+    with pytest.warns(PrivacyLeakWarning, match=SECOND) as shown:
+        model.fit(X, X[:, 0])
+    assert [warning.filename for warning in shown] == [__file__]
+    silent(model.fit, X, X[:, 0])
+    other = clone(model)
+    silent(other.fit, X, X[:, 0])
+    silent(other.fit, X, X[:, 0])
+    assert len(ledger.entries()) == 5
+
+
+def test_copies_of_a_charged_object_are_the_same_object(ledger):
+    model, y = MODELS["regressor"]
+    model = silent(clone(model).set_params(accountant=ledger).fit, X, y)
+    with pytest.warns(PrivacyLeakWarning, match=SECOND):
+        copy.deepcopy(model).fit(X, y)
+
+
+def test_clones_and_fits_that_nobody_counts_do_not_warn(ledger):
+    model, y = MODELS["regressor"]
+    model = clone(model)
+    silent(model.fit, X, y)
+    silent(model.fit, X, y)
+    model.set_params(accountant=ledger)
+    silent(model.fit, X, y)  # the first that is charged
+    for _ in range(3):
+        silent(clone(model).fit, X, y)
+
+
+def test_a_warning_that_is_made_an_error_costs_nothing(ledger):
+    model, y = MODELS["regressor"]
+    model = silent(clone(model).set_params(accountant=ledger).fit, X, y)
+    with pytest.raises(PrivacyLeakWarning, match=SECOND):
+        silent(model.fit, X, y)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_warm_start_is_meant_to_be_a_second_charge(ledger):
+    model, y = MODELS["regressor"]
+    model = clone(model).set_params(accountant=ledger, warm_start=True)
+    silent(model.fit, X, y)
+    silent(model.fit, X, y)
+    assert len(ledger.entries()) == 2
