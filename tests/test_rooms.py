@@ -19,6 +19,7 @@ PACKAGE = CHECKOUT / "dpcd_sklearn"
 FLOORS = (
     {"inspection"},
     {"model_selection"},
+    {"pipeline"},
     {"linear_model", "preprocessing", "metrics"},
     {"engines"},
     {"solvers"},

@@ -2,12 +2,20 @@
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from ._input import read_input
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "check_sample_weight", "fit_context"]
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "check_sample_weight",
+    "fit_context",
+    "safe_indexing",
+]
 
 
 def check_sample_weight(sample_weight, X):

@@ -19,6 +19,7 @@ from ._facts import facts_of_charge
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_records import Balance, LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport
+from ._prepaid import Prepaid
 
 __all__ = [
     "LedgerEntry",
@@ -36,8 +37,8 @@ def charge(accountant, event, **facts):
 
     Parameters
     ----------
-    accountant : PrivacyAccountant or None
-        With None nothing is recorded.
+    accountant : PrivacyAccountant, Prepaid or None
+        With None nothing is recorded; of a Prepaid a part is taken.
     event : FitEvent
         Everything that the fit will release.
     **facts
@@ -56,7 +57,7 @@ def charge(accountant, event, **facts):
         if not isinstance(event, FitEvent):
             raise TypeError(f"a FitEvent is charged, got {event!r}")
         return Receipt(event, None)
-    if not isinstance(accountant, PrivacyAccountant):
+    if not isinstance(accountant, (PrivacyAccountant, Prepaid)):
         raise TypeError(f"accountant must be a PrivacyAccountant or None, got {accountant!r}")
     return accountant.charge(event, **facts)
 
