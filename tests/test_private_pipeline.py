@@ -3,15 +3,24 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpcd_sklearn import (
@@ -412,3 +421,75 @@ def test_a_budget_is_set_where_it_is_kept():
         set_budget(Ridge(), 0.3)
     with pytest.raises(ValueError, match="make it a PrivatePipeline"):
         set_budget(Pipeline([("a", DPStandardScaler()), ("b", DPLassoCD())]), 0.3)
+
+
+# ---- mixed tables -------------------------------------------------------------------------------
+
+
+FRAME = pd.DataFrame(
+    {
+        "age": np.where(np.arange(N) % 9, X[:, 0], np.nan),
+        "pay": X[:, 1],
+        "town": np.where(np.arange(N) % 2, "north", "south"),
+    }
+)
+WORDS = OneHotEncoder(
+    categories=[["north", "south"]], handle_unknown="ignore", sparse_output=False
+)
+FILL = SimpleImputer(strategy="constant", fill_value=30.0, keep_empty_features=True)
+
+
+def columns(numbers):
+    filled = make_pipeline(clone(FILL), numbers).set_output(transform="pandas")
+    table = [("numbers", filled, ["age", "pay"]), ("words", clone(WORDS), ["town"])]
+    return ColumnTransformer(table)
+
+
+def test_a_mixed_table_with_bounds_by_name_tells_the_model_the_bounds_of_every_column():
+    scaler = BoundsScaler({"age": (0, 100), "pay": (0, 30_000)})
+    accountant = ledger()
+    model = make_private_pipeline(
+        columns(scaler), DPRidgeSkGD(**TARGET), accountant=accountant, delta=1e-5
+    ).fit(FRAME, Y)
+    lo, hi = model.told_["dpridgeskgd"]["feature_bounds"]
+    np.testing.assert_array_equal(lo, [-1, -1, 0, 0])
+    np.testing.assert_array_equal(hi, [1, 1, 1, 1])
+    assert model.planned_event(N, FRAME.head(1)) == model.privacy_event_
+    assert accountant.cost(model, N, FRAME.head(1)).amount == accountant.entries()[0].amount
+    unseen = FRAME.assign(town="elsewhere", age=1e9)
+    assert np.isfinite(model.predict(unseen)).all()
+
+
+def test_private_steps_for_some_columns_share_the_budget_too():
+    accountant = ledger()
+    model = make_private_pipeline(
+        columns(DPStandardScaler()), DPRidgeSkGD(**TARGET), accountant=accountant, delta=1e-5
+    ).fit(FRAME, Y)
+    name = "columntransformer__numbers__dpstandardscaler"
+    assert model.shares_ == pytest.approx({name: 0.15, "dpridgeskgd": 0.85})
+    (entry,) = accountant.entries()
+    fitted = model[0].named_transformers_["numbers"][-1]
+    assert joined([fitted.privacy_event_, model[-1].privacy_event_]) == model.privacy_event_
+    assert fitted.privacy_event_.releases[0].count == 3 * 2
+    assert epsilon_of(model.privacy_event_, 1e-5) <= 1.0
+    assert model.get_params()[f"{name}__epsilon"] == 0.2  # as it was
+    assert np.all(model.told_["dpridgeskgd"]["feature_bounds"][0] == [-1, -1, 0, 0])
+    half = clone(model).set_params(shares={name: 1.0, "dpridgeskgd": 1.0})
+    assert half.fit(FRAME, Y).shares_[name] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("step", "match"),
+    [
+        (columns(DPStandardScaler(epsilon=0.1)), "states epsilon"),
+        (columns(StandardScaler()), "BoundsScaler"),
+        (ColumnTransformer([("a", WORDS, lambda X: ["town"])]), "names or positions"),
+        (columns(BoundsScaler((0, 1))).set_params(words__sparse_output=True), "sparse_threshold=0"),
+        (SelectFromModel(DPLassoCD()), "may be in ColumnTransformer"),
+        (FeatureUnion([("a", DPStandardScaler())], n_jobs=2), "leave n_jobs=None"),
+        (FeatureUnion([("a", Pipeline([("m", DPLassoCD())]))]), "the last step"),
+    ],
+)
+def test_what_is_within_a_step_is_looked_at(step, match):
+    with pytest.raises(ValueError, match=match):
+        make_private_pipeline(step, DPRidgeSkGD(**TARGET)).fit(FRAME, Y)

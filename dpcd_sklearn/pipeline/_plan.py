@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
-from ..preprocessing import BoundsScaler
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
-from ..utils._leak_rules import leaks_of
+from ..utils._leak_rules import RULES
+from ..utils._object_tree import tree_of
 from ..utils._public import check_real
 from ._budget import is_private, stated_budget
-from ._public_facts import PublicFacts, facts_after
+from ._public_facts import PublicFacts, StandIn, facts_after
 
 # Share of μ² of each private step that scales, beside what the model behind it has.
 _SCALING_SHARE = 0.15
@@ -34,6 +34,7 @@ class StepPlan:
     Attributes
     ----------
     name : str
+        Where it is in the pipeline, as `set_params` takes it.
     step : estimator
     told : dict
         Public facts that it does not state, as its parameters.
@@ -91,6 +92,19 @@ def planned(steps, n_samples, epsilon, delta, relation):
 # ---- which steps may be in it -------------------------------------------------------------------
 
 
+_CONTAINERS = ("ColumnTransformer", "FeatureUnion", "Pipeline")  # that fit each part once
+
+
+def private_parts(name, step):
+    """The private steps in a step, by the names that `set_params` takes: itself, or within it."""
+    if is_private(step):
+        return {name: step}
+    params = step.get_params(deep=True) if hasattr(step, "get_params") else {}
+    found = {f"{name}__{key}": value for key, value in params.items() if is_private(value)}
+    within = tuple(f"{path}__" for path in found)  # those divide what they get by themselves
+    return {path: part for path, part in found.items() if not path.startswith(within)}
+
+
 def check_steps(steps, public_steps):
     """Refuse what learns for free, and private steps with budgets of their own.
 
@@ -101,6 +115,11 @@ def check_steps(steps, public_steps):
     public_steps : list of str
         Names of steps that the user vouches for.
 
+    Returns
+    -------
+    dict of str to estimator
+        The private ones, in the order of their fits.
+
     Raises
     ------
     ValueError
@@ -109,39 +128,61 @@ def check_steps(steps, public_steps):
     names = [name for name, _ in steps]
     if unknown := [name for name in public_steps if name not in names]:
         raise ValueError(f"public_steps names {unknown}, but the steps are {names}")
+    private = {}
     for name, step in steps:
-        if is_private(step):
-            if name in public_steps:
+        parts = private_parts(name, step)
+        private |= parts
+        if name in parts and name in public_steps:
+            raise ValueError(
+                f"step {name!r} is private, so it is charged; leave it out of public_steps"
+            )
+        for path, part in parts.items():
+            if stated := stated_budget(part):
                 raise ValueError(
-                    f"step {name!r} is private, so it is charged; leave it out of public_steps"
-                )
-            if stated := stated_budget(step):
-                raise ValueError(
-                    f"step {name!r} states {', '.join(stated)}, but the steps of a PrivatePipeline "
+                    f"step {path!r} states {', '.join(stated)}, but the steps of a PrivatePipeline "
                     "share its budget. Leave them at their defaults, state them to the pipeline, "
                     "and divide epsilon by shares="
                 )
-        elif name not in public_steps:
-            _refuse_leaks(name, step)
-    if not any(is_private(step) for _, step in steps):
+        if name not in parts:
+            _refuse_leaks(name, step, vouched_for=name in public_steps)
+    if not private:
         raise ValueError(
             "no step is private, so there is nothing to spend a budget on; use scikit-learn's "
             "Pipeline, or add a step of dpcd_sklearn"
         )
+    return private
 
 
-def _refuse_leaks(name, step):
-    leaks = [leak for leak in leaks_of(step) if leak.severity != "note"]
-    if leaks:
-        leak = leaks[0]
-        raise ValueError(
-            f"step {name!r} is not covered by the guarantee: {leak.what}. {leak.why} Instead: "
-            f"{leak.instead}. If you know that it learns nothing from these records, name it in "
-            "public_steps"
-        )
+def _refuse_leaks(name, step, vouched_for):
+    for part in tree_of(step).inside():
+        if part.kind == "private":
+            if not all(outer.short in _CONTAINERS for outer in part.above()):
+                raise ValueError(
+                    f"step {name!r} may fit its private {part.short} several times or otherwise "
+                    f"than planned; private steps may be in {', '.join(_CONTAINERS)} only"
+                )
+            if any(outer.get("n_jobs") not in (None, 1) for outer in part.above()):
+                raise ValueError(
+                    f"step {name!r} may fit its private {part.short} in another process, but one "
+                    "charge is shared in one process; leave n_jobs=None"
+                )
+            if not hasattr(part.value, "transform"):
+                raise ValueError(
+                    f"step {name!r} holds the private model {part.short}; make the model the last "
+                    "step of the PrivatePipeline itself"
+                )
+            continue
+        leaks = [] if vouched_for else [leak for rule in RULES for leak in rule.leaks(part)]
+        for leak in leaks:
+            if leak.severity != "note":
+                raise ValueError(
+                    f"step {name!r} is not covered by the guarantee: {leak.what}. {leak.why} "
+                    f"Instead: {leak.instead}. If you know that it learns nothing from these "
+                    "records, name it in public_steps"
+                )
 
 
-def shares_of(steps, shares):
+def shares_of(private, shares):
     """The share of μ² of each private step, by name; they sum to one.
 
     Raises
@@ -149,10 +190,10 @@ def shares_of(steps, shares):
     TypeError, ValueError
         If `shares` is no dict with one positive number for every private step.
     """
-    names = [name for name, step in steps if is_private(step)]
+    names = list(private)
     if isinstance(shares, str):
-        if steps[-1][0] not in names or hasattr(steps[-1][1], "transform"):
-            return dict.fromkeys(names, 1 / len(names))  # nothing but scalers
+        if hasattr(private[names[-1]], "transform"):  # nothing but scalers
+            return dict.fromkeys(names, 1 / len(names))
         weights = dict.fromkeys(names, _SCALING_SHARE)
         weights[names[-1]] = max(1.0 - _SCALING_SHARE * (len(names) - 1), 0.5)
     else:
@@ -188,22 +229,40 @@ def walked(steps, rows, shares, n_outputs=1):
     """
     found, facts = [], PublicFacts(width_of(rows))
     for name, step in steps:
-        if not is_private(step):
-            rows, fitted = _through(step, rows)
-            facts = facts_after(fitted, facts, width_of(rows))
-            continue
-        told = _untold(step, facts)
         last = step is steps[-1][1]
-        found.append(
-            StepPlan(
-                name, step, told, width_of(rows), n_outputs if last else 1, issparse(rows),
-                shares[name],
+        if is_private(step):
+            told, n = _untold(step, facts), n_outputs if last else 1
+            found.append(
+                StepPlan(name, step, told, width_of(rows), n, issparse(rows), shares[name])
             )
-        )  # fmt: skip
-        if not last:
-            rows = _stand_in(name, step, rows)
-            facts = facts_after(step, facts, width_of(rows))
+            if last:
+                break
+        tried, stand_ins = _tried(name, step)
+        rows = (
+            tried.fit_transform(rows)
+            if hasattr(tried, "fit_transform")
+            else tried.fit(rows, None).transform(rows)
+        )
+        facts = facts_after(tried, facts, width_of(rows))
+        for path, given in stand_ins.items():
+            if path != name:  # a step within this one
+                n_features = given.n_features_in_
+                found.append(
+                    StepPlan(path, given.of, {}, n_features, 1, given.sparse, shares[path])
+                )
     return found
+
+
+def _tried(name, step):
+    """A copy of a step in which stand-ins are for what is private, and these by name."""
+    stand_ins = {path: StandIn(path, part) for path, part in private_parts(name, step).items()}
+    if name in stand_ins:
+        return stand_ins[name], stand_ins
+    tried = clone(step)
+    if stand_ins:
+        start = len(name) + 2
+        tried.set_params(**{path[start:]: stand_in for path, stand_in in stand_ins.items()})
+    return tried, stand_ins
 
 
 def width_of(rows):
@@ -213,27 +272,6 @@ def width_of(rows):
     if not hasattr(rows[0], "__len__"):
         raise ValueError("Expected 2D array, got a list of single cells instead")
     return len(rows[0])
-
-
-def _through(step, rows):
-    fitted = clone(step)
-    if hasattr(fitted, "fit_transform"):
-        return fitted.fit_transform(rows), fitted
-    return fitted.fit(rows, None).transform(rows), fitted
-
-
-def _stand_in(name, step, rows):
-    """Rows as a private step would put them out: of its width, layout and column names."""
-    if not isinstance(step, OneToOneFeatureMixin):
-        raise ValueError(
-            f"step {name!r} does not say how many features it puts out before it is fitted, so "
-            "what comes after it can't be planned; only private steps that keep the number of "
-            "features (OneToOneFeatureMixin) may stand before others"
-        )
-    scaler = BoundsScaler((-1.0, 1.0))
-    if hasattr(step, "_sklearn_output_config"):
-        scaler.set_output(transform=step._sklearn_output_config["transform"])
-    return scaler.fit_transform(rows)
 
 
 def _untold(step, facts):

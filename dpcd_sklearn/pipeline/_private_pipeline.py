@@ -43,17 +43,19 @@ class PrivatePipeline(PrivateFit, Pipeline):
     ----------
     steps : list of (name, estimator)
         As in scikit-learn's Pipeline. Private steps keep their `epsilon`, `delta`, `accountant`,
-        `neighboring` and `n_public` at the defaults: they are given theirs while fitting.
+        `neighboring` and `n_public` at the defaults: they are given theirs while fitting. Private
+        transformers may also be in a ColumnTransformer or a FeatureUnion, for some columns.
     epsilon : float in (0, inf], default=1.0
         Budget of all steps together. Infinity adds no noise, and protects nobody.
     delta : "auto" or float in (0, 1), default="auto"
         "auto" is 1/n², not available under "add_remove".
     accountant : PrivacyAccountant, default=None
         What is charged.
-    shares : "auto" or dict {step name: float > 0}, default="auto"
+    shares : "auto" or dict {name: float > 0}, default="auto"
         How the budget is divided over private steps: shares of μ² (of the squared parameter of
-        Gaussian DP, or of ρ), a number for each, of which only the ratios count. "auto" gives .15
-        to each scaler and what is left, at least half, to the model; alike if there is no model.
+        Gaussian DP, or of ρ), a number for each by its name, "columns__numbers" within another
+        step; only the ratios count. "auto" gives .15 to each scaler and what is left, at least
+        half, to the model; alike if there is no model.
     public_steps : list of str, default=()
         Names of steps that are not known to learn nothing, for which you vouch that what they keep
         is public: a transformer of your own that maps each row by itself, one that was fitted to
@@ -204,12 +206,12 @@ class PrivatePipeline(PrivateFit, Pipeline):
         self._validate_steps()
         self._check_budget()
         steps = [(name, step) for _, name, step in self._iter()]
-        check_steps(steps, self.public_steps)
+        private = check_steps(steps, self.public_steps)
         n = int(self.n_public) if self.neighboring == "add_remove" else n_samples
         delta = self._resolve_delta(n)
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}
-        private = walked(steps, rows, shares_of(steps, self.shares), n_outputs)
-        return planned(private, n_samples, float(self.epsilon), delta, relation), delta, n
+        walk = walked(steps, rows, shares_of(private, self.shares), n_outputs)
+        return planned(walk, n_samples, float(self.epsilon), delta, relation), delta, n
 
     # ---- fitting ----
 

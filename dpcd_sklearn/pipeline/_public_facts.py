@@ -7,6 +7,8 @@ step are looked at, or what it has released.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator
@@ -20,6 +22,32 @@ from sklearn.preprocessing import (
 )
 
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+
+
+class StandIn(BoundsScaler):
+    """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
+
+    What it puts out has the width, the layout and the column names of what the step will.
+    """
+
+    def __init__(self, name, of):
+        super().__init__((-1.0, 1.0))
+        if not isinstance(of, OneToOneFeatureMixin):
+            raise ValueError(
+                f"step {name!r} does not say how many features it puts out before it is fitted, so "
+                "what comes after it can't be planned; only private steps that keep the number of "
+                "features (OneToOneFeatureMixin) may stand before others"
+            )
+        self.name, self.of, self.sparse = name, of, False
+        if hasattr(of, "_sklearn_output_config"):
+            self.set_output(transform=of._sklearn_output_config["transform"])
+
+    def fit(self, X, y=None):
+        self.sparse = issparse(X)
+        return super().fit(X, y)
+
+    def __sklearn_clone__(self):
+        return self  # so that who clones its parts fits this very one
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +161,7 @@ _RULES = {
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    StandIn: lambda step, before, n: facts_after(step.of, before, n),
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
     Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
     PolynomialFeatures: _after_polynomials,

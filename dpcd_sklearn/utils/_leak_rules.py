@@ -332,7 +332,7 @@ RULES = (
     Rule(
         VOUCHED_FOR,
         "note",
-        lambda part: part.vouched_for and part.budgeted_by is not None and "in public_steps",
+        lambda part: part.vouched_for and part.parent.shares and "in public_steps",
         "Nothing of it was looked at: what it keeps must be public, whatever the records.",
         "a step that is known to learn nothing, where there is one",
     ),

@@ -125,17 +125,17 @@ class Part:
 
     @property
     def budgeted_by(self):
-        """The pipeline that this part is a step of, if its steps share one budget."""
-        return self.parent if self.parent is not None and self.parent.shares else None
+        """The pipeline that this part is in, if its steps share one budget."""
+        return next((part for part in self.above() if part.shares), None)
 
     @property
     def vouched_for(self):
         """Whether its user says that it learns nothing from these records."""
-        return any(
-            part.budgeted_by is not None
-            and part.key in guarded(lambda p=part: list(p.parent.get("public_steps")), [])
-            for part in (self, *self.above())
-        )
+        for part in (self, *self.above()):
+            if part.parent is not None and part.parent.shares:
+                stated = part.parent.get("public_steps")
+                return part.key in guarded(lambda stated=stated: list(stated), [])
+        return False
 
     def above(self):
         """The parts that this one is in, the nearest first."""
