@@ -4,7 +4,7 @@ A mixed table, end to end
 
 Numbers in their own units, words, and cells without a value: what usually stands before a model,
 with nothing learnt for free. A :class:`~dpcd_sklearn.pipeline.PrivatePipeline` divides one budget
-over the steps that do learn, charges it as one entry, and refuses steps that would learn in silence.
+over the steps that do learn, charges it as one entry, and refuses what would learn in silence.
 """
 
 # %%

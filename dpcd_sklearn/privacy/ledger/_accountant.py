@@ -7,6 +7,7 @@ is read.
 
 import dataclasses
 import os
+from functools import partial
 from typing import Literal, Self
 
 from ...exceptions import BudgetExceededError, LedgerError
@@ -20,6 +21,7 @@ from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_records import Balance, LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport
 from ._prepaid import Prepaid
+from ._rehearsal import planned_fits
 
 __all__ = [
     "LedgerEntry",
@@ -296,17 +298,28 @@ class PrivacyAccountant:
         self._check_open()
         return _forecast.remaining(self._ledger.parameters, self._ledger.balance())
 
-    def cost(self, estimator, n_samples: int, n_features: int, n_outputs: int = 1) -> PrivacyCost:
-        """Report what a fit would cost, without fitting and without a charge.
+    def cost(
+        self, estimator, n_samples: int, n_features, n_outputs: int = 1, *, cv=None
+    ) -> PrivacyCost:
+        """Report what a fit would cost, or a search of many, without fitting and without a charge.
+
+        A search is rehearsed by scikit-learn's own code on rows of zeros, so the fits are counted
+        as it will make them. The dearest candidates are taken to win. Those that are drawn at random
+        without a seed are drawn anew; if they differ in price, so will the sum.
 
         Parameters
         ----------
         estimator : estimator
-            With a method ``planned_event``, which every estimator of this package has.
-        n_samples, n_features : int
-            Shape of the training data.
+            With a method ``planned_event``, which every estimator of this package has; or
+            scikit-learn's Pipeline or search with one inside.
+        n_samples : int
+            Number of training records.
+        n_features : int, or array-like of shape (n_rows, n_features)
+            Of the records; or made-up rows, where columns are picked by name.
         n_outputs : int, default=1
             Number of targets, or of classes fitted one by one.
+        cv : int, splitter or iterable, default=None
+            Folds as in ``cross_val_score``: one fit for each, and none of all records.
 
         Returns
         -------
@@ -317,26 +330,17 @@ class PrivacyAccountant:
         TypeError
             If the estimator can't say what it would release.
         ValueError
-            If the fit could never be charged to this ledger, or the handle is closed.
+            If a fit could never be charged to this ledger, the folds follow the records, or the
+            handle is closed.
         LedgerError
             If the ledger can't be read or was changed.
         """
         self._check_open()
-        if not hasattr(estimator, "planned_event"):
-            raise TypeError(
-                f"{type(estimator).__name__} can't say what it would release: it has no method "
-                "planned_event. Ask for each private step of a pipeline by itself"
-            )
-        event = estimator.planned_event(n_samples, n_features, n_outputs=n_outputs)
-        price = _filter.price(self._ledger.parameters, event)
-        balance = self._ledger.balance()
-        return PrivacyCost(
-            epsilon=_filter.epsilon_alone(event, self.delta),
-            delta=self.delta,
-            amount=price.amount,
-            currency=self.currency,
-            fits_left=_forecast.fits_left(self._ledger.parameters, balance, price),
+        parameters = self._ledger.parameters
+        fits = planned_fits(
+            estimator, n_samples, n_features, n_outputs, cv, partial(_filter.amount, parameters)
         )
+        return _forecast.cost(parameters, self._ledger.balance(), fits)
 
     def entries(self) -> list[LedgerEntry]:
         """Return all charges, oldest first, after a check of the whole ledger.
