@@ -10,13 +10,14 @@ import os
 from functools import partial
 from typing import Literal, Self
 
-from ...exceptions import BudgetExceededError, LedgerError
+from ...exceptions import BudgetExceededError
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
 from ..accounting._spent import PrivacyCost, PrivacySpent
 from . import _filter, _forecast, _locks
 from ._facts import facts_of_charge
+from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_records import Balance, LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport
@@ -166,7 +167,7 @@ class PrivacyAccountant:
         if path is None:
             self._ledger = create_temporary(parameters)
         else:
-            self._ledger = open_or_create(_absolute(path), parameters)
+            self._ledger = open_or_create(absolute(path), parameters)
         self._closed = False
 
     @classmethod
@@ -179,7 +180,7 @@ class PrivacyAccountant:
             If there is none, or it can't be read.
         """
         self = cls.__new__(cls)
-        self._ledger, self._closed = Ledger.open(_absolute(path)), False
+        self._ledger, self._closed = Ledger.open(absolute(path)), False
         return self
 
     # ---- charging -------------------------------------------------------------------------------
@@ -304,8 +305,8 @@ class PrivacyAccountant:
         """Report what a fit would cost, or a search of many, without fitting and without a charge.
 
         A search is rehearsed by scikit-learn's own code on rows of zeros, so the fits are counted
-        as it will make them. The dearest candidates are taken to win. Those that are drawn at random
-        without a seed are drawn anew; if they differ in price, so will the sum.
+        as it will make them. The dearest candidates are taken to win. Those that are drawn without
+        a seed are drawn anew; if they differ in price, so will the sum.
 
         Parameters
         ----------
@@ -476,23 +477,3 @@ class PrivacyAccountant:
         self._ledger = Ledger(state["path"], parameters, state["seen"])
         self._closed = state["closed"]
         _locks.trust(state["locks"])
-
-
-# ---- arguments --------------------------------------------------------------------------------
-
-
-def _absolute(path):
-    name = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(name, str):
-        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
-    if name in ("", ":memory:"):
-        raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
-    if "\0" in name:
-        raise ValueError("a path has no null character")
-    try:
-        return os.path.abspath(name)  # workers may run in another folder
-    except FileNotFoundError as error:
-        raise LedgerError(
-            f"no ledger can be reached at {name}: the working directory was deleted; nothing was "
-            "released. Give an absolute path"
-        ) from error
