@@ -40,8 +40,8 @@ SOLVERS = {
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
 # Many of a greedy model's choices are decided by its penalty; its power is .98 in the mean, and
-# one estimate of it was .84: which of the pairs looks worst is itself chosen from noisy fits.
-WEAK = {"svrg": 0.02, "gcd": 0.5, "DPLogisticGCD": 0.5}
+# estimates of it fell to .84, the multinomial one to .975: which of the pairs looks worst is itself chosen from noisy fits.
+WEAK = {"svrg": 0.02, "gcd": 0.5, "DPLogisticGCD": 0.5, "multinomial": 0.7}
 
 
 @pytest.mark.parametrize("name", SOLVERS)
