@@ -41,6 +41,7 @@ from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.testing import ReproducibleNoise
 
 # Colours of Okabe and Ito; markers tell the lines apart in print. The first are large and hollow:
 # another line may lie upon theirs.
@@ -51,7 +52,7 @@ STYLES = [
     {"color": "#CC79A7", "marker": "D", "markersize": 4.5},
     {"color": "#E69F00", "marker": "v", "markersize": 5},
 ]
-PUBLIC = {"delta": 1e-6, "random_state": 0}  # one δ: a calibration for all sizes
+PUBLIC = {"delta": 1e-6, "random_state": ReproducibleNoise(0)}  # one δ: a calibration for all sizes
 
 
 def best(call, enough, clock=time.process_time):

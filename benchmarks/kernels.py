@@ -31,6 +31,7 @@ from dpcd_sklearn.losses import LogisticLoss, MultinomialLoss
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._kernels import instruction_set
 from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.testing import ReproducibleNoise
 
 # ---- dense kernels ------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ def coordinate_rows(n, p, repeats):
                       fit_intercept=False)  # fmt: skip
         epoch = best(lambda: lasso.fit(A, y), repeats) / 20
     yield "Lasso of scikit-learn, an epoch", epoch, f"{epoch / (n * p) * 1e9:.2f} ns an element"
-    settings = {"solver": "cd", "random_state": 0, "fit_intercept": False}
+    settings = {"solver": "cd", "random_state": ReproducibleNoise(0), "fit_intercept": False}
     for model in (DPLinearRegressor(**settings), DPLinearClassifier(**settings)):
         fits = [clone(model).set_params(max_iter=passes) for passes in (1, 11)]
         once, more = (best(lambda m=m: m.fit(A, y), repeats) for m in fits)
@@ -145,9 +146,9 @@ def fit_rows(n, p, repeats):
     X, y = problem(n, p)
     fits = {
         "LogisticRegression of scikit-learn": LogisticRegression(),
-        "DPLogisticGCD, 50 updates": DPLogisticGCD(max_iter=50, random_state=0),
-        "DPRidgeSkGD, 50 full updates": DPRidgeSkGD(max_iter=50, random_state=0),
-        "DPLassoCD, one pass": DPLassoCD(0.01, max_iter=1, random_state=0),
+        "DPLogisticGCD, 50 updates": DPLogisticGCD(max_iter=50, random_state=ReproducibleNoise(0)),
+        "DPRidgeSkGD, 50 full updates": DPRidgeSkGD(max_iter=50, random_state=ReproducibleNoise(0)),
+        "DPLassoCD, one pass": DPLassoCD(0.01, max_iter=1, random_state=ReproducibleNoise(0)),
     }
     small, times = (X[:1000], y[:1000]), {}
     for name, model in fits.items():

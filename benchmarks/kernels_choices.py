@@ -8,6 +8,7 @@ from sklearn.base import clone
 from dpcd_sklearn import DPLogisticGCD
 from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.testing import ReproducibleNoise
 
 
 def score_shapes(p):
@@ -46,7 +47,7 @@ def greedy_rows(X, name, repeats):
     """A whole update of DP-GCD: sums, scores, choice and step."""
     y, updates = np.arange(X.shape[0]) % 2.0, {}
     for selection in ("full", "lazy"):
-        model = DPLogisticGCD(l1_ratio=1.0, random_state=0, selection=selection)
+        model = DPLogisticGCD(l1_ratio=1.0, random_state=ReproducibleNoise(0), selection=selection)
         times = []
         for max_iter in (1, 21):
             fit = clone(model).set_params(max_iter=max_iter).fit

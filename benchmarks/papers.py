@@ -16,6 +16,7 @@ from papers_settings import FIGURES, GIVEN_RADIUS, GOALS, PAPERS, SOLVERS, TUNED
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
+from dpcd_sklearn.testing import ReproducibleNoise
 
 RUNS = 10
 CURVE_RUNS = 5
@@ -29,7 +30,7 @@ def gaps(problem, settings, seeds):
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         return [
             problem.gap(
-                problem.model(**settings, random_state=seed)
+                problem.model(**settings, random_state=ReproducibleNoise(seed))
                 .fit(problem.X, problem.y)
                 .coef_.reshape(-1)
             )

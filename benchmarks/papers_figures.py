@@ -11,6 +11,7 @@ from papers_problems import SYNTHETIC
 from papers_settings import FIGURES, TUNED, fixed_of
 
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
+from dpcd_sklearn.testing import ReproducibleNoise
 
 # Of Okabe and Ito, told apart by everybody; the dashes tell them apart in print.
 STYLES = {
@@ -33,7 +34,7 @@ def path_of(problem, settings, seed):
     """Relative gaps of one fit's iterates, one a pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # as in the tables
-        model = problem.model(**settings, coef_path=True, random_state=seed)
+        model = problem.model(**settings, coef_path=True, random_state=ReproducibleNoise(seed))
         model.fit(problem.X, problem.y)
     path = model.coef_path_.reshape(-1, problem.X.shape[1])
     return [problem.gap(coef) for coef in path]

@@ -14,3 +14,11 @@ class LedgerError(RuntimeError):
 
 class PrivacyLeakWarning(UserWarning):
     """What was asked for runs, but its result is not private."""
+
+
+class ReproducibleNoiseWarning(PrivacyLeakWarning):
+    """Noise was asked for that can be drawn again, so the fit is not private."""
+
+
+class UnknownScaleWarning(UserWarning):
+    """Nobody stated the scale of the data, and there are too few records to find it."""

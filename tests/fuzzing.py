@@ -28,6 +28,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.testing import ReproducibleNoise
 
 SECRET = "SECRET271828"  # stands in cells, and in no message
 MOST_SECONDS = 10.0  # of the processor: other work of the machine does not count
@@ -96,7 +97,7 @@ COMMON = {
     "row_norm_bound": [None, 1.0, 100.0, 1e-9],
     "tol": [1e-6, 1e-2],
     "coef_path": [True, False],
-    "random_state": [None, 0, np.random.RandomState(1)],
+    "random_state": [None, 0, np.random.RandomState(1), ReproducibleNoise(0)],
     "n_threads": [1, 2],
     "averaging": ["auto", "auto", "last", "tail"],
 }
@@ -125,6 +126,8 @@ PRESETS = {
         "selection_share": [0.8, 1e-9, 1 - 1e-12],
         "selection": ["full", "lazy"],
         "classes": [None, [0, 1], ["a", "b"], [0, 1, 2], [NAN, 1], [None, 1], [0], [[0, 1]]],
+        "multi_class": ["multinomial", "ovr"],
+        "unknown_label": ["first", "raise"],
     },
 }
 GENERIC = {
@@ -146,9 +149,8 @@ PRESETS[DPLinearRegressor] = REGRESSION | {
     "huber_threshold": [1.35, 1e-9, 1e9],
 }
 PRESETS[DPLinearClassifier] = CLASSIFICATION | {
-    "loss": ["logistic", "multinomial"],
-    "classes": PRESETS[DPLogisticGCD]["classes"],
-}
+    "loss": ["auto", "auto", "logistic", "multinomial"],
+} | {n: PRESETS[DPLogisticGCD][n] for n in ("classes", "multi_class", "unknown_label")}
 
 
 def random_model(rng, neighboring=True):

@@ -36,6 +36,7 @@ from dpcd_sklearn.privacy.ledger._accountant import (
     Receipt,
     charge,
 )
+from dpcd_sklearn.testing import ReproducibleNoise
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))
@@ -233,10 +234,11 @@ def test_seeds_and_handles_stay_out_of_entries():
         "nested": {"random_state": 424242, "kept": [lasso]},
         "estimator": make_pipeline(lasso),
         "function": lambda random_state=424242: random_state,
+        "noise": [ReproducibleNoise(424242)],
     }
     accountant.charge(gaussian(0.01), params=params)
     (entry,) = accountant.entries()
-    assert set(entry.params) == {"nested", "estimator", "function"}
+    assert set(entry.params) == {"nested", "estimator", "function", "noise"}
     assert entry.params["nested"]["kept"][0]["estimator"] == "Lasso"
     with open(accountant.path, "rb") as file:
         content = file.read()

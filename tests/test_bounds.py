@@ -14,6 +14,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._public import check_bounds
 
 LO, HI = np.array([0.0, -5.0, 1.0]), np.array([120.0, 5.0, 3.0])
@@ -134,7 +135,7 @@ def test_target_bounds_are_one_pair(bounds):
 def test_fits_with_the_same_bounds_are_the_same(model):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc"))
-    model.set_params(random_state=0)
+    model.set_params(random_state=ReproducibleNoise(0))
     coefs = [
         model.set_params(feature_bounds=bounds).fit(frame, Y).coef_
         for bounds in ((LO, HI), PAIRS, NAMED)
@@ -146,7 +147,7 @@ def test_fits_with_the_same_bounds_are_the_same(model):
 
 @pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 def test_target_bounds_of_one_target_may_be_a_list_of_one_pair():
-    model = DPLassoCD(feature_bounds=PAIRS, random_state=0)
+    model = DPLassoCD(feature_bounds=PAIRS, random_state=ReproducibleNoise(0))
     fits = [model.set_params(target_bounds=b).fit(X, 3 * Y).coef_ for b in ((0, 2), [(0, 2)])]
     assert_array_equal(*fits)
 

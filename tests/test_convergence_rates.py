@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpcd_sklearn import DPLinearRegressor
+from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 
@@ -47,7 +48,9 @@ def excesses(least, l1, l2, parameters_of):
     found = []
     for n in SIZES:
         fits = [
-            make_model(**parameters_of(n), random_state=seed).fit(*records(n)).coef_
+            make_model(**parameters_of(n), random_state=ReproducibleNoise(seed))
+            .fit(*records(n))
+            .coef_
             for seed in range(N_SEEDS)
         ]
         found.append(np.mean([objective(coef, l1, l2) for coef in fits]) - least)

@@ -49,7 +49,7 @@ SHAPED = {"coef_", "intercept_", "coef_path_", "intercept_path_"}
 
 GROUPS = [
     (PRESETS + GENERIC, OF_A_SOLVER | OF_A_TASK, SHAPED | {"noise_multiplier_", "classes_"}),
-    (PRESETS, OF_A_PRESET, {"coef_", "intercept_"}),
+    (PRESETS, OF_A_PRESET, SHAPED),
     (GENERIC, OF_A_TASK, SHAPED),
     ((BlockSampling, FullSampling, NiceSampling), {"block_size"}, {"block_size"}),
     ((SingleSampling, NiceSampling), set(), {"block_size"}),

@@ -22,8 +22,10 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
+from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, zcdp_epsilon
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.testing import ReproducibleNoise
 
 INF = math.inf
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
@@ -108,7 +110,10 @@ def test_ridge_without_noise_is_scikit_learns(
 ):
     X, y = diabetes
     X = scaled(X, columns)
-    params = sampling | {"fit_intercept": fit_intercept, "random_state": global_random_seed}
+    params = sampling | {
+        "fit_intercept": fit_intercept,
+        "random_state": ReproducibleNoise(global_random_seed),
+    }
     model = DPRidgeSkGD(alpha, epsilon=INF, **params).fit(X, y)
     reference = Ridge(alpha, fit_intercept=fit_intercept, solver="svd").fit(X, y)
     assert_same_model(model, reference, REGRESSION_TOLERANCE)
@@ -119,7 +124,7 @@ def test_ridge_without_noise_is_the_same_for_every_block_size(breast_cancer, blo
     X, y = scaled(breast_cancer[0], "standardised"), breast_cancer[1]
     # columns that are nearly collinear: the default tol stops some sizes at 3e-3
     model = DPRidgeSkGD(epsilon=INF, sampling="block", block_size=block_size, tol=1e-8)
-    model.set_params(random_state=0).fit(X, y)
+    model.set_params(random_state=ReproducibleNoise(0)).fit(X, y)
     assert_same_model(model, Ridge(solver="svd").fit(X, y), REGRESSION_TOLERANCE)
 
 
@@ -356,8 +361,8 @@ def test_a_seeded_private_fit_is_the_same_for_every_layout_and_dtype(
 ):
     X, y = small
     X = X.astype(np.float32).astype(np.float64)  # so that both dtypes hold the same records
-    expected = estimator(0.1, random_state=0, feature_bounds=(-1, 1)).fit(X, y)
-    model = estimator(0.1, random_state=0, feature_bounds=(-1, 1))
+    expected = estimator(0.1, random_state=ReproducibleNoise(0), feature_bounds=(-1, 1)).fit(X, y)
+    model = estimator(0.1, random_state=ReproducibleNoise(0), feature_bounds=(-1, 1))
     model.fit(np.array(X, dtype=dtype, order=order), y)
     assert_array_equal(model.coef_, expected.coef_.astype(dtype))
     assert_array_equal(model.intercept_, expected.intercept_)
@@ -368,7 +373,7 @@ def test_a_seeded_private_fit_is_the_same_for_every_layout_and_dtype(
 def test_views_integers_and_read_only_records_are_taken(small, estimator):
     X, y = small
     X = np.rint(4 * X)
-    expected = estimator(0.1, random_state=0).fit(X, y).coef_
+    expected = estimator(0.1, random_state=ReproducibleNoise(0)).fit(X, y).coef_
     wide = np.repeat(X, 2, axis=1)[:, ::2]  # a view with gaps
     tall = np.repeat(np.asfortranarray(X), 2, axis=0)[::2]
     reverse = X[::-1][::-1]
@@ -379,7 +384,9 @@ def test_views_integers_and_read_only_records_are_taken(small, estimator):
     unaligned[:] = X
     swapped = X.astype(">f8")
     for same in (wide, tall, reverse, frozen, unaligned, swapped, X.astype(int), X.tolist()):
-        assert_array_equal(estimator(0.1, random_state=0).fit(same, y).coef_, expected)
+        assert_array_equal(
+            estimator(0.1, random_state=ReproducibleNoise(0)).fit(same, y).coef_, expected
+        )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -592,7 +599,11 @@ def test_importance_sampling_moves_the_features_of_large_scale():
     moved = {}
     for sampling in ("importance", "uniform"):
         model = DPLassoCD(
-            0.0, sampling=sampling, feature_scale=scale, max_iter=2, random_state=0
+            0.0,
+            sampling=sampling,
+            feature_scale=scale,
+            max_iter=2,
+            random_state=ReproducibleNoise(0),
         ).fit(X, rng.standard_normal(100))
         moved[sampling] = np.flatnonzero(model.coef_).tolist()
     # p_j is proportional to scale²: the others have one chance in 10^6 a draw
@@ -604,28 +615,30 @@ def test_importance_sampling_moves_the_features_of_large_scale():
 
 
 @every_estimator
-def test_a_seed_reproduces_and_says_that_it_is_not_private(small, estimator):
-    with pytest.warns(PrivacyLeakWarning, match="not private") as caught:
-        first = estimator(0.1, random_state=0).fit(*small)
+def test_reproducible_noise_says_that_it_is_not_private(small, estimator):
+    with pytest.warns(ReproducibleNoiseWarning, match="not private") as caught:
+        first = estimator(0.1, random_state=ReproducibleNoise(0)).fit(*small)
     assert [warning.filename for warning in caught] == [__file__]
     with pytest.warns(PrivacyLeakWarning, match="not private"):
-        second = estimator(0.1, random_state=np.random.RandomState(0)).fit(*small)
+        second = estimator(0.1, random_state=ReproducibleNoise(0)).fit(*small)
     assert_array_equal(first.coef_, second.coef_)
     assert_array_equal(first.intercept_, second.intercept_)
     with pytest.warns(PrivacyLeakWarning):
-        other = estimator(0.1, random_state=1).fit(*small)
+        other = estimator(0.1, random_state=ReproducibleNoise(1)).fit(*small)
     assert (other.coef_ != first.coef_).any()
 
 
 @every_estimator
-def test_without_a_seed_every_fit_differs_and_none_warns(small, estimator):
+def test_noise_that_was_not_asked_for_by_name_differs_and_none_warns(small, estimator):
     np.random.seed(0)  # noqa: NPY002  NumPy's global state must have no say
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         coefs = [estimator(0.1).fit(*small).coef_ for _ in range(3)]
         np.random.seed(0)  # noqa: NPY002
         coefs.append(estimator(0.1).fit(*small).coef_)
-    assert len({coef.tobytes() for coef in coefs}) == 4
+        for seed in (0, 0, np.random.RandomState(0), np.random.RandomState(0)):
+            coefs.append(estimator(0.1, random_state=seed).fit(*small).coef_)
+    assert len({coef.tobytes() for coef in coefs}) == 8
 
 
 @every_estimator
@@ -784,7 +797,7 @@ def test_more_epsilon_means_less_error(large, model):
     errors = []
     for epsilon in (0.05, 0.5, 5.0):
         fits = [
-            clone(model).set_params(epsilon=epsilon, random_state=seed).fit(X, y)
+            clone(model).set_params(epsilon=epsilon, random_state=ReproducibleNoise(seed)).fit(X, y)
             for seed in range(7)
         ]
         errors.append(np.median([relative_error(fit, exact) for fit in fits]))
@@ -798,7 +811,9 @@ def test_more_epsilon_means_better_classification(large):
     scores = []
     for epsilon in (0.01, 0.1, 10.0):
         fits = [
-            DPLogisticGCD(epsilon=epsilon, feature_bounds=(-1, 1), random_state=seed).fit(X, y)
+            DPLogisticGCD(
+                epsilon=epsilon, feature_bounds=(-1, 1), random_state=ReproducibleNoise(seed)
+            ).fit(X, y)
             for seed in range(7)
         ]
         scores.append(np.median([fit.score(X, y) for fit in fits]))
@@ -812,7 +827,7 @@ def test_the_target_may_be_in_any_units(large, name):
     X, y, _ = large
     X, y = X[:2000], y[:2000]
     estimator = DPLassoCD if name == "lasso" else DPRidgeSkGD
-    params = {"feature_bounds": (-1, 1), "random_state": 0}
+    params = {"feature_bounds": (-1, 1), "random_state": ReproducibleNoise(0)}
     plain = estimator(0.01, target_bounds=(-2, 2), **params).fit(X, y)
     alpha = 10.0 if name == "lasso" else 0.01  # alpha |w| is in units of y², over those of w
     other = estimator(alpha, target_bounds=(3000, 7000), **params).fit(X, 1000 * (y + 5))

@@ -54,7 +54,6 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.random_projection import GaussianRandomProjection
-from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
 import dpcd_sklearn
@@ -68,6 +67,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import Leak, find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._leak_rules import RULES, SEVERITIES
 from dpcd_sklearn.utils._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
 from dpcd_sklearn.utils._object_tree import KNOWN_META, MOST_PARTS
@@ -81,6 +81,7 @@ LOGISTIC = DPLogisticGCD(accountant=LEDGER, classes=[0, 1])
 WITHOUT_N = DPLassoCD(accountant=LEDGER, neighboring="add_remove", n_public=100, delta=1e-6)
 LEVELS = OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore")
 TWO = [("a", LASSO), ("b", RIDGE)]
+NOISE = ReproducibleNoise(0)
 
 
 class Resampler(BaseEstimator):
@@ -187,8 +188,7 @@ CASES = {
             grid(BaggingRegressor(LASSO, bootstrap=False)),
         ),
     ],
-    "ensembles that seed their members": [
-        (BaggingRegressor(LASSO, bootstrap=False), VotingRegressor(TWO)),
+    "boosting": [
         (AdaBoostRegressor(LASSO), VotingRegressor(TWO)),
     ],
     "one-vs-one, one-vs-rest and output codes": [
@@ -205,13 +205,16 @@ CASES = {
             HistGradientBoostingRegressor(early_stopping=False),
         )
     ],
-    "seeds": [
-        (DPLassoCD(random_state=0), DPLassoCD()),
+    "reproducible noise": [
+        (DPLassoCD(random_state=NOISE), DPLassoCD(random_state=0)),
         (
+            GridSearchCV(make_pipeline(LASSO), {"dplassocd__random_state": [None, NOISE]}),
             GridSearchCV(make_pipeline(LASSO), {"dplassocd__random_state": [None, 0]}),
-            GridSearchCV(make_pipeline(LASSO), {"dplassocd__alpha": [0.0, 1.0]}),
         ),
-        (grid(LASSO).set_params(param_grid=[{"random_state": np.arange(2)}]), grid(LASSO)),
+        (
+            grid(LASSO).set_params(param_grid=[{"random_state": [NOISE]}]),
+            grid(LASSO).set_params(param_grid=[{"random_state": np.arange(2)}]),
+        ),
     ],
     "epsilon=inf": [
         (DPLassoCD(epsilon=float("inf")), DPLassoCD(epsilon=1)),
@@ -368,6 +371,7 @@ def test_every_rule_has_a_case_and_says_what_to_do():
             LOGISTIC,
         ),
         VotingRegressor(TWO),
+        BaggingRegressor(LASSO, bootstrap=False, max_samples=0.5),
         StackingRegressor(TWO, DPLassoCD(accountant=LEDGER), cv=KFold(3)),
         MultiOutputRegressor(LASSO),
         FixedThresholdClassifier(LOGISTIC, threshold=0.3),
@@ -399,9 +403,11 @@ def test_a_subclass_of_a_known_step_or_meta_estimator_is_not_known():
 
 
 def test_a_candidate_is_told_from_the_estimator_as_it_stands():
-    search = grid(DPLassoCD(accountant=LEDGER, random_state=0))
-    search.set_params(param_grid={"random_state": [0, 1], "epsilon": [1.0, float("inf")]})
-    assert places(search, "seeds") == ["gridsearchcv.estimator"]  # once, not for each candidate
+    search = grid(DPLassoCD(accountant=LEDGER, random_state=NOISE))
+    search.set_params(param_grid={"random_state": [NOISE, 1], "epsilon": [1.0, float("inf")]})
+    assert places(search, "reproducible noise") == [
+        "gridsearchcv.estimator"
+    ]  # once, not for each candidate
     assert places(search, "epsilon=inf") == ["gridsearchcv.param_grid['epsilon'][1]"]
 
 
@@ -433,12 +439,6 @@ def test_one_label_of_its_own_adds_a_fit_of_one_vs_rest():
     y[0] = 7
     three = charged(OneVsRestClassifier, LOGISTIC, y)
     assert (two, three) == (1, 3)
-
-
-@pytest.mark.parametrize("ensemble", [BaggingRegressor, AdaBoostRegressor])
-def test_ensembles_seed_their_members(ensemble):
-    model = ensemble(DecisionTreeRegressor(), n_estimators=2).fit(TABLE, TARGET)
-    assert all(member.random_state is not None for member in model.estimators_)
 
 
 def test_one_cell_decides_the_layout_of_a_column_transformer():

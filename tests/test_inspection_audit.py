@@ -32,6 +32,7 @@ from dpcd_sklearn.privacy.accounting._events import (
     SelectionEvent,
 )
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
+from dpcd_sklearn.testing import ReproducibleNoise
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-3}
 SURE = 1 - 1e-6
@@ -105,7 +106,7 @@ def test_stated_data_sets_are_used_alone_or_beside_the_families():
 
 def test_the_accountant_is_not_charged_and_a_seed_is_not_used():
     accountant = PrivacyAccountant(100.0, 0.1, testing=True)
-    model = DPRidgeSkGD(accountant=accountant, random_state=3, **BUDGET)
+    model = DPRidgeSkGD(accountant=accountant, random_state=ReproducibleNoise(3), **BUDGET)
     result = audit(model, n_runs=100, families=["one feature"], broken=None)
     assert accountant.entries() == []
     assert len(np.unique(result.statistics[0])) > 10  # seeded fits would all be the same

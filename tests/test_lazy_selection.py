@@ -31,6 +31,7 @@ from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
+from dpcd_sklearn.testing import ReproducibleNoise
 
 P_VALUE = 1e-8
 DRAWS = 30_000
@@ -424,7 +425,9 @@ def test_the_draw_is_full_unless_asked_for_and_the_event_is_the_same(model):
 @leaky
 @every_greedy
 def test_the_option_reaches_the_oracle_and_the_released_law_stays_close(model, data):
-    full, lazy = (m.fit(*data) for m in both(model, epsilon=500.0, random_state=0))
+    full, lazy = (
+        m.fit(*data) for m in both(model, epsilon=500.0, random_state=ReproducibleNoise(0))
+    )
     assert (full.coef_ != lazy.coef_).any()  # another use of the same random words
     assert full.privacy_event_ == lazy.privacy_event_
     assert np.argmax(full.coef_) == np.argmax(lazy.coef_) == 0
@@ -439,13 +442,16 @@ def test_without_noise_the_option_changes_nothing(model, data):
 @leaky
 @pytest.mark.parametrize("solver", ["cd", "skgd", "sgd"])
 def test_solvers_that_choose_nothing_ignore_it_as_they_ignore_the_rule(solver, data):
-    full, lazy = both(DPLinearClassifier(solver=solver), random_state=0)
+    full, lazy = both(DPLinearClassifier(solver=solver), random_state=ReproducibleNoise(0))
     assert (full.fit(*data).coef_ == lazy.fit(*data).coef_).all()
 
 
 @leaky
 def test_a_seed_repeats_a_lazy_fit(data):
-    fits = [DPLogisticGCD(selection="lazy", random_state=3).fit(*data).coef_ for _ in range(2)]
+    fits = [
+        DPLogisticGCD(selection="lazy", random_state=ReproducibleNoise(3)).fit(*data).coef_
+        for _ in range(2)
+    ]
     assert (fits[0] == fits[1]).all()
 
 

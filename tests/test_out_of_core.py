@@ -20,6 +20,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.linear_model._base import _is_read_in_place
+from dpcd_sklearn.testing import ReproducibleNoise
 
 N_SAMPLES, N_FEATURES = 500, 7
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
@@ -58,7 +59,7 @@ def mapped(path, X, order):
 
 
 def fitted(model, X, y, sample_weight=None):
-    model = model.__class__(**model.get_params()).set_params(random_state=0)
+    model = model.__class__(**model.get_params()).set_params(random_state=ReproducibleNoise(0))
     return model.fit(X, y, sample_weight)
 
 

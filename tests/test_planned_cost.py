@@ -65,6 +65,9 @@ SEARCHES = {
         cv=RepeatedKFold(n_splits=2, n_repeats=2),
         refit=False,
     ),
+    "pipeline of a search": make_pipeline(
+        BoundsScaler((0, 1)), GridSearchCV(RIDGE, {"alpha": [1.0, 2.0]}, cv=FOLDS)
+    ),
     "private pipeline": GridSearchCV(PIPED, {"epsilon": [0.5, 1.0]}, cv=FOLDS, refit=False),
     "private pipeline, refit": GridSearchCV(PIPED, {"dpridgeskgd__alpha": [1, 2]}, cv=FOLDS),
 }
@@ -88,7 +91,7 @@ def test_a_search_charges_what_was_forecast(name):
     search = charged_to(accountant, SEARCHES[name])
     cost = accountant.cost(search, N, 2)
     assert not accountant.entries()  # nothing was charged
-    search.set_params(error_score="raise").fit(X, LABELS if "classes" in name else Y)
+    search.fit(X, LABELS if "classes" in name else Y)
     entries = accountant.entries()
     assert cost.n_fits == len(entries)
     assert Counter({n: count for count, n, _ in cost.sizes}) == Counter(

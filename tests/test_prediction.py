@@ -23,6 +23,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.linear_model._prediction import margins_of
+from dpcd_sklearn.testing import ReproducibleNoise
 
 LO, HI = np.array([-1.0, 0.0, -2.0, -0.5]), np.array([1.0, 3.0, 0.0, 0.5])
 REGRESSORS = [DPLassoCD(), DPRidgeSkGD(), DPLinearRegressor("huber", solver="sgd")]
@@ -354,7 +355,11 @@ def test_regressors_show_sparse_coefficients(model):
 @pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 def test_float32_records_give_float32_coefficients(model, layout):
     X, y = np.round(wild(), 1).astype(np.float32), np.arange(300) % 2
-    given = model.get_params() | {"coef_path": True, "random_state": 0, "feature_bounds": (-2, 3)}
+    given = model.get_params() | {
+        "coef_path": True,
+        "random_state": ReproducibleNoise(0),
+        "feature_bounds": (-2, 3),
+    }
     single, double = (type(model)(**given).fit(layout(X.astype(d)), y) for d in ("f4", "f8"))
     assert single.coef_.dtype == single.coef_path_.dtype == np.float32
     assert double.coef_.dtype == double.coef_path_.dtype == np.float64

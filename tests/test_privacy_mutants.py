@@ -21,6 +21,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.testing import ReproducibleNoise
 
 CONFIDENCE = 1 - 1e-7
 
@@ -71,7 +72,9 @@ def fits_what_it_paid_for(model, order):
     y = np.arange(60) % 2
     accountant = Swapping(1000.0, 0.1, testing=True)
     accountant.X, accountant.replacement = X, replacement.copy()
-    seeded = clone(model).set_params(random_state=0)  # the noise is the same in both fits
+    seeded = clone(model).set_params(
+        random_state=ReproducibleNoise(0)
+    )  # the noise is the same in both fits
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         expected = clone(seeded).fit(replacement, y)
@@ -145,7 +148,7 @@ class TwoOutputs(BaseEstimator):
             models = [
                 DPRidgeSkGD(
                     **options, step_size=1.0, averaging="last", fit_intercept=False,
-                    random_state=seed,
+                    random_state=ReproducibleNoise(seed),
                 ).fit(X, target)
                 for target in (y, -y)
             ]  # fmt: skip

@@ -32,6 +32,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
 from dpcd_sklearn.pipeline._budget import private_part, set_budget
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
@@ -40,6 +41,7 @@ from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.accounting._joint import joined, joint_budgets
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
 from dpcd_sklearn.privacy.ledger._prepaid import Prepaid
+from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 
@@ -238,6 +240,21 @@ def test_without_an_accountant_noise_may_be_left_out_and_with_one_not():
     assert testing.spent().epsilon == math.inf
 
 
+def test_noise_that_is_known_is_refused_before_anything_is_charged():
+    seeded = DPRidgeSkGD(random_state=ReproducibleNoise(0), **TARGET)
+    accountant = ledger()
+    model = make_private_pipeline(DPStandardScaler(), seeded, accountant=accountant)
+    with pytest.raises(ValueError, match="random_state"):
+        model.fit(X, Y)
+    assert not accountant.entries()
+    testing = ledger(testing=True)
+    with pytest.warns(ReproducibleNoiseWarning):
+        model.set_params(accountant=testing).fit(X, Y)
+    assert testing.spent().epsilon == math.inf
+    with pytest.warns(ReproducibleNoiseWarning):
+        model.set_params(accountant=None).fit(X, Y)
+
+
 # ---- which steps --------------------------------------------------------------------------------
 
 
@@ -361,6 +378,15 @@ def test_add_remove_is_told_to_every_step():
     assert entry.n_samples == N
     with pytest.raises(ValueError, match="needs n_public"):
         pipeline(neighboring="add_remove", delta=1e-5).fit(X, Y)
+
+
+def test_a_sparse_table_is_planned_as_such():
+    model = make_private_pipeline(DPStandardScaler(with_centering=False), DPRidgeSkGD())
+    fitted = clone(model).fit(sparse.csr_array(X), Y)
+    assert fitted.privacy_event_ == model.planned_event(N, P, sparse=True)
+    unscaled = make_private_pipeline(RowNormClipper(1e5), DPRidgeSkGD())
+    fitted = clone(unscaled).fit(sparse.csr_array(X), Y)
+    assert fitted.privacy_event_ == unscaled.planned_event(N, P, sparse=True)
 
 
 def test_a_pipeline_in_a_pipeline_takes_its_part():

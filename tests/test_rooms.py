@@ -17,7 +17,7 @@ PACKAGE = CHECKOUT / "dpcd_sklearn"
 
 # From the top of the house to its ground; a room may import from lower lines only.
 FLOORS = (
-    {"inspection"},
+    {"inspection", "testing"},
     {"model_selection"},
     {"pipeline"},
     {"linear_model", "preprocessing", "metrics"},

@@ -39,8 +39,9 @@ SOLVERS = {
     ),
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
-# Many of a greedy model's choices are decided by its penalty; its power is .98 in the mean, and
-# estimates of it fell to .84, the multinomial one to .975: which of the pairs looks worst is itself chosen from noisy fits.
+# Many of a greedy model's choices are decided by its penalty; its power is .98 in the mean. Which
+# of the pairs looks worst is itself chosen from noisy fits: of four estimates one fell to .84
+# (greedy), one to .975 (multinomial).
 WEAK = {"svrg": 0.02, "gcd": 0.5, "DPLogisticGCD": 0.5, "multinomial": 0.7}
 
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dpcd_sklearn.PrivacyLeakWarning",
@@ -44,7 +45,7 @@ def make_model(solver, **params):
     defaults = {
         "penalty": "elasticnet",
         "alpha": 0.01,
-        "random_state": 3,
+        "random_state": ReproducibleNoise(3),
         "max_iter": 20,
         "step_size": 0.5,
         "momentum": 0.0,

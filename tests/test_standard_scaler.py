@@ -22,6 +22,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.preprocessing import DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._events import FitEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 3000, 4
 SECRET = 271828.1828  # stands in the records, and nowhere else
@@ -103,7 +104,7 @@ def test_a_pipeline_on_raw_columns_comes_close_to_least_squares(X):
 @pytest.mark.parametrize("with_centering", [True, False])
 def test_equal_records_in_other_layouts_give_equal_scales_and_images(S, with_centering, dtype):
     dense = S.toarray().astype(dtype)
-    scaler = DPStandardScaler(with_centering=with_centering, random_state=0)
+    scaler = DPStandardScaler(with_centering=with_centering, random_state=ReproducibleNoise(0))
     expected = clone(scaler).fit(dense)
     layouts = [np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2], pd.DataFrame]
     if not with_centering:
@@ -191,7 +192,7 @@ def test_without_noise_cells_are_exact_and_a_ledger_refuses(X):
 
 
 def test_a_seed_is_warned_about_and_refused_by_a_ledger(X):
-    scaler = DPStandardScaler(random_state=0)
+    scaler = DPStandardScaler(random_state=ReproducibleNoise(0))
     with pytest.warns(PrivacyLeakWarning) as shown:
         first = clone(scaler).fit(X).scale_
     assert shown[0].filename == __file__
@@ -201,6 +202,8 @@ def test_a_seed_is_warned_about_and_refused_by_a_ledger(X):
     with pytest.raises(ValueError, match="random_state"):
         scaler.set_params(accountant=accountant).fit(X)
     assert accountant.entries() == []
+    scaler.set_params(random_state=0).fit(X)  # an int seeds no noise
+    assert (scaler.scale_ != first).any() and len(accountant.entries()) == 1
 
 
 def test_a_refused_fit_releases_nothing(X):
@@ -318,7 +321,7 @@ def test_no_value_of_a_record_is_used_before_the_charge(X, order):
             return receipt
 
     data, replacement = (np.asarray(a, order=order) for a in (X.copy(), 3 * X + 1))
-    scaler = DPStandardScaler(random_state=0)
+    scaler = DPStandardScaler(random_state=ReproducibleNoise(0))
     expected = clone(scaler).fit(replacement)
     assert (expected.scale_ != clone(scaler).fit(data).scale_).all()
     accountant = Swapping(100.0, 1e-3, testing=True)

@@ -27,6 +27,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.engines import _engine
 from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._threads import effective_n_threads, most_threads
 
 pytestmark = [
@@ -114,7 +115,7 @@ def records(n_samples, dtype=np.float64, order="C"):
 
 
 def fitted(model, X, y, sample_weight=None, n_threads=1):
-    model = clone(model).set_params(random_state=0, n_threads=n_threads)
+    model = clone(model).set_params(random_state=ReproducibleNoise(0), n_threads=n_threads)
     return model.fit(X, y, sample_weight)
 
 
@@ -235,7 +236,7 @@ def test_what_would_not_gain_or_not_be_the_same_stays_in_one_thread(n_samples, m
 @needs_tasks
 def test_one_thread_is_the_default_and_sparse_records_have_one(room):
     X, y, _ = records(ALL_COLUMNS)
-    seeded = DPRidgeSkGD(max_iter=4, random_state=0)
+    seeded = DPRidgeSkGD(max_iter=4, random_state=ReproducibleNoise(0))
     assert threads_started_by(lambda: seeded.fit(X, y)) == 0
     assert threads_started_by(lambda: fitted(seeded, sparse.csr_array(X), y, n_threads=3)) == 0
 
@@ -366,7 +367,7 @@ def test_threads_of_ones_own_fit_at_once(expected):
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_a_grid_search_with_jobs_finds_the_same(backend, room):
     X, y, _ = records(ALL_COLUMNS)
-    model = DPLogisticGCD(max_iter=2, random_state=0, classes=[0, 1], delta=1e-9)
+    model = DPLogisticGCD(max_iter=2, random_state=ReproducibleNoise(0), classes=[0, 1], delta=1e-9)
     searches = []
     for n_threads, n_jobs in ((1, None), (2, 2)):
         search = GridSearchCV(

@@ -5,13 +5,20 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 
 import math
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
-from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
+from ..privacy.accounting._calibration import (
+    choices_event,
+    gaussian_fit_event,
+    joint_fit_event,
+    sampled_fit_event,
+)
+from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._batch_oracle import BatchOracle
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
@@ -170,8 +177,32 @@ class Engine(metaclass=ABCMeta):
 
     @property
     @abstractmethod
+    def alone(self):
+        """The FitEvent of the updates of all `n_fits`, were they all that is released."""
+
+    @cached_property
+    def parts(self):
+        """The FitEvents of what is released: the search of scales, if there is one, and updates."""
+        request, scales = self.request, self.request.scales
+        if not scales.n_choices:
+            return (self.alone,)
+        choices = choices_event(scales.eta, scales.n_choices, request.neighboring)
+        return joint_fit_event(request.epsilon, request.delta, choices, self.alone)
+
+    @property
+    def part(self):
+        """What pays for the updates of this fit, one of `n_fits`."""
+        event, n_fits = self.parts[-1], self.request.n_fits
+        if n_fits == 1 or not self.request.private:
+            return event
+        releases = (replace(release, count=release.count // n_fits) for release in event.releases)
+        return FitEvent(tuple(releases), event.neighboring)
+
+    @property
     def event(self):
-        """The FitEvent that is charged: what all updates together release."""
+        """The FitEvent that is charged, the releases of each of `n_fits` by themselves."""
+        first = sum((part.releases for part in self.parts[:-1]), ())
+        return FitEvent(first + self.request.n_fits * self.part.releases, self.part.neighboring)
 
     @cached_property
     def clip(self):
@@ -190,8 +221,14 @@ class Engine(metaclass=ABCMeta):
 
     @property
     def _largest_gradient(self):
-        """sqrt(tr M): the norm of all bounds together, for a derivative of 1."""
-        return float(self.geometry.smoothness.sum()) ** 0.5
+        """Units of the residual clip: sqrt(tr M) times the longest norm of a record over sqrt(p').
+
+        It is what C must be for the norm clip to let a derivative of the residual clip through. A
+        longer one could not bite, and would cost noise.
+        """
+        geometry, n_coordinates = self.geometry, self.request.n_coordinates
+        rows = geometry.spread(n_coordinates) / n_coordinates
+        return math.sqrt(float(geometry.smoothness.sum()) * rows)
 
     @property
     def finite_clip(self):
@@ -206,7 +243,7 @@ class Engine(metaclass=ABCMeta):
         TypeError, ValueError
             What a mechanism would raise of the plan, before anything is charged.
         """
-        for name in ("geometry", "sampling", "problem", "event", "clip"):
+        for name in ("geometry", "sampling", "problem", "parts", "clip"):
             getattr(self, name)
         self.units(n_samples)
         return self
@@ -223,6 +260,21 @@ class Engine(metaclass=ABCMeta):
         other = type(self)(self.request)
         other.sampling = self.sampling  # as it was drawn by public facts
         other.geometry = self._in_its_terms(geometry)
+        return other
+
+    def located(self, found, loss):
+        """The plan in the scales that were found, with the updates that were paid for.
+
+        Parameters
+        ----------
+        found : FoundScales
+        loss : Loss
+            Of a target in the width that was found.
+        """
+        other = type(self)(found.stated_in(self.request, loss))
+        other.parts, other.n_updates = self.parts, self.n_updates
+        if not isinstance(self.request.sampling, str):
+            other.sampling = self.sampling  # it was tried already
         return other
 
     def to_original(self, coef, dtype):
@@ -282,6 +334,7 @@ class CoordinateEngine(Engine):
     """
 
     solve = None
+    losses = set(LOSSES)
     known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
 
     @property
@@ -290,13 +343,15 @@ class CoordinateEngine(Engine):
         return self.request.n_inner or math.ceil(self.n_updates / 10)
 
     def units(self, n_samples):
+        n_outputs = self.request.n_outputs
         return CoordinateUnits(
-            self.event,
+            self.part,
             n_samples=n_samples,
-            smoothness=self.geometry.smoothness,
+            smoothness=_repeated(self.geometry.smoothness, n_outputs),
             clip=self.finite_clip,
             n_normalizer=self.request.n_normalizer,
             n_chosen=self.problem.n_chosen,
+            n_outputs=n_outputs,
             **self.known_scores,
         )
 
@@ -350,14 +405,12 @@ class GradientEngine(Engine):
         return {"sampling_rate": self.rate, "step_decay": self.request.step_decay}
 
     @cached_property
-    def event(self):
-        request = self.request
+    def alone(self):
+        request, count = self.request, self.request.n_fits * self.n_updates
         if self.rate >= 1:
-            return gaussian_fit_event(
-                request.epsilon, request.delta, self.n_updates, request.neighboring
-            )
+            return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
         return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, self.n_updates, request.neighboring
+            request.epsilon, request.delta, self.rate, count, request.neighboring
         )
 
     @property
@@ -369,7 +422,7 @@ class GradientEngine(Engine):
 
     def units(self, n_samples):
         return MeanUnits(
-            self.event,
+            self.part,
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
             n_normalizer=self.request.n_normalizer,
@@ -388,6 +441,15 @@ class GradientEngine(Engine):
             key=key,
         )
         return self.solve(oracle, self.problem, self.sampling, generator)
+
+
+def _repeated(smoothness, n_outputs):
+    """M_j of every output, one after the other; of one output it is not copied."""
+    if n_outputs == 1:
+        return smoothness
+    repeated = np.tile(smoothness, n_outputs)
+    repeated.flags.writeable = False
+    return repeated
 
 
 def _listed(names):

@@ -58,7 +58,7 @@ class HiddenStateEngine(SkGDEngine):
         return self.problem.step_size / self._smoothness
 
     @cached_property
-    def event(self):
+    def alone(self):
         request, l2 = self.request, self.problem.penalty.l2
         c = contraction(self._step, l2, self._smoothness)
         if c >= 1:
@@ -73,7 +73,7 @@ class HiddenStateEngine(SkGDEngine):
 
     def units(self, n_samples):
         return Descent(
-            self.event,
+            self.part,
             n_samples=n_samples,
             n_coordinates=self.request.n_coordinates,
             curvature=self.request.loss.curvature,

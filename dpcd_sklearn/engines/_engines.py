@@ -3,6 +3,7 @@
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
+from ._one_vs_rest import OneVsRest, one_of
 
 ENGINES = {
     "cd": CDEngine,
@@ -27,6 +28,8 @@ def engine_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
+    if request.n_outputs > 1 and not request.loss.multi_output:
+        return OneVsRest(request, engine_of(one_of(request)))
     solver = _auto(request) if request.solver == "auto" else request.solver
     engine = ENGINES[solver]
     if request.accounting == "hidden_state":
@@ -51,8 +54,6 @@ def _auto(request):
 
 
 def _best_solver(request):
-    if request.loss.multi_output:
-        return "sgd"
     if request.constraint is not None:
         return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
     share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)

@@ -11,7 +11,7 @@ from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_eve
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ._checked_sampling import CheckedSampling
-from ._engine import CoordinateEngine
+from ._engine import SINGLE_OUTPUT, CoordinateEngine
 from ._recipes import (
     coordinate_recipe,
     descent_recipe,
@@ -31,11 +31,9 @@ class DrawnEngine(CoordinateEngine):
         return {"n_inner": self._n_inner}
 
     @cached_property
-    def event(self):
-        request = self.request
-        return gaussian_fit_event(
-            request.epsilon, request.delta, self.n_updates, request.neighboring
-        )
+    def alone(self):
+        request, count = self.request, self.request.n_fits * self.n_updates
+        return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
 
 
 class CDEngine(DrawnEngine):
@@ -68,9 +66,26 @@ class GCDEngine(CoordinateEngine):
     solve = staticmethod(_gcd.solve)
     noiseless_max_iter = 1_000_000
 
+    def _in_its_terms(self, geometry):
+        # one w_kj moves alone: its curvature is less than that of all classes together
+        loss = self.request.loss
+        if loss.curvature_of_one is None:
+            return geometry
+        share = loss.curvature_of_one / loss.curvature
+        return replace(
+            geometry,
+            smoothness=share * geometry.smoothness,
+            largest_square=geometry.largest_square / share,
+        )
+
     @property
     def recipe(self):
-        return greedy_recipe(self.request.signal, self.request.loss_word == "logistic")
+        return greedy_recipe(self.request.signal, self.request.n_classes > 0)
+
+    @property
+    def _largest_gradient(self):
+        # every w_kj has a clip of its own
+        return super()._largest_gradient * self.request.n_outputs**0.5
 
     @property
     def known_scores(self):
@@ -83,7 +98,8 @@ class GCDEngine(CoordinateEngine):
 
     @property
     def _n_chosen(self):
-        return min(self.request.block_size or 1, self.request.n_coordinates)
+        n_candidates = self.request.n_outputs * self.request.n_coordinates
+        return min(self.request.block_size or 1, n_candidates)
 
     @property
     def curvature(self):
@@ -95,8 +111,8 @@ class GCDEngine(CoordinateEngine):
         return {"rule": rule, "n_chosen": self._n_chosen, "n_inner": self._n_inner}
 
     @cached_property
-    def event(self):
-        request, count = self.request, self.n_updates * self._n_chosen
+    def alone(self):
+        request, count = self.request, self.request.n_fits * self.n_updates * self._n_chosen
         return greedy_fit_event(
             request.epsilon, request.delta, count, request.selection_share, request.neighboring
         )
@@ -129,7 +145,10 @@ class SkGDEngine(DrawnEngine):
     @property
     def recipe(self):
         spread = self.geometry.spread(self.request.n_coordinates)
-        return descent_recipe(self.request.signal, spread, self.curvature, self._full)
+        request = self.request
+        return descent_recipe(
+            request.signal, spread, self.curvature, self._full, request.n_classes
+        )
 
     @property
     def noiseless_recipe(self):
@@ -140,6 +159,7 @@ class FrankWolfeEngine(CoordinateEngine):
     """DP Frank–Wolfe: nothing but vertices of an l1 ball is released."""
 
     solve = staticmethod(_frank_wolfe.solve)
+    losses = SINGLE_OUTPUT
     penalties = {None}
     constraints = {"l1_ball"}
     averagings = {"auto", "last"}
@@ -173,8 +193,6 @@ class FrankWolfeEngine(CoordinateEngine):
         return {"constraint": self._constraint()}
 
     @cached_property
-    def event(self):
-        request = self.request
-        return greedy_fit_event(
-            request.epsilon, request.delta, self.n_updates, 1.0, request.neighboring
-        )
+    def alone(self):
+        request, count = self.request, self.request.n_fits * self.n_updates
+        return greedy_fit_event(request.epsilon, request.delta, count, 1.0, request.neighboring)

@@ -23,7 +23,8 @@ class SGDEngine(GradientEngine):
 
     @property
     def recipe(self):
-        chosen = descent_recipe(self.request.signal, self.curvature, self.curvature, full=True)
+        request, curvature = self.request, self.curvature
+        chosen = descent_recipe(request.signal, curvature, curvature, True, request.n_classes)
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 
@@ -50,7 +51,7 @@ class SVRGEngine(GradientEngine):
         return super().extra | {"n_inner": min(self._n_inner, self.n_updates)}
 
     @cached_property
-    def event(self):
+    def alone(self):
         request, count = self.request, self.n_updates
         n_full = math.ceil(count / min(self._n_inner, count))
         if not request.private:
@@ -60,7 +61,13 @@ class SVRGEngine(GradientEngine):
         # one standard deviation for both kinds, in the units of the mean gradient
         ratio = self.anchor_share / self.rate
         return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, count, request.neighboring, n_full, ratio
+            request.epsilon,
+            request.delta,
+            self.rate,
+            request.n_fits * count,
+            request.neighboring,
+            request.n_fits * n_full,
+            ratio,
         )
 
 
@@ -86,7 +93,7 @@ class CompGDEngine(GradientEngine):
         return super().extra | own
 
     @cached_property
-    def event(self):
+    def alone(self):
         # the ridge is part of the gradient, and no clip bounds it
         problem, l2 = self.problem, self.problem.penalty.l2
         least = problem.curvature * float(problem.smoothness.min())
@@ -96,7 +103,7 @@ class CompGDEngine(GradientEngine):
                 f"step_size={self.request.step_size!r} with alpha={self.request.alpha!r} diverges: "
                 f"it must be at most {longest:.6g} for solver='compgd'"
             )
-        return super().event
+        return super().alone
 
     @property
     def _n_directions(self):

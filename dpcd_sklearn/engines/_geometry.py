@@ -6,8 +6,9 @@ import numpy as np
 
 from ..utils._public import check_bounds, check_real, check_scales
 
-# A feature without width would have M_j = 0; the floor keeps its clip and step finite.
-_FLOOR = 1e-6
+# A feature without width would have M_j = 0; the floor keeps its clip and step finite. Raw columns
+# differ by many orders of magnitude, and the narrow ones count as much: the floor lies far below.
+_FLOOR, _LEAST = 1e-6, 1e-18
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
     out = np.empty(n_features + fit_intercept)
     features = out[:n_features]
     features[:] = smoothness
-    np.maximum(features, _FLOOR * features.max(), out=features)
+    np.maximum(features, min(_FLOOR * features.max(), _LEAST), out=features)
     out[n_features:] = of_intercept
     return out
 

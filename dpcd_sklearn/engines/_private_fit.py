@@ -7,8 +7,9 @@ from numbers import Integral, Rational
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..exceptions import PrivacyLeakWarning
+from ..exceptions import ReproducibleNoiseWarning
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
+from ..utils._reproducible_noise import ReproducibleNoise
 
 
 class PrivateFit:
@@ -66,26 +67,45 @@ class PrivateFit:
                 "epsilon=inf releases without noise, which no budget admits. Fit without the "
                 "accountant, or make one with testing=True"
             )
-        if self.random_state is not None:
+        if isinstance(self.random_state, ReproducibleNoise):
             raise ValueError(
-                "a fixed random_state makes the noise removable, so the accountant can't vouch for "
-                "this fit. Leave random_state=None, or make the accountant with testing=True"
+                "random_state=ReproducibleNoise(...) makes the noise removable, so the accountant "
+                "can't vouch for this fit. Leave random_state=None, or make the accountant with "
+                "testing=True"
+            )
+
+    def _refuse_what_is_not_gaussian(self, scales):
+        """A ledger of currency "gdp" can't count the choices that find scales."""
+        if scales.n_choices and getattr(self.accountant, "currency", "rdp") == "gdp":
+            raise ValueError(
+                "scales are found by noisy choices, which a ledger of currency 'gdp' can't count; "
+                "state feature_bounds (or feature_scale) and, of a regression, target_bounds, or "
+                "keep the ledger in 'rdp'"
             )
 
     def _randomness(self):
-        """The key of the noise and the generator of public choices."""
+        """The key of all that must stay secret, and the generator of public choices.
+
+        Without a key the operating system's entropy gives one. Secret are noise, noisy choices
+        and which records are in a batch; public is which coordinates are looked at.
+        """
         if self.random_state is None:
-            return None, np.random.default_rng()  # both from the operating system's entropy
-        random_state = check_random_state(self.random_state)
-        key = random_state.bytes(32)
-        if math.isfinite(self.epsilon):
-            warnings.warn(
-                "random_state makes the noise reproducible: whoever knows the seed can remove it, "
-                "so this fit is not private. Leave random_state=None for a private fit.",
-                PrivacyLeakWarning,
-                stacklevel=5,  # the caller of fit, beyond two decorators
-            )
-        return key, np.random.default_rng(list(random_state.bytes(16)))
+            return None, np.random.default_rng()
+        by_name = isinstance(self.random_state, ReproducibleNoise)
+        random_state = check_random_state(self.random_state.seed if by_name else self.random_state)
+        key = random_state.bytes(32)  # drawn in any case: a seed has the same choices either way
+        generator = np.random.default_rng(list(random_state.bytes(16)))
+        if math.isinf(self.epsilon):  # nothing is protected
+            return key, generator
+        if not by_name:
+            return None, generator
+        warnings.warn(
+            "ReproducibleNoise makes the noise of this fit known: whoever knows the seed can "
+            "remove it, so the fit is not private. Leave random_state=None for a private fit.",
+            ReproducibleNoiseWarning,
+            stacklevel=5,  # the caller of fit, beyond two decorators
+        )
+        return key, generator
 
 
 def check_sizes(**sizes):

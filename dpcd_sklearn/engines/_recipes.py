@@ -22,23 +22,39 @@ def coordinate_recipe(signal):
     }
 
 
-def descent_recipe(signal, spread, curvature, full):
-    """DP-SkGD: the total time τ of the descent follows the signal, in many short steps.
+def descent_recipe(signal, spread, curvature, full, n_classes):
+    """DP-SkGD: the total time τ of the descent follows the signal, in few long steps.
 
     Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
     2 (1 + β) / (1 - β) over the largest curvature are stable for full gradients: 38 for β = 0.9.
     Blocks move without momentum, which is not known to be stable there, and with steps below 2.
     """
-    total_time = _between(20.0 * signal, 100.0, 20_000.0)
-    chosen = {
-        "averaging": "tail",
-        "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
-    }
-    if full:
-        n_iter = _between(total_time / 25, 100.0, 800.0)
-        return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
-    n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
-    return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
+    chosen = {"averaging": "tail"}
+    if not full:
+        chosen["residual_clip"] = _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5)
+        total_time = _between(20.0 * signal, 100.0, 20_000.0)
+        n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
+        return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
+    total_time, chosen["residual_clip"] = _full_descent(signal, n_classes)
+    n_iter = _between(total_time / 30, 30.0, 800.0)
+    return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
+
+
+def _full_descent(signal, n_classes):
+    """The total time τ and the residual clip κ of a full descent.
+
+    Neither has a floor that noise alone would fill: with no signal nothing moves. Of a bounded
+    curvature derivatives fade as residuals shrink, and what is far from the boundary is let go: a
+    narrow clip costs little, if the time makes good what it takes of a step (τκ is stated). The
+    margins of more than two classes part in more directions, which takes twice the time. No class
+    at all is a regression.
+    """
+    root = math.sqrt(signal)
+    if n_classes:
+        clip, pace = _between(0.02 * root, 0.05, 0.6), 2.0 if n_classes > 2 else 1.0
+        return min(pace * max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
+    slow = (30 / signal) ** 0.25 if signal > 30 else 1.0
+    return min(40.0 * signal, 20_000.0), _between(0.013 * root * slow, 0.01, 0.35)
 
 
 def hidden_state_recipe(signal, condition):
@@ -48,7 +64,7 @@ def hidden_state_recipe(signal, condition):
     """
     return {
         "max_iter": math.ceil(_between(2.0 * condition, 20.0, max(100.0, 2.0 * signal))),
-        "step_size": 2.0 / (1.0 + 2.0 / condition),
+        "step_size": 2.0 / (1.0 + 2.0 / (condition - 1.0)),
         "momentum": 0.0,
         "averaging": "last",
         "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),

@@ -1,12 +1,13 @@
 """What an engine may look at: parameters and public facts, frozen, and no record."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from ..losses._base import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
+from ._scales import NOTHING, ScaleSearch, wanted_scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,9 +17,7 @@ class Request:
     Parameters
     ----------
     loss : Loss
-        Of a target that was divided by `target_half_width`.
-    loss_word : str
-        The estimator's word for it; of two classes the multinomial loss is the logistic one.
+        Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
     strength : float
         Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
     delta : float
@@ -32,11 +31,16 @@ class Request:
         Names of the features, if they have some: for bounds by name.
     target_center, target_half_width : float
         The target is mapped to [-1, 1] by these (regression), from public bounds.
+    finds_target : bool
+        Whether the target's bounds are left to be found.
+    scales : ScaleSearch
+        What is left to be found at a price, a share of ρ.
+    n_fits : int
+        How many fits like this one share the budget: one of them is asked for.
     """
 
     # the problem
     loss: Loss
-    loss_word: str
     penalty: str | None
     alpha: float
     strength: float
@@ -82,6 +86,9 @@ class Request:
     row_norm_bound: float | None
     target_center: float
     target_half_width: float
+    finds_target: bool = False
+    scales: ScaleSearch = NOTHING
+    n_fits: int = 1
 
     @classmethod
     def of(cls, parameters, **facts):
@@ -89,14 +96,27 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
-        names = [field.name for field in fields(cls) if field.name not in facts]
+        stated = {*facts, "scales", "n_fits"}
+        names = [field.name for field in fields(cls) if field.name not in stated]
         values = {name: getattr(parameters, name) for name in names} | facts
-        return cls(**{name: plain_number(value) for name, value in values.items()})
+        request = cls(**{name: plain_number(value) for name, value in values.items()})
+        return replace(request, scales=wanted_scales(request))
 
     @property
     def private(self):
         """Whether there is noise."""
         return math.isfinite(self.epsilon)
+
+    @property
+    def looks_for_features(self):
+        """Whether nothing is stated of the features' scales."""
+        stated = (self.feature_bounds, self.feature_scale, self.row_norm_bound)
+        return all(fact is None for fact in stated)
+
+    @property
+    def n_classes(self):
+        """Number of classes, 0 for a regression."""
+        return max(2, self.n_outputs) if self.loss.task == "classification" else 0
 
     @property
     def n_coordinates(self):
@@ -110,8 +130,8 @@ class Request:
 
     @cached_property
     def mu(self):
-        """The Gaussian-DP parameter of a fit of this loss."""
-        return gdp_mu(self.epsilon, self.delta)
+        """The Gaussian-DP parameter of the updates, nearly: what scales cost is taken off."""
+        return gdp_mu(self.epsilon, self.delta) * math.sqrt((1 - self.scales.share) / self.n_fits)
 
     @property
     def signal(self):

@@ -1,4 +1,4 @@
-"""Centres and half-widths of columns, from released quantiles.
+"""Centres and half-widths of columns, from released quantiles: which ones, and how.
 
 Three choices a column find them: the octave of the median of |x| says how large numbers are, and
 the quartiles among linear cells of that size say where they lie. Quantiles stay between 1/4 and
@@ -6,11 +6,17 @@ the quartiles among linear cells of that size say where they lie. Quantiles stay
 where they are (sparse ones) need the first choice only.
 """
 
+import hashlib
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from ..privacy.sums._counts import LOWEST, N_LINEAR
+from ..privacy.accounting._accounting import zcdp_rho
+from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
+from ..privacy.sums._place import LocalPlace
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
@@ -21,7 +27,25 @@ _REACH = 2.0
 # Bounds are so many inter-quartile ranges, or medians, from the centre: 2.7 standard deviations
 # of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
 # (diamonds: .88 for .91), 3 gains nothing.
-_WIDTH = 2.0
+WIDTH = 2.0
+# Before any record is seen, odds of octaves fall by e over eight of them, from the numbers 4 to 8:
+# with all odds alike, a hundred absurd octaves together would often outweigh the right one.
+_PRIOR = np.exp(-np.abs(np.arange(N_OCTAVES) + LOWEST - 3) / 8)
+# A target is not a weight on all others: what is clipped of it is lost to the fit.
+_TARGET_WIDTH = 3.0
+
+# The evidence of a choice is records times its range η. Half of all records speak against an absurd
+# octave, and the prior of octaves weighs as much as sixteen of them do: one of these is chosen with
+# odds 16 exp(-nη/4), that is 1 in 10 at the least evidence. Quartiles, of which fewer records
+# speak, need twice as much, or an empty cell is chosen; with ample evidence they are right to 2 %.
+LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 20.0, 40.0, 150.0
+# Of ρ: more than the least only until the evidence is ample.
+_LEAST_SHARE, _MOST_SHARE = 0.05, 0.3
+# What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
+_NARROWEST, _WIDEST = 2.0**-29, 2.0**29
+# M of a feature whose records have a released median norm R: (0.1 R)². With R² an intercept,
+# whose M is 1, would be as loud as a whole row.
+_ROW_SHARE = 0.1
 
 
 def n_choices(n_columns, centered):
@@ -29,7 +53,7 @@ def n_choices(n_columns, centered):
     return (3 if centered else 1) * n_columns
 
 
-def find_scales(oracle, of, centered):
+def find_scales(oracle, of, centered, width=WIDTH):
     """Centre and half-width of each column.
 
     Parameters
@@ -38,19 +62,156 @@ def find_scales(oracle, of, centered):
     of : {"features", "target", "row_norm"}
     centered : bool
         If False centres are zero.
+    width : float
+        Half-widths in inter-quartile ranges.
 
     Returns
     -------
     center, half_width : float64 arrays of shape (n_columns,)
-        Half-widths are positive. A column that is mostly zero gets the smallest one.
+        Half-widths are positive. That of a column that is mostly zero is 1.
     """
-    (octave,) = oracle.release_quantiles(of, [MEDIAN])
-    size = np.ldexp(1.0, octave + LOWEST)  # the upper end of the octave
+    (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=_PRIOR)
+    mostly_zero = octave == 0
+    size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
     if not centered:
-        return np.zeros_like(size), _WIDTH * size
+        return np.zeros_like(size), np.where(mostly_zero, 1.0, width * size)
     edges = -_REACH * size, _REACH * size
     quartiles = oracle.release_quantiles(of, QUARTILES, edges=edges)
     cell = 2 * _REACH * size / N_LINEAR
     low, high = np.sort(quartiles, axis=0)
     center = (low + high + 1 - N_LINEAR) / 2 * cell
-    return center, _WIDTH * np.maximum(high - low, 1) * cell
+    half_width = width * np.maximum(high - low, 1) * cell
+    indicator = mostly_zero & (high == low)
+    return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
+
+
+@dataclass(frozen=True)
+class ScaleSearch:
+    """What a fit looks for, beside its updates.
+
+    Parameters
+    ----------
+    features : {"quartiles", "octaves", "rows", None}
+        Of each column, centre and width or the octave; or one width for all, from norms of rows.
+    target : {"quartiles", "octaves", None}
+    n_choices : int
+        How many choices find them.
+    share : float
+        Of ρ, for all of them.
+    eta : float
+        Bounded range of a choice.
+    """
+
+    features: str | None = None
+    target: str | None = None
+    n_choices: int = 0
+    share: float = 0.0
+    eta: float = 0.0
+
+
+NOTHING = ScaleSearch()
+
+
+def wanted_scales(request):
+    """The search that a request leaves to be done, from public facts.
+
+    Facts that are stated are not looked for. Of the ways to look for the others it is the finest
+    one whose choices have evidence enough; without any, features and target have unit scale.
+    """
+    if not request.private or request.accounting == "hidden_state":
+        return NOTHING  # whose proof needs stated facts
+    rho = zcdp_rho(request.epsilon, request.delta)
+    for features, target in _ways(request):
+        count = {"quartiles": 3, "octaves": 1}.get(target, 0)
+        count += {"quartiles": 3, "octaves": 1}.get(features, 0) * request.n_features
+        count += features == "rows"
+        if not count:
+            break
+        # η = sqrt(8 share ρ / count), so the evidence n η costs
+        share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
+        share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
+        eta = math.sqrt(8 * share * rho / count)
+        least = _OF_QUARTILES if "quartiles" in (features, target) else LEAST_EVIDENCE
+        if request.n_normalizer * eta >= least:
+            return ScaleSearch(features, target, count, share, eta)
+    return NOTHING
+
+
+def _ways(request):
+    """Pairs of what to look for of features and target, the finest first.
+
+    The centre of a target pays more than those of features, which an intercept makes good.
+    """
+    if not request.looks_for_features:
+        features = [None]
+    elif request.sparse:
+        features = ["rows"]  # of as many units as entries, and never centred
+    else:
+        features = ["quartiles", "octaves", "rows"][not request.fit_intercept :]
+    targets = ["quartiles", "octaves"][not request.fit_intercept :]
+    for target in targets if request.finds_target else [None]:
+        for of_features in features:
+            yield of_features, target
+
+
+@dataclass(frozen=True, eq=False)
+class FoundScales:
+    """Facts that were released, in the words of the estimators' parameters; None is not found."""
+
+    feature_bounds: tuple | None = None
+    row_norm_bound: float | None = None
+    target_bounds: tuple | None = None
+
+    def half_width(self, request):
+        """Of the target."""
+        if self.target_bounds is None:
+            return request.target_half_width
+        lo, hi = self.target_bounds
+        return (hi - lo) / 2
+
+    def stated_in(self, request, loss):
+        """The request with these facts."""
+        facts = {"loss": loss}
+        if self.feature_bounds is not None:
+            facts["feature_bounds"] = self.feature_bounds
+        if self.row_norm_bound is not None:
+            facts["row_norm_bound"] = self.row_norm_bound
+            facts["feature_scale"] = _ROW_SHARE * self.row_norm_bound
+        if self.target_bounds is not None:
+            facts["target_center"] = sum(self.target_bounds) / 2
+            facts["target_half_width"] = self.half_width(request)
+        return replace(request, **facts)
+
+
+def found_scales(search, receipt, part, X, y, key):
+    """Carry out a search.
+
+    Parameters
+    ----------
+    search : ScaleSearch
+    receipt : Receipt
+    part : FitEvent
+        What pays for the choices; it is redeemed here.
+    X, y : arrays
+        y is looked at by the search of a target only.
+    key : bytes of length 32, or None
+        Reproducible noise; that of the updates is another one.
+    """
+    if key is not None:
+        key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
+    y = np.ascontiguousarray(y, dtype=np.float64) if search.target is not None else None
+    oracle = QuantileOracle(receipt, QuantileUnits(part), LocalPlace(X, y), key=key)
+    features = row_norm = target = None
+    if search.features == "rows":
+        _, (row_norm,) = find_scales(oracle, "row_norm", False, width=1.0)
+        row_norm = float(np.clip(row_norm, _NARROWEST, _WIDEST))
+    elif search.features is not None:
+        center, half_width = find_scales(oracle, "features", search.features == "quartiles")
+        half_width = np.clip(half_width, _NARROWEST, _WIDEST)
+        features = center - half_width, center + half_width
+    if search.target is not None:
+        centered = search.target == "quartiles"
+        width = _TARGET_WIDTH if centered else WIDTH
+        (center,), (half_width,) = find_scales(oracle, "target", centered, width)
+        target = float(center - half_width), float(center + half_width)
+    return FoundScales(features, row_norm, target)

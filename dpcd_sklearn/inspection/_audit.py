@@ -152,8 +152,8 @@ def audit(
     families : {"auto", "all"} or list of str, default="auto"
         Families of made-up neighbours among which the worst is searched, for linear models of this
         package: "one feature", "opposite signs", "several features", "intercept alone",
-        "heavy record", "pulling others", "many features", "other signs",
-        "other axis". "auto" is all of them
+        "heavy record", "pulling others", "many features", "other signs", "other axis",
+        and for more than two `classes` "turned record". "auto" is all of them
         if no data are stated, and none beside stated ones. Stated data are one more candidate.
     broken : {"half_noise"}, estimator or None, default="half_noise"
         What the audit must be able to catch, to measure its power: the same fit with half of its

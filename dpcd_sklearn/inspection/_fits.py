@@ -4,12 +4,14 @@ Nothing here enters what an audit proves: a test is fixed before the fits that i
 """
 
 import functools
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from ..exceptions import UnknownScaleWarning
 from ..privacy.accounting._events import HiddenStateEvent
 from ._likelihood import _clipped, _derivatives, log_ratios, pair_rows
 from ._watch import Watch, is_watchable, last_step
@@ -74,7 +76,9 @@ def is_hidden(model):
 
 def fitted(model, data):
     X, y, *weights = data
-    return model.fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
+    with warnings.catch_warnings():  # an audit's data are small, and what it asks is another thing
+        warnings.simplefilter("ignore", UnknownScaleWarning)
+        return model.fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
 
 
 def _some_fits(model, data, statistic, rows, noise, size):

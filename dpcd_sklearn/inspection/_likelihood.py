@@ -132,8 +132,13 @@ def _derivatives(plan, rows, iterates):
 
 
 def _clipped(r, square_norms, clip):
-    """Derivatives of the clipped vectors; clip is a number or one for each release."""
-    norms = np.sqrt((r**2).sum(axis=2) * square_norms)
+    """Derivatives of the clipped vectors; clip is a number or one for each release.
+
+    `square_norms` of features are (n_rows,), (n_releases, n_rows), or a last axis of outputs more.
+    """
+    if np.ndim(square_norms) < 3:
+        square_norms = np.asarray(square_norms)[..., None]
+    norms = np.sqrt((r**2 * square_norms).sum(axis=2))
     return r * np.minimum(1.0, np.reshape(clip, (-1, 1)) / np.maximum(norms, 1e-300))[:, :, None]
 
 
@@ -147,9 +152,9 @@ def _gaussian(rows, r, features, weight_of, values, n):
 
 def _release(plan, kind):
     """The claimed release of a kind, and how many records of full clip its noise counts."""
-    found = [release for release in plan.event.releases if isinstance(release, kind)]
+    found = [release for release in plan.part.releases if isinstance(release, kind)]
     return (found[0] if found else None), {"replace_one": 2.0, "add_remove": 1.0}[
-        plan.event.neighboring
+        plan.part.neighboring
     ]
 
 
@@ -162,12 +167,20 @@ def _of_sums(plan, recorder, rows):
     if not len(iterates) or release is None:
         return np.zeros(rows.n_secrets)
     smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
-    clip = plan.finite_clip / smoothness.sum() ** 0.5 * in_block.sum(axis=1) ** 0.5
-    r = _derivatives(plan, rows, iterates[:, None, :])
-    r = _clipped(r, in_block @ (rows.features**2 / smoothness).T, clip)
+    iterates, in_block, values = (
+        found.reshape(len(iterates), -1, len(smoothness)) for found in (iterates, in_block, values)
+    )
+    clip = _coordinate_clip(plan) * in_block.sum(axis=(1, 2)) ** 0.5
+    square_norms = np.swapaxes(in_block @ (rows.features**2 / smoothness).T, 1, 2)
+    r = _clipped(_derivatives(plan, rows, iterates), square_norms, clip)
     variance = (release.noise_multiplier * neighbors * clip / n) ** 2
-    weight_of = in_block / (variance[:, None] * smoothness)
-    return _gaussian(rows, r, rows.features, weight_of[:, None, :], values[:, None, :], n)
+    weight_of = in_block / (variance[:, None, None] * smoothness)
+    return _gaussian(rows, r, rows.features, weight_of, values, n)
+
+
+def _coordinate_clip(plan):
+    """C_kj = this sqrt(M_kj), the trace over all outputs."""
+    return plan.finite_clip / (plan.request.n_outputs * plan.geometry.smoothness.sum()) ** 0.5
 
 
 def _of_choices(plan, recorder, rows):
@@ -177,9 +190,10 @@ def _of_choices(plan, recorder, rows):
     if not len(iterates) or release is None or rows.n_secrets > 1:
         return np.zeros(rows.n_secrets)
     smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
-    clip = plan.finite_clip / smoothness.sum() ** 0.5
+    iterates = iterates.reshape(len(iterates), -1, len(smoothness))
+    clip = _coordinate_clip(plan)
     # each coordinate is clipped by itself
-    each = _derivatives(plan, rows, iterates[:, None, :]) * rows.features
+    each = _derivatives(plan, rows, iterates)[..., None] * rows.features[:, None, :]
     each = np.clip(np.nan_to_num(each), -clip * smoothness**0.5, clip * smoothness**0.5)
     scale = 2 * neighbors * clip / n / release.eta
     total = 0.0
@@ -194,17 +208,17 @@ def _of_choices(plan, recorder, rows):
 
 
 def _scores(problem, w, gradient, smoothness):
-    """What every move promises: (n_coordinates, 2), downwards and upwards."""
+    """What every move promises: (n_outputs * n_coordinates, 2), downwards and upwards."""
     penalty, n_penalized, rule = problem
     return np.array(
         [
             [
-                penalty.greedy_score(rule, w[j], gradient[j], smoothness[j], sign)
+                penalty.greedy_score(rule, w[k, j], gradient[k, j], smoothness[j], sign)
                 if j < n_penalized
-                else -sign * gradient[j] / smoothness[j] ** 0.5
+                else -sign * gradient[k, j] / smoothness[j] ** 0.5
                 for sign in (-1, 1)
             ]
-            for j in range(len(w))
+            for k, j in np.ndindex(w.shape)
         ]
     )
 

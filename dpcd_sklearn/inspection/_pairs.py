@@ -3,8 +3,9 @@
 One record, the canary, pulls with all its clip, or the other way, or is not there. What a flaw
 needs to show differs: a noise that coordinates share shows where they are pulled in opposite
 directions, a weight after the clip where a weight is large, an intercept without a clip where it
-is pulled alone. Differences of one record's gradients point along the step (losses are convex), so
-two records pull them apart along two axes.
+is pulled alone. Another label changes the derivatives of two classes only; features of the other
+sign turn those of all classes around. Differences of one record's gradients point along the step
+(losses are convex), so two records pull them apart along two axes.
 """
 
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ FAMILIES = {
     "many features": Family(20, weight=1e4),
     "other signs": Family(2, alternate=True, neighbor="signs"),
     "other axis": Family(2, reach=1e4, neighbor="axis"),
+    "turned record": Family(20, weight=1e4, neighbor="signs"),
 }
 
 
@@ -81,6 +83,8 @@ def worst_pairs(model, names):
         unfit.add("intercept alone")
     if _stated_width(model) == 1:
         unfit.add("other axis")
+    if len(_labels(model)) < 3:  # of two classes another label does as much
+        unfit.add("turned record")
     return {name: _pair(model, FAMILIES[name], intercept) for name in names if name not in unfit}
 
 
@@ -125,10 +129,14 @@ def _features(model, p, multiples):
     return np.where(multiples > 0, hi, np.where(multiples < 0, lo, middle))
 
 
+def _labels(model):
+    labels = getattr(model, "classes", None)
+    return np.unique([0, 1] if labels is None else labels)
+
+
 def _targets(model, n, at):
     if is_classifier(model):
-        labels = getattr(model, "classes", None)
-        labels = np.unique([0, 1] if labels is None else labels)
+        labels = _labels(model)
         y = labels[np.arange(n) % 2]
         other = y.copy()
         y[at], other[at] = labels[1], labels[0]

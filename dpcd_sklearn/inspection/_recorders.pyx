@@ -31,6 +31,7 @@ cdef class RecordingOracle(Oracle):
     ----------
     oracle : Oracle
     n_coordinates : int
+        Of all outputs.
     """
 
     cdef Oracle _oracle

@@ -5,14 +5,8 @@ kept of the records is for the audit, which was given both data sets.
 """
 
 import copy
-from dataclasses import replace
 
-from ..privacy.accounting._events import (
-    GaussianEvent,
-    HiddenStateEvent,
-    PoissonSampledEvent,
-    SelectionEvent,
-)
+from ..privacy.accounting._calibration import with_noise
 from ..privacy.mechanisms._oracle import Oracle
 from ._recorders import RecordingIterateOracle, RecordingOracle
 
@@ -28,20 +22,6 @@ def last_step(model):
 def is_watchable(model):
     """Whether fits of the model follow this package's recipe."""
     return callable(getattr(last_step(model), "_plan", None))
-
-
-def at_noise(event, share):
-    """The event with `share` of its noise: noise multipliers times it, ranges over it."""
-
-    def changed(release):
-        match release:
-            case GaussianEvent() | PoissonSampledEvent() | HiddenStateEvent():
-                return replace(release, noise_multiplier=release.noise_multiplier * share)
-            case SelectionEvent():
-                return replace(release, eta=release.eta / share)
-        raise TypeError(f"no noise is known to change in {release!r}")
-
-    return replace(event, releases=tuple(map(changed, event.releases)))
 
 
 class Watch:
@@ -72,20 +52,23 @@ class Watch:
         self._planned = last._plan
         last._plan = self._plan
 
-    def _plan(self, *public, **options):
-        self.plan = self._planned(*public, **options)
+    def _plan(self, *public, located=None, **options):
+        if located is not None:
+            located = self.plan, located[1]
+        self.plan = self._planned(*public, located=located, **options)
         return self._watched(copy.copy(self.plan))
 
     def _watched(self, engine):
         if self._noise != 1.0:
-            engine.event = at_noise(engine.event, self._noise)
+            engine.parts = tuple(with_noise(part, self._noise) for part in engine.parts)
         run, solve = engine.run, getattr(engine, "solve", None)
 
         def recorded(oracle, problem, *rest):
             if problem.n_updates * problem.n_coordinates * problem.n_outputs > _MOST_NUMBERS:
                 return solve(oracle, problem, *rest)
             if isinstance(oracle, Oracle):
-                self.recorder = RecordingOracle(oracle, problem.n_coordinates)
+                size = problem.n_outputs * problem.n_coordinates
+                self.recorder = RecordingOracle(oracle, size)
             else:
                 self.recorder = RecordingIterateOracle(
                     oracle, problem.n_outputs, problem.n_coordinates

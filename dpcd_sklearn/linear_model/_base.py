@@ -22,6 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..engines._engines import engine_of
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
+from ..engines._scales import found_scales
+from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -92,11 +94,17 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
 
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
+        if n_outputs != 1:
+            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         return n_outputs
 
     def _scaling_of_target(self):
         """Center and half-width of the public bounds of the target."""
         return 0.0, 1.0
+
+    def _finds_target(self):
+        """Whether bounds of the target are to be found."""
+        return False
 
     def _scale_target(self, y, request):
         """The target as the loss takes it; after the charge."""
@@ -114,7 +122,9 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
 
     # ---- public: what a fit would release ----
 
-    def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
+    def planned_event(
+        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
         """What a fit would release; nothing is charged and no record is needed.
 
         Bounds by column name are read in their own order, on which the event does not depend; that
@@ -126,8 +136,9 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Number of classes for the multinomial loss (or `classes` tell it), 1 for every other
-            model.
+            Number of classes (1 is two of them, unless `classes` tell it); 1 for regressors.
+        sparse : bool, default=False
+            Whether X is, of which another scale is found where none is stated.
 
         Returns
         -------
@@ -140,12 +151,9 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         """
         self._validate_params()
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        if n_outputs != 1 and self.loss != "multinomial":
-            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
-        return self._plan(
-            n_samples, n_features, self._stated_outputs(n_outputs), columns=columns
-        ).event
+        n_outputs = self._stated_outputs(n_outputs)
+        return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).event
 
     # ---- the recipe ----
 
@@ -187,6 +195,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         columns = getattr(self, "feature_names_in_", None)
         plan = self._plan(*X.shape, n_outputs, sparse=issparse(X), columns=columns)
         self._refuse_unprotected_charge()
+        self._refuse_what_is_not_gaussian(plan.request.scales)
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(X, sample_weight)
@@ -200,10 +209,14 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             n_features=X.shape[1],
             reproducible=key is not None,
         )
-        # 4. the oracle, which alone reads records, and the solver on what it releases
+        # 4. oracles, which alone read records: scales, and the solver on what it releases
+        if plan.request.scales.n_choices:
+            found = found_scales(plan.request.scales, receipt, plan.parts[0], X, y, key)
+            plan = self._plan(*X.shape, n_outputs, located=(plan, found))
         records = X, self._scale_target(y, plan.request), sample_weight
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
+        self._warn_of_unknown_scales(plan.request)
         self._set_released(plan, solution, X.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(
@@ -213,6 +226,20 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
                 stacklevel=4,  # the caller of fit, beyond two decorators
             )
         return self
+
+    def _warn_of_unknown_scales(self, request):
+        words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
+        words += ["target_bounds ((-1, 1)"] if request.finds_target else []
+        if not words or not request.private or request.scales.n_choices:
+            return
+        stated = " if it is unit scale) and ".join(words)
+        warnings.warn(
+            f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
+            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which"
+            " costs nothing",
+            UnknownScaleWarning,
+            stacklevel=5,  # the caller of fit, beyond two decorators
+        )
 
     def _check_records(self, X, y):
         X, y = read_records(
@@ -243,8 +270,18 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
                 "positive=True leaves the intercept free, so penalize_intercept must be False"
             )
 
-    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None):
-        """The engine of a fit, every number of it fixed by parameters, shapes and public facts."""
+    def _plan(
+        self, n_samples, n_features, n_outputs, *, sparse=False, columns=None, located=None
+    ):
+        """The engine of a fit, every number of it fixed by parameters, shapes and public facts.
+
+        `located` is an earlier plan and the FoundScales that became public since.
+        """
+        if located is not None:
+            plan, found = located
+            half_width = found.half_width(plan.request)
+            loss = self._loss(n_outputs, half_width)
+            return plan.located(found, loss).planned(n_samples)
         self._check_numbers()
         n = int(self.n_public if self.neighboring == "add_remove" else n_samples)
         delta = self._resolve_delta(n)
@@ -252,7 +289,6 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
-            loss_word=self.loss,
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,
@@ -261,6 +297,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
             sparse=sparse,
             target_center=center,
             target_half_width=half_width,
+            finds_target=self._finds_target(),
             columns=None if columns is None else tuple(columns),
         )
         return engine_of(request).planned(n_samples)
@@ -269,6 +306,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         coef, intercept = plan.to_original(solution.coef, dtype)
         self._set_coef(coef, intercept)
         self.feature_bounds_ = plan.geometry.clipped_to
+        self.row_norm_bound_ = plan.request.row_norm_bound
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self.n_iter_ = solution.n_updates

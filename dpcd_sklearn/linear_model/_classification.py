@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..losses import LogisticLoss
+from ..losses import LOSSES
 from ..utils._input import read_input
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
@@ -21,16 +21,34 @@ from ._constraints import CLASSIFICATION, of
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     """A loss of margins on labels that are public, or documented as published."""
 
-    loss = "logistic"
+    loss = "auto"
     classes = None
+    multi_class = "multinomial"
+    unknown_label = "first"
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
-        CLASSIFICATION, "classes"
+        CLASSIFICATION, "classes", "multi_class", "unknown_label"
     )
 
+    @property
+    def _has_many_classes(self):
+        return self.loss in ("auto", "multinomial") or self.multi_class == "ovr"
+
     def _loss(self, n_outputs, target_half_width):
-        # of two classes the multinomial loss is the logistic one of their difference
-        return LogisticLoss() if n_outputs == 1 else super()._loss(n_outputs, target_half_width)
+        word = self.loss
+        if word in ("auto", "multinomial"):
+            # of two classes the multinomial loss is the logistic one of their difference
+            binary = n_outputs == 1 or self.multi_class == "ovr"
+            word = "logistic" if binary else "multinomial"
+        return LOSSES[word].of(self, target_half_width)
+
+    def _check_numbers(self):
+        super()._check_numbers()
+        if self.loss == "multinomial" and self.multi_class == "ovr":
+            raise ValueError(
+                "loss='multinomial' fits all classes together, multi_class='ovr' one by one: leave "
+                "one of them at its default"
+            )
 
     def _encode_labels(self, y, sample_weight):
         if self.classes is None:
@@ -39,6 +57,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
         else:
             classes = self._stated_classes()
+            if y.dtype.kind in "iu" and all(_is_word(label) for label in classes):
+                # a meta-estimator numbered them by their order; dtypes are public
+                classes = np.arange(len(classes))
             kinds = [_kind(array.dtype) for array in (y, classes)]
             if "objects" not in kinds and kinds[0] != kinds[1]:
                 # kinds only: the width of a dtype of words is that of the longest label
@@ -47,12 +68,28 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
                     "label of y could be among classes; state them as they stand in y"
                 )
         self._check_number_of(classes)
+        if self.classes is not None and self.unknown_label == "raise":
+            self._refuse_unknown(y, classes)
         self.classes_ = classes
         return y, 1 if len(classes) == 2 else len(classes)
 
+    def _refuse_unknown(self, y, classes):
+        """An error that tells of one fact: that there is such a label (never which, or where)."""
+        if (_numbers_of(y, classes) < 0).any():
+            raise ValueError(
+                "y holds a label that is not among classes: state it too, or let such labels count "
+                "as the first of classes with unknown_label='first'"
+            )
+
     def _stated_outputs(self, n_outputs):
-        if self.loss == "multinomial" and n_outputs == 1 and self.classes is not None:
-            n_outputs = len(self._stated_classes())
+        if n_outputs == 1 and self.classes is not None:
+            classes = self._stated_classes()
+            self._check_number_of(classes)
+            n_outputs = len(classes)
+        if n_outputs > 2 and not self._has_many_classes:
+            raise ValueError(
+                f"n_outputs must be 1 for loss={self.loss!r} (two classes), got {n_outputs}"
+            )
         return n_outputs if n_outputs > 2 else 1
 
     def _stated_classes(self):
@@ -72,32 +109,25 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         return labels
 
     def _check_number_of(self, classes):
-        if len(classes) == 2 or (len(classes) > 2 and self.loss == "multinomial"):
+        if len(classes) == 2 or (len(classes) > 2 and self._has_many_classes):
             return
         if self.classes is not None:
-            least = "two labels or more" if self.loss == "multinomial" else "two labels"
+            least = "two labels or more" if self._has_many_classes else "two labels"
             raise ValueError(f"classes must hold {least}, got {self.classes!r}")
         if len(classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported by loss={self.loss!r}, got "
-                f"{len(classes)} classes. DPLinearClassifier(loss='multinomial') has more"
+                f"{len(classes)} classes. loss='auto' and 'multinomial' have more, and so has "
+                "multi_class='ovr'"
             )
         raise ValueError(
-            "Only binary classification is supported, got 1 class. If the labels are public, "
-            "state both as classes=[label, other label]"
+            "Only classification of two classes or more is supported, got 1 class. If the labels "
+            "are public, state all of them as classes=[label, other label]"
         )
 
     def _scale_target(self, y, request):
         # a label outside `classes` counts as the first one: a fixed rule for each record
-        y = np.asarray(y)
-        target = np.zeros(len(y))
-        if "O" in (y.dtype.kind, self.classes_.dtype.kind):
-            numbers = {label: k for k, label in enumerate(self.classes_.tolist())}
-            target[:] = [_number_of(label, numbers) for label in y.tolist()]
-            return target
-        for k, label in enumerate(self.classes_[1:], start=1):
-            target[y == label] = k
-        return target
+        return np.maximum(_numbers_of(y, self.classes_), 0.0)
 
     def _set_coef(self, coef, intercept):
         self.coef_ = np.atleast_2d(coef)
@@ -172,6 +202,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples, n_classes)
         """
         margins = self.decision_function(X)
+        if margins.ndim == 2 and self.multi_class == "ovr":
+            return np.exp(_log_shares(margins))
         if margins.ndim == 2:
             return softmax(margins, axis=1)
         return np.column_stack([expit(-margins), expit(margins)])
@@ -189,6 +221,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples, n_classes)
         """
         margins = self.decision_function(X)
+        if margins.ndim == 2 and self.multi_class == "ovr":
+            return _log_shares(margins)
         if margins.ndim == 2:
             return log_softmax(margins, axis=1)
         return np.column_stack([log_expit(-margins), log_expit(margins)])
@@ -212,7 +246,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.loss == "multinomial"
+        tags.classifier_tags.multi_class = self._has_many_classes
         tags.classifier_tags.poor_score = True  # on the few records of scikit-learn's checks
         return tags
 
@@ -223,9 +257,30 @@ def _kind(dtype):
     return (words | {"T": "words", "O": "objects"}).get(dtype.kind, dtype.kind)
 
 
+def _is_word(label):
+    """Whether a public label can't stand for an integer: "1" may be meant for 1."""
+    return isinstance(label, str) and not label.strip().lstrip("+-").isdigit()
+def _numbers_of(y, classes):
+    """The number of each label among the classes, as floats; -1 is none of them."""
+    y = np.asarray(y)
+    found = np.full(len(y), -1.0)
+    if "O" in (y.dtype.kind, classes.dtype.kind):
+        numbers = {label: k for k, label in enumerate(classes.tolist())}
+        found[:] = [_number_of(label, numbers) for label in y.tolist()]
+        return found
+    for k, label in enumerate(classes):
+        found[y == label] = k
+    return found
+
+
 def _number_of(label, numbers):
     """The number of any object among the classes, by hash: no comparison of its own can raise."""
     try:
-        return numbers.get(label, 0)
+        return numbers.get(label, -1)
     except Exception:
-        return 0
+        return -1
+
+
+def _log_shares(margins):
+    """Log probabilities of one-vs-rest: each class's own, brought to a sum of one."""
+    return log_softmax(log_expit(margins), axis=1)

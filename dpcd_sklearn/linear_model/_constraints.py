@@ -11,6 +11,7 @@ from ..penalties import CONSTRAINTS, PENALTIES
 from ..privacy.accounting._events import NEIGHBORING
 from ..samplings import SAMPLING_WORDS
 from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._reproducible_noise import ReproducibleNoise
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
@@ -35,7 +36,7 @@ COMMON = {
     "tol": _POSITIVE,
     "coef_path": ["boolean"],
     "accountant": [None, HasMethods(["charge", "cost", "spent"])],
-    "random_state": ["random_state"],
+    "random_state": ["random_state", ReproducibleNoise],
     "n_threads": _COUNT,
 }
 
@@ -68,7 +69,12 @@ REGRESSION = {
     "huber_threshold": _POSITIVE,
     "positive": ["boolean"],
 }
-CLASSIFICATION = {"classes": [None, "array-like"], "C": _POSITIVE}
+CLASSIFICATION = {
+    "classes": [None, "array-like"],
+    "multi_class": [StrOptions({"multinomial", "ovr"})],
+    "unknown_label": [StrOptions({"first", "raise"})],
+    "C": _POSITIVE,
+}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 

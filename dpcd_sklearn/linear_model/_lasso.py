@@ -32,7 +32,7 @@ class DPLassoCD(PrivateRegressor):
       and bounds; running time and memory; scores on training records; errors about NaN, infinite
       values and shapes; the choice of rows by stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      `random_state=None`; no step before this one learnt from the records without a charge.
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
@@ -82,11 +82,14 @@ class DPLassoCD(PrivateRegressor):
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
-        anyway. Without any of the three, features are assumed to be of unit scale (root mean square
-        1).
+        anyway. Without any of the three, the **scales are found in the records**, for a share of
+        the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
+        as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
+        is centred). Where they allow nothing, there is a warning, and features are taken to be of
+        unit scale: ``feature_scale=1.0`` says so, without a price.
     target_bounds : tuple (lo, hi) of floats, default=None
         Public bounds of the target, in its units; values outside are clipped while fitting, and
-        predictions are not. None assumes a target within [-1, 1], without clipping it.
+        predictions are not. None finds them in the records too; ``(-1, 1)`` is unit scale.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -95,9 +98,12 @@ class DPLassoCD(PrivateRegressor):
         are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
-    random_state : int, RandomState instance or None, default=None
-        None draws noise from the operating system through a cryptographic generator. Anything else
-        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
+        Noise, noisy choices and batches of records come from the operating system all the same,
+        so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
+        reproducible, hence **not private**: it warns, and an accountant refuses it. With
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1, default=1
         How many threads may read dense records, at most. The result does not depend on it, bit for
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
@@ -120,7 +126,12 @@ class DPLassoCD(PrivateRegressor):
     intercept_path_ : ndarray of shape (n_points,)
         Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
-        What features are clipped to, in the fit and in predictions; None is no clip. Public.
+        What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
+        found and released.
+    row_norm_bound_ : float or None
+        Bound on the norm of records, stated or found and released; None is none.
+    target_bounds_ : tuple (lo, hi) of floats, or None
+        What the target is clipped to in the fit, stated or found and released; None is no clip.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -130,7 +141,7 @@ class DPLassoCD(PrivateRegressor):
     privacy_spent_ : PrivacySpent
         Named tuple (epsilon, delta) of this fit. Public.
     privacy_event_ : FitEvent
-        What was released, at which noise. Public.
+        What was released, at which noise, the choices that find scales among it. Public.
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release. Public.
     clip_ : float

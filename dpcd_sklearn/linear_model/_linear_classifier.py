@@ -43,17 +43,18 @@ class DPLinearClassifier(PrivateClassifier):
       on training records; errors about NaN, infinite values and shapes; the choice of rows by
       stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      `random_state=None`; no step before this one learnt from the records without a charge. For
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge. For
       mini-batches (a `sampling_rate` below one) under "replace_one", that no pair of records is
       worse than the one that is accounted for: checked numerically, not proved.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
     ----------
-    loss : {"logistic", "multinomial"}, default="logistic"
-        "logistic" is for two classes. "multinomial" is for two or more, with one vector of
-        coefficients for each class, and one clip and one noisy gradient for all of them together;
-        of two classes it is "logistic".
+    loss : {"auto", "logistic", "multinomial"}, default="auto"
+        "logistic" is for two classes, or for each of more against the others (`multi_class`).
+        "multinomial" is for two or more, with one vector of coefficients for each class, and one
+        clip and one noisy gradient for all of them together; of two classes it is "logistic".
+        "auto" follows the number of classes, as LogisticRegression does.
     penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
@@ -77,13 +78,15 @@ class DPLinearClassifier(PrivateClassifier):
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
         - "compgd": gradient descent in random directions (DP-CompGD); with `sampling_rate` below
           one DP-CompMiniBatch. For the penalties None and "l2".
-        - "sgd": stochastic gradient descent (DP-SGD); both losses.
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG); both losses.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
         - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
           `penalize_intercept=True`.
-        - "auto" follows the problem, n, p, epsilon and delta: "sgd" for more than two classes;
-          "gcd" for "l1", and for "elasticnet" from l1_ratio = 0.5 on, where noise dominates;
-          "compgd" for constraints; "skgd" otherwise. More than two classes need "sgd" or "svrg".
+        - "auto" follows the problem, n, p, epsilon and delta: "gcd" for "l1", and for "elasticnet"
+          from l1_ratio = 0.5 on, where noise dominates; "compgd" for constraints; "skgd" otherwise.
+
+        Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
+        chooses among features x classes, and "compgd" and "frank-wolfe" need `multi_class="ovr"`.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
@@ -165,9 +168,20 @@ class DPLinearClassifier(PrivateClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     classes : array-like of labels, default=None
-        Public labels: two, or more with the multinomial loss. A label of y outside them counts as
-        the smallest, and a class may have no record. None takes the labels from y, which publishes
-        them.
+        Public labels: two, or more unless `loss` is "logistic". A class may have no record; for
+        labels outside of them see `unknown_label`. None takes the labels from y, which publishes
+        them. Words for which y holds integers were numbered 0, 1, ... in their order by a
+        meta-estimator, and are read so.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        How more than two classes are fitted: all together by a softmax, with one clip and one noisy
+        release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
+        their own that share the budget, which costs much accuracy: each has the noise of the
+        square root of the number of classes times less budget. Of two classes both are logistic
+        regression.
+    unknown_label : {"first", "raise"}, default="first"
+        What a label outside of the stated `classes` does: it counts as the smallest of them
+        ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
+        one fact, that there is such a label.
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
         intercept.
@@ -182,8 +196,11 @@ class DPLinearClassifier(PrivateClassifier):
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
-        anyway. Without any of the three, features are assumed to be of unit scale (root mean square
-        1).
+        anyway. Without any of the three, the **scales are found in the records**, for a share of
+        the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
+        as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
+        is centred). Where they allow nothing, there is a warning, and features are taken to be of
+        unit scale: ``feature_scale=1.0`` says so, without a price.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -192,9 +209,12 @@ class DPLinearClassifier(PrivateClassifier):
         are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
-    random_state : int, RandomState instance or None, default=None
-        None draws noise from the operating system through a cryptographic generator. Anything else
-        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
+        Noise, noisy choices and batches of records come from the operating system all the same,
+        so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
+        reproducible, hence **not private**: it warns, and an accountant refuses it. With
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1, default=1
         How many threads may read dense records, at most. The result does not depend on it, bit for
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
@@ -217,7 +237,10 @@ class DPLinearClassifier(PrivateClassifier):
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
-        What features are clipped to, in the fit and in predictions; None is no clip. Public.
+        What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
+        found and released.
+    row_norm_bound_ : float or None
+        Bound on the norm of records, stated or found and released; None is none.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -227,7 +250,7 @@ class DPLinearClassifier(PrivateClassifier):
     privacy_spent_ : PrivacySpent
         Named tuple (epsilon, delta) of this fit. Public.
     privacy_event_ : FitEvent
-        What was released, at which noise. Public.
+        What was released, at which noise, the choices that find scales among it. Public.
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release; NaN when
         nothing but choices is released ("frank-wolfe"). Public.
@@ -277,7 +300,7 @@ class DPLinearClassifier(PrivateClassifier):
     >>> from sklearn.datasets import load_digits
     >>> from dpcd_sklearn import DPLinearClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = DPLinearClassifier("multinomial", alpha=1e-3, epsilon=3.0, classes=range(10),
+    >>> model = DPLinearClassifier(alpha=1e-3, epsilon=3.0, classes=range(10),
     ...                            feature_bounds=(0, 16)).fit(X, y)
     >>> model.coef_.shape
     (10, 64)
@@ -286,12 +309,12 @@ class DPLinearClassifier(PrivateClassifier):
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
         | GENERIC
-        | {"loss": [StrOptions(losses_for("classification"))]}
+        | {"loss": [StrOptions({"auto", *losses_for("classification")})]}
     )
 
     def __init__(
         self,
-        loss: Literal["logistic", "multinomial"] = "logistic",
+        loss: Literal["auto", "logistic", "multinomial"] = "auto",
         *,
         penalty: str | None = "l2",
         alpha: float = 0.0001,
@@ -321,6 +344,8 @@ class DPLinearClassifier(PrivateClassifier):
         accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
+        multi_class: Literal["multinomial", "ovr"] = "multinomial",
+        unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
@@ -360,6 +385,8 @@ class DPLinearClassifier(PrivateClassifier):
         self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.multi_class = multi_class
+        self.unknown_label = unknown_label
         self.penalize_intercept = penalize_intercept
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale

@@ -14,15 +14,16 @@ from ._constraints import CLASSIFICATION, GENERIC, of
 class DPLogisticGCD(PrivateClassifier):
     r"""Logistic regression under differential privacy, by greedy coordinate descent (DP-GCD).
 
-    Minimises, as scikit-learn's LogisticRegression does, for two classes,
+    Minimises, as scikit-learn's LogisticRegression does, for two classes
 
     .. math::
 
         C \sum_i \log(1 + e^{-y_i (x_i^T w + b)})
         + \rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2
 
-    with y in {-1, 1} and ρ = `l1_ratio`. The greedy choice suits problems where few features
-    carry the signal.
+    with y in {-1, 1} and ρ = `l1_ratio`; for more, the multinomial loss of one vector of
+    coefficients for each class, where an update chooses among features x classes. The greedy choice
+    suits problems where few features carry the signal.
 
     **Privacy**
 
@@ -37,7 +38,7 @@ class DPLogisticGCD(PrivateClassifier):
       on training records; errors about NaN, infinite values and shapes; the choice of rows by
       stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      `random_state=None`; no step before this one learnt from the records without a charge.
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
@@ -85,9 +86,21 @@ class DPLogisticGCD(PrivateClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
-    classes : array-like of two labels, default=None
-        Public labels. A label outside them counts as the smaller one, and a class may be missing.
-        None takes the labels from y, which publishes them.
+    classes : array-like of labels, default=None
+        Public labels, two or more. A class may have no record; for labels outside of them see
+        `unknown_label`. None takes the labels from y, which publishes them.
+        Words for which y holds integers were numbered 0, 1, ... in their order by a meta-estimator,
+        and are read so.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        How more than two classes are fitted: all together by a softmax, with one clip and one noisy
+        release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
+        their own that share the budget, which costs much accuracy: each has the noise of the
+        square root of the number of classes times less budget. Of two classes both are logistic
+        regression.
+    unknown_label : {"first", "raise"}, default="first"
+        What a label outside of the stated `classes` does: it counts as the smallest of them
+        ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
+        one fact, that there is such a label.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
@@ -99,8 +112,11 @@ class DPLogisticGCD(PrivateClassifier):
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
-        anyway. Without any of the three, features are assumed to be of unit scale (root mean square
-        1).
+        anyway. Without any of the three, the **scales are found in the records**, for a share of
+        the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
+        as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
+        is centred). Where they allow nothing, there is a warning, and features are taken to be of
+        unit scale: ``feature_scale=1.0`` says so, without a price.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -109,9 +125,12 @@ class DPLogisticGCD(PrivateClassifier):
         are released anyway, so it costs no privacy.
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.
-    random_state : int, RandomState instance or None, default=None
-        None draws noise from the operating system through a cryptographic generator. Anything else
-        makes the fit reproducible, hence **not private**: it warns with PrivacyLeakWarning.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
+        Noise, noisy choices and batches of records come from the operating system all the same,
+        so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
+        reproducible, hence **not private**: it warns, and an accountant refuses it. With
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1, default=1
         How many threads may read dense records, at most. The result does not depend on it, bit for
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
@@ -122,19 +141,22 @@ class DPLogisticGCD(PrivateClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Coefficients, float32 if X was. Released.
-    intercept_ : ndarray of shape (1,)
-        Intercept. Released.
-    classes_ : ndarray of shape (2,)
-        The labels, sorted.
-    coef_path_ : ndarray of shape (n_points, n_features)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients, float32 if X was; one row for two classes. Released.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts. Released.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Public if `classes` states them, else published without noise.
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
         averaging `coef_` is a mean of iterates, not the last of these. Released.
-    intercept_path_ : ndarray of shape (n_points,)
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
-        What features are clipped to, in the fit and in predictions; None is no clip. Public.
+        What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
+        found and released.
+    row_norm_bound_ : float or None
+        Bound on the norm of records, stated or found and released; None is none.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -144,7 +166,7 @@ class DPLogisticGCD(PrivateClassifier):
     privacy_spent_ : PrivacySpent
         Named tuple (epsilon, delta) of this fit. Public.
     privacy_event_ : FitEvent
-        What was released, at which noise. Public.
+        What was released, at which noise, the choices that find scales among it. Public.
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release. Public.
     clip_ : float
@@ -216,6 +238,8 @@ class DPLogisticGCD(PrivateClassifier):
         averaging: Averaging = "auto",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
+        multi_class: Literal["multinomial", "ovr"] = "multinomial",
+        unknown_label: Literal["first", "raise"] = "first",
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | None = None,
         row_norm_bound: float | None = None,
@@ -241,6 +265,8 @@ class DPLogisticGCD(PrivateClassifier):
         self.averaging = averaging
         self.fit_intercept = fit_intercept
         self.classes = classes
+        self.multi_class = multi_class
+        self.unknown_label = unknown_label
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound

@@ -43,6 +43,18 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             return 0.0, 1.0
         return float(center), float(half_width)
 
+    def _finds_target(self):
+        return self.target_bounds is None
+
+    def _set_released(self, plan, solution, dtype):
+        super()._set_released(plan, solution, dtype)
+        center, half_width = plan.request.target_center, plan.request.target_half_width
+        self.target_bounds_ = None
+        if self.target_bounds is not None:
+            self.target_bounds_ = self._stated_target_bounds()
+        elif plan.request.scales.target is not None:
+            self.target_bounds_ = center - half_width, center + half_width
+
     def _stated_target_bounds(self):
         (lo,), (hi,) = check_bounds(self.target_bounds, 1, name="target_bounds")
         return float(lo), float(hi)
@@ -59,11 +71,18 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _scale_target(self, y, request):
         y = np.ascontiguousarray(y, dtype=np.float64)
-        if self.target_bounds is None or np.isinf(self.epsilon):
+        if np.isinf(self.epsilon):
             return y
-        y = np.clip(y, *self._stated_target_bounds())  # a copy, and the only one
-        y -= request.target_center
-        y /= request.target_half_width
+        center, half_width = request.target_center, request.target_half_width
+        if self.target_bounds is not None:
+            bounds = self._stated_target_bounds()
+        elif request.scales.target is not None:
+            bounds = center - half_width, center + half_width
+        else:
+            return y
+        y = np.clip(y, *bounds)  # a copy, and the only one
+        y -= center
+        y /= half_width
         return y
 
     @property

@@ -15,6 +15,8 @@ cdef class Loss:
     curvature : float
         The largest second derivative in the margins: the papers' smoothness of a feature of unit
         root mean square.
+    curvature_of_one : float or None
+        The largest second derivative in one of several margins; None where there is one margin.
     task : {"regression", "classification"}
         Which estimators have it.
     multi_output : bool
@@ -23,6 +25,7 @@ cdef class Loss:
 
     name = None
     curvature = None
+    curvature_of_one = None
     task = None
     multi_output = False
 

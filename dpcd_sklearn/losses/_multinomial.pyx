@@ -13,6 +13,7 @@ cdef class MultinomialLoss(Loss):
     name = "multinomial"
     task = "classification"
     curvature = 0.5  # the largest eigenvalue of diag(q) - q q', q the probabilities
+    curvature_of_one = 0.25  # of its diagonal
     multi_output = True
 
     cdef void derivatives(self, Py_ssize_t n, Py_ssize_t n_outputs, const double *margins,

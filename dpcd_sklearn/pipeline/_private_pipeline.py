@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 
@@ -16,6 +16,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, safe_indexing
 from ..utils._input import refuse_broken
+from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget import BUDGET
 from ._plan import check_steps, n_outputs_of, planned, shares_of, walked, width_of
@@ -170,7 +171,9 @@ class PrivatePipeline(PrivateFit, Pipeline):
 
     # ---- public: what a fit would release ----
 
-    def planned_event(self, n_samples: int, n_features, n_outputs: int = 1) -> FitEvent:
+    def planned_event(
+        self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
         """What a fit would release, of all steps together; nothing is charged.
 
         Parameters
@@ -181,7 +184,9 @@ class PrivatePipeline(PrivateFit, Pipeline):
             How many columns there are before the first step; or made-up rows of the columns, for
             steps that ask for names, words or numbers within a range.
         n_outputs : int, default=1
-            Number of classes for the multinomial loss, as in the last step's method.
+            Number of classes, as in the last step's method.
+        sparse : bool, default=False
+            Whether X is, if `n_features` is a number.
 
         Returns
         -------
@@ -195,7 +200,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         self._validate_params()
         if isinstance(n_features, Integral):
             check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-            rows = np.zeros((2, n_features))
+            shape = (2, int(n_features))
+            rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
             rows = n_features
@@ -273,6 +279,9 @@ class PrivatePipeline(PrivateFit, Pipeline):
             params=self.get_params(deep=False),
             n_samples=n_normalizer,
             n_features=width_of(X_rows),
+            reproducible=any(
+                isinstance(value, ReproducibleNoise) for value in self.get_params().values()
+            ),
         )
         before = [(s.step, s.step.get_params(deep=False)) for s in plan.steps]
         steps = self.steps  # scikit-learn's fit puts a copy of the list in its place
@@ -286,6 +295,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
                     neighboring=self.neighboring,
                     n_public=self.n_public,
                 )
+                if isinstance(part.step, PrivateFit):  # before one that comes earlier is charged
+                    part.step._refuse_unprotected_charge()
             yield
         finally:
             for part, (step, params_before) in zip(plan.steps, before, strict=True):

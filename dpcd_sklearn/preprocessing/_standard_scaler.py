@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..engines._private_fit import PrivateFit, check_sizes
-from ..engines._scales import find_scales, n_choices
+from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
@@ -17,12 +17,9 @@ from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
 from ..utils._input import read_records
+from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS, BoundedMap
-
-# Of records times η. Half of the records speak against an absurd octave, and there are a hundred:
-# one of them is chosen with odds 100 exp(-nη/4), 1 in 20 here.
-_LEAST_EVIDENCE = 30.0
 
 
 class DPStandardScaler(PrivateFit, BoundedMap):
@@ -69,8 +66,10 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
     accountant : PrivacyAccountant, default=None
         What is charged; its currency must be "rdp".
-    random_state : int, RandomState or None, default=None
-        Leave it None. A seed makes the noise reproducible, and the fit private for nobody.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        Leave it None. This fit has no public choices that an int could draw; its noise comes from
+        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
+        noise reproducible, hence **not private**: it warns, and an accountant refuses it.
 
     Attributes
     ----------
@@ -109,8 +108,8 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     -----
     Each choice is an exponential mechanism. The score of a cell is minus the number of records
     that would have to move for it to hold the quantile. Octaves are those of 2^-40 to 2^60.
-    Quartiles are found to a 64th of the upper end of the octave. A column that is mostly zero has
-    the smallest scale, and becomes the indicator of "not zero", with its sign.
+    Quartiles are found to a 64th of the upper end of the octave. A column that is mostly zero is
+    clipped to [-1, 1]: of counts it becomes the indicator of "not zero".
 
     The result keeps float32, its memory layout and sparsity; other dtypes become float64.
 
@@ -137,7 +136,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         "n_public": [None, Interval(Integral, 1, None, closed="left")],
         "copy": ["boolean"],
         "accountant": [None, HasMethods(["charge", "cost", "spent"])],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", ReproducibleNoise],
     }
 
     def __init__(
@@ -245,7 +244,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         return QuantileUnits(event), n_normalizer, delta
 
     def _warn_of_little_evidence(self, units, n_normalizer):
-        if units.noiseless or n_normalizer * units.eta >= _LEAST_EVIDENCE:
+        if units.noiseless or n_normalizer * units.eta >= LEAST_EVIDENCE:
             return
         warnings.warn(
             f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the scales of "

@@ -4,7 +4,12 @@
 
 The oracle adds the noise; everything here is post-processing of what it released. With
 averaging="periodic" every K updates are an inner loop, and the next one starts from their mean.
+
+Of several outputs (classes) coordinate j is the vector of all their w_kj: it is released at once,
+clipped by one norm, and moves at once.
 """
+
+import numpy as np
 
 from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
@@ -37,28 +42,42 @@ def solve(Oracle oracle, problem, sampling, generator):
 cdef class _Path(OracleIterate):
 
     cdef object _sampling, _generator
+    cdef Py_ssize_t _n_outputs
+    cdef Py_ssize_t[::1] _block
+    cdef double[::1] _gradient, _moves
 
     def __init__(self, oracle, problem, sampling, generator):
         super().__init__(oracle, problem)
         self._sampling, self._generator = sampling, generator
+        self._n_outputs = problem.n_outputs
+        self._block = np.empty(problem.n_outputs, dtype=np.intp)
+        self._gradient, self._moves = np.empty(problem.n_outputs), np.empty(problem.n_outputs)
 
     def advance(self, count):
         cdef Py_ssize_t[:, :] coordinates = self._sampling.draw(self._generator, count)
-        cdef Py_ssize_t t, j
-        cdef double partial, w, move
+        cdef Py_ssize_t t, k, c, K = self._n_outputs
+        cdef double w
+        cdef int status
         cdef bint paid = True
         with nogil:
             for t in range(coordinates.shape[0]):
-                j = coordinates[t, 0]
-                # 1. a noisy partial derivative
-                if self.oracle.release_partial(j, &partial) < 0:
+                for k in range(K):
+                    self._block[k] = k * self.n_coordinates + coordinates[t, 0]
+                # 1. a noisy partial derivative, or those of all outputs
+                if K == 1:
+                    status = self.oracle.release_partial(self._block[0], &self._gradient[0])
+                else:
+                    status = self.oracle.release_gradient(&self._block[0], K, &self._gradient[0])
+                if status < 0:
                     paid = False
                     break
                 # 2. a proximal step along it
-                w = self.moved(j, partial, self._step_size)
-                move = w - self.w[j]
-                self.set(j, w)
-                self.oracle.apply_step(&j, 1, &move)
+                for k in range(K):
+                    c = self._block[k]
+                    w = self.moved(c, self._gradient[k], self._step_size)
+                    self._moves[k] = w - self.w[c]
+                    self.set(c, w)
+                self.oracle.apply_step(&self._block[0], K, &self._moves[0])
                 self.tick()
         if not paid:
             raise refused()

@@ -4,6 +4,7 @@
     w_j <- prox_{γ/M_j ψ_j}(w_j - γ/M_j (∇_j f(w) + noise)),  j in S
 
 The choice is over both directions of every coordinate, so the direction comes with it for free.
+Every w_kj of several outputs (classes) is a coordinate of its own.
 """
 
 import numpy as np
@@ -82,7 +83,8 @@ cdef class _Path(OracleIterate):
                 self._targets[i] = self.w[j]
             self._moves[i] = self._targets[i] - self.w[j]
             self._promised = max(self._promised,
-                                 self._moves[i] * self._moves[i] * self._smoothness[j])
+                                 self._moves[i] * self._moves[i]
+                                 * self._smoothness[j % self.n_coordinates])
         for i in range(self._n_chosen):
             self.set(self._chosen[i], self._targets[i])
         self.oracle.apply_step(&self._chosen[0], self._n_chosen, &self._moves[0])
@@ -103,5 +105,5 @@ cdef class _Path(OracleIterate):
     def is_still(self, before):
         """Without noise the largest promise left tells how far the optimum is."""
         self._recent = max(self._promised, 0.99 * self._recent)
-        size = np.max(self.coef**2 * self._smoothness)
+        size = np.max(self.coef.reshape(-1, self.n_coordinates) ** 2 * self._smoothness)
         return self._recent <= self._problem.tol**2 * size

@@ -18,7 +18,7 @@ cdef class OracleIterate(Iterate):
             self.move_to(start)
 
     def move_to(self, coef):
-        cdef Py_ssize_t[::1] everything = np.arange(self.n_coordinates, dtype=np.intp)
+        cdef Py_ssize_t[::1] everything = np.arange(len(coef), dtype=np.intp)
         cdef double[::1] step = coef - self.coef
         self.coef[:] = coef
-        self.oracle.apply_step(&everything[0], self.n_coordinates, &step[0])
+        self.oracle.apply_step(&everything[0], everything.shape[0], &step[0])

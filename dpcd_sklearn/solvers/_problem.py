@@ -14,9 +14,10 @@ class Problem:
     Parameters
     ----------
     penalty : Penalty
-        Applies to the first `n_penalized` coordinates; an intercept comes last and is free.
+        Applies to the first `n_penalized` coordinates of every output; an intercept comes last
+        and is free.
     smoothness : ndarray of shape (n_coordinates,)
-        Coordinate-wise smoothness M_j of the mean loss.
+        Coordinate-wise smoothness M_j of the mean loss, the same in every output.
     n_penalized : int
     n_updates : int
         T, fixed beforehand.
@@ -33,7 +34,7 @@ class Problem:
         0 in a private fit. Without noise: stop when a sweep moves no coefficient by more than tol
         times the largest one, in the norm of sqrt(M_j).
     n_outputs : int
-        Number of coefficient vectors; more than one for the solvers on mean gradients only.
+        Number of coefficient vectors.
     step_decay : float, >= 0
         The step of update t is γ t^(-step_decay), for the solvers on mean gradients.
     n_inner : int

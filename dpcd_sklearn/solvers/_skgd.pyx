@@ -4,7 +4,8 @@
 
 so that coordinate j of a drawn block moves with the step γ / M_j whatever its probability, divided
 by the block's curvature, which makes it safe. The penalty acts by its proximal operator, and
-momentum is a normalised heavy ball.
+momentum is a normalised heavy ball. Of several outputs (classes) a block is its coordinates in all
+of them, clipped by one norm.
 """
 
 import numpy as np
@@ -44,16 +45,20 @@ cdef class _Path(OracleIterate):
     cdef object _sampling, _generator
     cdef double[::1] _velocity, _gradient, _move
     cdef double _momentum
+    cdef object _first_of_outputs
 
     def __init__(self, oracle, problem, sampling, generator):
         super().__init__(oracle, problem)
         self._sampling, self._generator = sampling, generator
-        p = problem.n_coordinates
-        self._velocity, self._gradient, self._move = np.zeros(p), np.empty(p), np.empty(p)
+        size, p = len(self.coef), problem.n_coordinates
+        self._velocity, self._gradient, self._move = np.zeros(size), np.empty(size), np.empty(size)
         self._momentum = problem.momentum
+        self._first_of_outputs = np.arange(0, size, p, dtype=np.intp)[:, np.newaxis]
 
     def advance(self, count):
         for block in self._sampling.draw(self._generator, count):
+            if len(self._first_of_outputs) > 1:
+                block = (self._first_of_outputs + block).ravel()
             self._step(block)
 
     cdef _step(self, const Py_ssize_t[::1] block):

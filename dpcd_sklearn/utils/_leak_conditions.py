@@ -142,11 +142,8 @@ def bootstraps(part):
     return part.kind != "private" and part.get("bootstrap") is True and "bootstrap=True"
 
 
-def seeds_members(part):
-    return part.short in _ENSEMBLES and "it sets random_state in each member"
-
-
-_ENSEMBLES = ("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor")
+BOOSTING = ("AdaBoostClassifier", "AdaBoostRegressor")
+_ENSEMBLES = (*BOOSTING, "BaggingClassifier", "BaggingRegressor")
 _ONE_VERSUS = ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
 ENCODERS_OF_Y = ("BaggingClassifier", "StackingClassifier", "VotingClassifier")
 HALVING = ("HalvingGridSearchCV", "HalvingRandomSearchCV")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ._leak_conditions import (
+    BOOSTING,
     ENCODERS_OF_Y,
     HALVING,
     SEARCHES,
@@ -32,13 +33,13 @@ from ._leak_conditions import (
     private,
     quotes,
     resamples,
-    seeds_members,
     stratified,
     uncounted,
     unknown_split,
 )
 from ._learns_nothing import what_instead
 from ._object_tree import candidates, guarded, tree_of
+from ._reproducible_noise import ReproducibleNoise
 
 SEVERITIES = ("void", "leak", "note")
 
@@ -178,11 +179,11 @@ RULES = (
         "bootstrap=False, or VotingRegressor of private models",
     ),
     Rule(
-        "ensembles that seed their members",
+        "boosting",
         "void",
-        seeds_members,
-        "Whoever knows the seed can remove the noise of a member.",
-        "VotingRegressor or VotingClassifier, which set no seed",
+        is_one_of(*BOOSTING),
+        "Weights of records and of members follow errors on records, which have no noise.",
+        "VotingRegressor or VotingClassifier of private models",
     ),
     Rule(
         "one-vs-one, one-vs-rest and output codes",
@@ -190,7 +191,7 @@ RULES = (
         one_versus,
         "Which fits there are, and of which records, follows the labels in y: a record with a "
         "label of its own adds one, and a label that all records have is told, not fitted.",
-        "DPLinearClassifier(loss='multinomial', classes=[...])",
+        "DPLinearClassifier(classes=[...]), one model of all classes",
     ),
     Rule(
         "calibration",
@@ -214,11 +215,11 @@ RULES = (
         "max_iter, fixed beforehand",
     ),
     Rule(
-        "seeds",
+        "reproducible noise",
         "void",
         lambda part: (
-            private(part, "random_state", lambda seed: seed is not None)
-            and "random_state makes the noise reproducible"
+            private(part, "random_state", lambda seed: isinstance(seed, ReproducibleNoise))
+            and "its noise can be drawn again"
         ),
         "Whoever knows the seed can remove the noise.",
         "random_state=None",

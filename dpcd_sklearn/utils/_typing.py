@@ -5,12 +5,14 @@ from typing import Literal
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
+from ._reproducible_noise import ReproducibleNoise
+
 Auto = float | Literal["auto"]
 Averaging = Literal["auto", "last", "tail", "periodic", "weighted"]
 Pair = tuple[float, float]
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = Pair | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"]
-Seed = int | RandomState
+Seed = int | RandomState | ReproducibleNoise
 
 __all__ = ["ArrayLike", "Auto", "Averaging", "Bounds", "Neighboring", "Seed", "TargetBounds"]

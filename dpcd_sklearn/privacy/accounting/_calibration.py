@@ -6,6 +6,7 @@ counts in its own currency instead).
 """
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 from scipy.optimize import brentq
@@ -35,6 +36,76 @@ def gaussian_fit_event(epsilon, delta, count, neighboring):
         return FitEvent((NonPrivateEvent(),), neighboring)
     noise_multiplier = math.sqrt(count) / gdp_mu(epsilon, delta) * _UP
     return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
+
+
+def choices_event(eta, count, neighboring):
+    """`count` choices of bounded range `eta`."""
+    return FitEvent((SelectionEvent(eta, count),), neighboring)
+
+
+@lru_cache(maxsize=1024)
+def joint_fit_event(epsilon, delta, first, alone):
+    """Two parts that are together (epsilon, delta)-DP: one that is given, and one with more noise.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    first : FitEvent
+        It keeps its noise.
+    alone : FitEvent
+        (epsilon, delta)-DP by itself. Its noise multipliers grow by one factor f and the ranges of
+        its choices shrink by it; f is the least that this package's accounting proves, up to one
+        part in a million.
+
+    Returns
+    -------
+    first, second : FitEvents
+
+    Raises
+    ------
+    ValueError
+        If the first part alone costs more.
+    """
+    neighboring = alone.neighboring
+    if epsilon_of(first, delta) >= epsilon:
+        raise ValueError(f"{first} leaves nothing of epsilon={epsilon:g} at delta={delta:g}")
+
+    def second(log_factor):
+        return with_noise(alone, math.exp(log_factor))
+
+    def excess(log_factor):
+        both = FitEvent(first.releases + second(log_factor).releases, neighboring)
+        return epsilon_of(both, delta) / epsilon - 1
+
+    low, high = 0.0, 0.1
+    while excess(high) > 0:
+        low, high = high, 2 * high
+        if high > 50:
+            raise ValueError(f"{first} leaves too little of epsilon={epsilon:g}")
+    log_factor = brentq(excess, low, high, xtol=1e-7) if excess(low) > 0 else low
+    while excess(log_factor) > 0:
+        log_factor += 5e-7
+    return first, second(log_factor)
+
+
+def with_noise(event, factor):
+    """The same releases with `factor` times the noise: multipliers times it, ranges over it.
+
+    Raises
+    ------
+    TypeError
+        If an event has no noise that is known to change.
+    """
+
+    def changed(release):
+        match release:
+            case GaussianEvent() | PoissonSampledEvent() | HiddenStateEvent():
+                return replace(release, noise_multiplier=release.noise_multiplier * factor)
+            case SelectionEvent():
+                return replace(release, eta=release.eta / factor)
+        raise TypeError(f"no noise is known to change in {release!r}")
+
+    return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
 
 
 def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):

@@ -236,9 +236,9 @@ class PrivacyAccountant:
         if reproducible:
             if not parameters.testing:
                 raise ValueError(
-                    "a fixed random_state makes the noise removable, so the accountant can't vouch "
-                    "for this fit. Leave random_state=None, or make the accountant with "
-                    "testing=True"
+                    "random_state=ReproducibleNoise(...) makes the noise removable, so the "
+                    "accountant can't vouch for this fit. Leave random_state=None, or make the "
+                    "accountant with testing=True"
                 )
             price = dataclasses.replace(price, private=False)
         facts = facts_of_charge(

@@ -214,4 +214,5 @@ def _short(value):
     except Exception:  # a broken repr must not stop a charge
         text = ""
     # a repr may show a seed deep inside
-    return type(value).__name__ if not text or "random_state" in text else text[:200]
+    hidden = not text or "random_state" in text or "ReproducibleNoise" in text
+    return type(value).__name__ if hidden else text[:200]

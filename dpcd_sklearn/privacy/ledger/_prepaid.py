@@ -59,7 +59,7 @@ class Prepaid:
                 Receipt(self._event, None).redeem(event)  # a rehearsal: it raises if it can't be
                 self._reproducible = self._reproducible or reproducible
                 self._receipt = self._charge_all()
-            elif reproducible and not self._reproducible:
+            elif reproducible and not self._reproducible and self._accountant is not None:
                 raise ValueError(
                     "the noise of a later part can be drawn again by who knows a seed, and the "
                     "charge did not say so; leave random_state=None"

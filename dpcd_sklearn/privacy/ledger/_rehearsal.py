@@ -9,6 +9,7 @@ scikit-learn's, whatever its version.
 from numbers import Integral
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import Pipeline
@@ -78,8 +79,12 @@ class _Book:
         return sum(self.price(event) for event, _ in self.fits[start:])
 
     def _enter_event(self, estimator, n_samples, n_features):
-        outputs = {} if self.n_outputs == 1 else {"n_outputs": self.n_outputs}
-        event = estimator.planned_event(n_samples, n_features, **outputs)
+        options = {} if self.n_outputs == 1 else {"n_outputs": self.n_outputs}
+        if not isinstance(n_features, Integral) and not hasattr(estimator, "steps"):
+            if issparse(n_features):
+                options["sparse"] = True
+            n_features = n_features.shape[1]  # of rows that only pipelines look at
+        event = estimator.planned_event(n_samples, n_features, **options)
         self.fits.append((event, n_samples))
 
     def _enter_pipeline(self, pipeline, n_samples):
@@ -91,11 +96,13 @@ class _Book:
             if step in (None, "passthrough"):
                 continue
             if hasattr(type(step), "planned_event"):  # those that are transformers keep the width
-                self._enter_event(step, n_samples, rows.shape[1])
+                self._enter_event(step, n_samples, rows)
             elif hasattr(step, "transform"):
                 rows = clone(step).fit_transform(rows)
             else:
-                _Book(rows.shape[1], self.n_outputs, self.price).enter(step, n_samples)
+                inner = _Book(rows, self.n_outputs, self.price)
+                inner.enter(step, n_samples)
+                self.fits += inner.fits
         if len(self.fits) == before:
             raise TypeError("no step of this pipeline can say what it would release")
 

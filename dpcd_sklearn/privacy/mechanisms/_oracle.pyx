@@ -6,7 +6,9 @@
     releases no more often than the receipt's event says.
 (c) Records are read, clipped and summed in the room ``sums`` alone, in the geometry of M^(-1/2);
     integer contributions of one release share one unit, so the noise is isotropic there.
-(d) Sensitivity is written once, in ``_units`` and ``_grid.record_limit``.
+(d) Coordinate j of output k is k * n_coordinates + j: a coordinate like any other, and a block of
+    several outputs is clipped by one norm.
+(e) Sensitivity is written once, in ``_units`` and ``_grid.record_limit``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
     ``lazy_argmax.md``.
 """
@@ -62,7 +64,7 @@ cdef class Oracle:
         """The `size` coordinates that promise most, by noisy argmax, and directions of their moves.
 
         In the order of the noisy scores; each of them is a choice that is paid for. The penalty is
-        of the first `n_penalized` coordinates.
+        of the first `n_penalized` coordinates of every output.
         """
         return REFUSED
 
@@ -85,7 +87,7 @@ cdef class RecordOracle(Oracle):
         Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss
     fit_intercept : bool
-        The intercept is the last coordinate.
+        The intercept is the last coordinate of every output.
     key : bytes of length 32, or None
         Reproducible noise, which protects nobody.
     lazy : bool
@@ -96,7 +98,7 @@ cdef class RecordOracle(Oracle):
     cdef CoordinateUnits _units
     cdef LazyChoice _lazy
     cdef KnownScores _known
-    cdef Py_ssize_t _n_coordinates, _gaussians_left, _selections_left
+    cdef Py_ssize_t _n_coordinates, _width, _gaussians_left, _selections_left
     cdef bint _noiseless
     cdef double _n_normalizer
     cdef NoiseSource _noise
@@ -110,10 +112,11 @@ cdef class RecordOracle(Oracle):
         units.redeem(receipt, place, fit_intercept)
         self._units, self._noiseless, self._smoothness = units, units.noiseless, units.smoothness
         self._n_coordinates, self._n_normalizer = units.n_coordinates, units.n_normalizer
+        self._width = units.width
         self._gaussians_left, self._selections_left = units.n_gaussians, units.n_selections
         self._noise = NoiseSource(key)
         self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
-                                  by_row=units.n_selections > 0)
+                                  by_row=units.n_selections > 0, n_outputs=units.n_outputs)
         self._noisy = np.empty(1)
         # of one choice, which is never of more coordinates than are paid for
         self._keys = np.empty(self._n_coordinates if self._noiseless else
@@ -235,7 +238,7 @@ cdef class RecordOracle(Oracle):
             if j % DRAWN == 0 and not self._noiseless:
                 self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
                                                           self._n_coordinates - j), noise)
-            if not self._score(penalty, j < n_penalized, rule, coef[j], most, j,
+            if not self._score(penalty, j % self._width < n_penalized, rule, coef[j], most, j,
                                _total(&answer, j), scores):
                 return REFUSED
             least = INFINITY
@@ -261,7 +264,7 @@ cdef class RecordOracle(Oracle):
         for j in range(self._n_coordinates):
             if self._known.has(j, _total(answer, j), coef[j]):
                 continue
-            if not self._score(penalty, j < n_penalized, rule, coef[j], most, j,
+            if not self._score(penalty, j % self._width < n_penalized, rule, coef[j], most, j,
                                _total(answer, j), self._lazy.scores + 2 * j):
                 self._known.forget_all()
                 return REFUSED

@@ -18,6 +18,7 @@ from ._units import GUMBEL_ROUNDING
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
 _DEEPEST = 2**36
+_LONGEST_ODDS = 16.0
 _LEAST_RANGE, _MOST_RANGE = 2.0**-26, 2.0**10
 
 
@@ -101,13 +102,16 @@ class QuantileOracle:
         self._units, self._place, self._noise = units, place, NoiseSource(key)
         self._left = units.n_choices
 
-    def release_quantiles(self, of, quantiles, **cells):
+    def release_quantiles(self, of, quantiles, *, prior=None, **cells):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
 
         Parameters
         ----------
         of : {"features", "target", "row_norm"}
         quantiles : sequence of Fraction in (0, 1)
+        prior : float64 ndarray of shape (n_cells,), default=None
+            Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
+            all alike.
         **cells
             As in `Place.counts`; public, or released before.
 
@@ -120,6 +124,8 @@ class QuantileOracle:
         RuntimeError
             If so many were not paid for; nothing is drawn.
         """
+        if prior is not None and not (np.abs(np.log(prior)) <= _LONGEST_ODDS).all():
+            raise ValueError("a prior lies between e^-16 and e^16")
         for quantile in quantiles:
             if not (isinstance(quantile, Fraction) and 0 < quantile < 1):
                 raise TypeError("a quantile is a Fraction between 0 and 1")
@@ -129,13 +135,15 @@ class QuantileOracle:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
             self._left -= len(quantiles) * n_columns
         counts = self._place.counts(of, **cells)
-        return np.array([self._choose(counts, quantile) for quantile in quantiles])
+        return np.array([self._choose(counts, quantile, prior) for quantile in quantiles])
 
-    def _choose(self, counts, quantile):
+    def _choose(self, counts, quantile, prior):
         scores = quantile_scores(counts, quantile)
         if self._units.noiseless:
             return scores.argmax(axis=1)
         keys = self._noise.log_exponentials(scores.size).reshape(scores.shape)
+        if prior is not None:
+            keys -= np.log(prior)
         keys -= scores / self._units.noise_scale(quantile)
         return keys.argmin(axis=1)
 

@@ -3,7 +3,7 @@ from libc.stdint cimport uint64_t
 
 cdef class Units:
     cdef readonly object event
-    cdef readonly Py_ssize_t n_samples, n_coordinates
+    cdef readonly Py_ssize_t n_samples, n_coordinates, n_outputs, width
     cdef readonly bint noiseless
     cdef readonly double n_normalizer, neighbors
     cdef readonly object smoothness
@@ -27,7 +27,6 @@ cdef struct Paid:
 
 
 cdef class MeanUnits(Units):
-    cdef readonly Py_ssize_t n_outputs
     cdef readonly double clip, anchor_clip, rate
     cdef uint64_t threshold
     cdef Paid full, sampled

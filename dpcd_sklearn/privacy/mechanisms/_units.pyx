@@ -58,6 +58,7 @@ cdef class Units:
         if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
             raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
         self.smoothness, self.n_coordinates = smoothness, len(smoothness)
+        self.n_outputs, self.width = 1, self.n_coordinates
 
     def _kinds(self, *kinds):
         """The releases by their kind, each at most once."""
@@ -81,8 +82,8 @@ cdef class Units:
             If the place has other numbers of records or features than the units.
         """
         shape = place.n_samples, place.n_features + fit_intercept
-        if shape != (self.n_samples, self.n_coordinates):
-            raise ValueError(f"the units are of {self.n_samples} records and {self.n_coordinates} "
+        if shape != (self.n_samples, self.width):
+            raise ValueError(f"the units are of {self.n_samples} records and {self.width} "
                              f"coordinates, the place has {shape[0]} and {shape[1]}")
         receipt.redeem(self.event)
 
@@ -94,21 +95,29 @@ cdef class CoordinateUnits(Units):
     ----------
     event : FitEvent
         GaussianEvent pays for coordinates and blocks, SelectionEvent for choices.
-    n_samples, smoothness, n_normalizer : as of Units
+    n_samples, n_normalizer : as of Units
+    smoothness : ndarray of shape (n_outputs * n_coordinates,)
+        M_kj, public, output by output: each of them is a coordinate of its own.
     clip : float
-        C, public: C_j = C sqrt(M_j / tr M).
+        C, public: C_j = C sqrt(M_j / tr M), the trace over all outputs.
     n_chosen : int, default=1
         Number of coordinates of one greedy choice.
     largest_score : float, default=0
         Bound on the public part of its scores at the start.
     step : float, default=0
         Over M_j the step of a move in coordinate j.
+    n_outputs : int, default=1
     """
 
     def __init__(self, event, *, n_samples, smoothness, double clip, n_normalizer,
-                 Py_ssize_t n_chosen=1, double largest_score=0.0, double step=0.0):
+                 Py_ssize_t n_chosen=1, double largest_score=0.0, double step=0.0,
+                 Py_ssize_t n_outputs=1):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer)
+        if n_outputs < 1 or self.n_coordinates % n_outputs:
+            raise ValueError(f"smoothness has {self.n_coordinates} entries, which are not those of "
+                             f"{n_outputs} outputs")
+        self.n_outputs, self.width = n_outputs, self.n_coordinates // n_outputs
         self.coordinate_clip = clip / math.sqrt(self.smoothness.sum())
         if not 1e-30 < self.coordinate_clip < 1e30:
             raise ValueError("clip over the root of the summed smoothness must lie in "

@@ -1,0 +1,91 @@
+"""One fit a class against all others: K plans like one, K shares of one budget, one charge."""
+
+import copy
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+
+from ..solvers._problem import Solution
+
+
+def one_of(request):
+    """The request of one class against the others, which has its share of the budget."""
+    return replace(request, n_outputs=1, n_fits=request.n_outputs)
+
+
+class OneVsRest:
+    """The plan of a fit that is one binary fit a class; it has the face of an Engine.
+
+    Every class is released with noise of its own, and the event holds the releases of each: a
+    record stands in all K fits, so they compose (they are not parallel).
+
+    Parameters
+    ----------
+    request : Request
+        Of K outputs, with a loss of one.
+    engine : Engine
+        Of `one_of` it.
+    """
+
+    def __init__(self, request, engine):
+        self.request, self._engine = request, engine
+
+    def __getattr__(self, name):
+        # geometry, clip, sampling, event, ...: those of one class are those of all
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._engine, name)
+
+    @property
+    def parts(self):
+        """The FitEvents of the search of scales, if there is one, and of all updates."""
+        return self._engine.parts
+
+    @parts.setter
+    def parts(self, parts):
+        self._engine = copy.copy(self._engine)
+        self._engine.parts = parts
+
+    def planned(self, n_samples):
+        """Make every number of the plan, and return it."""
+        self._engine.planned(n_samples)
+        return self
+
+    def over_records(self, X, sample_weight):
+        """The plan over the moments of the records, for fits without noise."""
+        return type(self)(self.request, self._engine.over_records(X, sample_weight))
+
+    def located(self, found, loss):
+        """The plan in the scales that were found, with the updates that were paid for."""
+        engine = self._engine.located(found, loss)
+        return type(self)(found.stated_in(self.request, loss), engine)
+
+    def run(self, receipt, records, key, generator):
+        """Fit class after class; returns a Solution."""
+        X, target, sample_weight = records
+        found = []
+        for k in range(self.request.n_outputs):
+            is_class = (target == k).astype(np.float64)
+            own_records = X, is_class, sample_weight
+            found.append(self._engine.run(receipt, own_records, _key_of(key, k), generator))
+        paths = [solution.path for solution in found]
+        return Solution(
+            np.array([solution.coef for solution in found]),
+            max(solution.n_updates for solution in found),
+            None if paths[0] is None else _side_by_side(paths),
+            all(solution.converged for solution in found),
+        )
+
+
+def _key_of(key, k):
+    """A key of its own for each class: no two of them share a stream of noise."""
+    return None if key is None else hashlib.sha256(key + b"class %d" % k).digest()
+
+
+def _side_by_side(paths):
+    """Paths as (n_points, n_outputs, n_coordinates); without noise some classes end earlier."""
+    longest = max(map(len, paths))
+    return np.stack(
+        [np.concatenate([p, np.repeat(p[-1:], longest - len(p), axis=0)]) for p in paths], axis=1
+    )

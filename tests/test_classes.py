@@ -1,0 +1,258 @@
+"""More than two classes: which loss, one-vs-rest and its shares of a budget, and unknown labels."""
+
+import dataclasses
+import math
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+
+from dpcd_sklearn import (
+    DPLinearClassifier,
+    DPLogisticGCD,
+    PrivacyAccountant,
+    PrivacyLeakWarning,
+)
+from dpcd_sklearn.engines._one_vs_rest import OneVsRest
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+
+X, Y = load_iris(return_X_y=True)
+CLASSES = [0, 1, 2]
+BOTH = [DPLinearClassifier, DPLogisticGCD]
+both = pytest.mark.parametrize("estimator", BOTH)
+
+
+def plan_of(model, n_outputs=1):
+    return model._plan(*X.shape, model._stated_outputs(n_outputs))
+
+
+# ---- which loss ----------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_number_of_classes_chooses_the_loss(estimator, n_classes):
+    model = estimator(classes=range(n_classes), max_iter=3)
+    name = "logistic" if n_classes == 2 else "multinomial"
+    assert plan_of(model).request.loss.name == name
+    assert plan_of(clone(model).set_params(classes=None), n_classes).request.loss.name == name
+    model.fit(X, np.arange(len(X)) % n_classes)
+    rows = 1 if n_classes == 2 else n_classes
+    assert model.coef_.shape == (rows, 4) and model.intercept_.shape == (rows,)
+    assert model.privacy_event_ == model.planned_event(*X.shape)
+    assert model.privacy_event_ == model.planned_event(*X.shape, n_classes)
+    assert epsilon_of(model.privacy_event_, model.privacy_spent_.delta) <= 1 + 1e-9
+    plain = model.to_sklearn()
+    assert_array_equal(plain.predict(X), model.predict(X))
+    assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-12)
+
+
+@both
+def test_without_noise_the_classes_are_scikit_learns(estimator):
+    own = {"alpha": 1 / len(X)} if estimator is DPLinearClassifier else {"C": 1.0}
+    model = estimator(epsilon=math.inf, tol=1e-8, **own)
+    expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, Y)
+    model.fit(X, Y)
+    assert_allclose(model.coef_, expected.coef_, atol=2e-3)
+    # of a softmax only differences of intercepts are determined
+    assert_allclose(np.diff(model.intercept_), np.diff(expected.intercept_), atol=2e-2)
+
+
+def test_a_greedy_step_may_be_longer_where_one_coefficient_moves_alone():
+    """The diagonal of the softmax's Hessian is at most 1/4, its eigenvalues 1/2."""
+    greedy = plan_of(DPLogisticGCD(classes=CLASSES, feature_bounds=(-2, 2)))
+    full = plan_of(DPLinearClassifier(classes=CLASSES, feature_bounds=(-2, 2)))
+    assert_allclose(greedy.problem.smoothness, [1, 1, 1, 1, 0.25])
+    assert_allclose(full.problem.smoothness, [2, 2, 2, 2, 0.5])
+    two = plan_of(DPLogisticGCD(classes=[0, 1], feature_bounds=(-2, 2)))
+    assert_allclose(two.problem.smoothness, greedy.problem.smoothness)
+
+
+def test_a_sampling_is_of_features_whatever_the_number_of_classes():
+    class Firsts:
+        block_size = 2
+
+        def draw(self, generator, count):
+            return ([0, 4] for _ in range(count))  # a feature and the intercept
+
+    model = DPLinearClassifier(
+        solver="skgd", sampling=Firsts(), classes=CLASSES, penalty=None, max_iter=4,
+        averaging="last",
+    ).fit(X, Y)  # fmt: skip
+    assert_array_equal(model.coef_ != 0, np.tile([True, False, False, False], (3, 1)))
+    assert (model.intercept_ != 0).all() and model.n_iter_ == 10
+
+
+# ---- one against the others ----------------------------------------------------------------------
+
+SOLVERS = ["cd", "gcd", "skgd", "compgd", "sgd", "svrg"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_one_vs_rest_is_one_charge_of_a_part_for_each_class(solver, epsilon):
+    own = {"penalty": None} if solver == "compgd" else {}
+    accountant = PrivacyAccountant(100.0, 1e-2)
+    model = DPLinearClassifier(
+        multi_class="ovr", classes=CLASSES, solver=solver, epsilon=epsilon, accountant=accountant,
+        max_iter=4, **own,
+    ).fit(X, Y)  # fmt: skip
+    (entry,) = accountant.entries()
+    assert entry.event == str(model.privacy_event_)
+    releases = model.privacy_event_.releases
+    size = len(releases) // 3
+    assert releases == 3 * releases[:size] and releases[0].count >= 4
+    spent = epsilon_of(model.privacy_event_, model.privacy_spent_.delta)
+    assert 0.98 * epsilon < spent <= epsilon * (1 + 1e-6)
+    assert model.coef_.shape == (3, 4)
+
+
+def test_a_share_of_the_budget_has_the_root_of_k_times_the_noise():
+    one = DPLinearClassifier(classes=[0, 1], max_iter=50).planned_event(150, 4)
+    shares = DPLinearClassifier(classes=CLASSES, multi_class="ovr", max_iter=50)
+    (first, *others) = shares.planned_event(150, 4).releases
+    assert others == [first, first] and first.count == one.releases[0].count
+    ratio = first.noise_multiplier / one.releases[0].noise_multiplier
+    assert ratio == pytest.approx(math.sqrt(3), rel=1e-9)
+    recipes = [plan_of(m).recipe for m in (shares, DPLinearClassifier(classes=[0, 1]))]
+    assert recipes[0] != recipes[1]  # "auto" follows what a class has
+
+
+def test_of_two_classes_there_is_nothing_to_choose():
+    plans = [
+        plan_of(DPLinearClassifier(classes=[0, 1], multi_class=word))
+        for word in ("multinomial", "ovr")
+    ]
+    assert plans[0].event == plans[1].event and not isinstance(plans[1], OneVsRest)
+
+
+def test_no_two_classes_of_one_vs_rest_share_their_noise():
+    zeros = np.zeros_like(X)
+    options = {"classes": CLASSES, "multi_class": "ovr", "max_iter": 5, "fit_intercept": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        model = DPLinearClassifier(random_state=0, **options).fit(zeros, Y)
+        again = DPLinearClassifier(random_state=0, **options).fit(zeros, Y)
+    assert_array_equal(model.coef_, again.coef_)
+    assert len(np.unique(model.coef_)) == model.coef_.size
+
+
+@pytest.mark.parametrize("estimator", BOTH)
+def test_one_vs_rest_without_noise_is_scikit_learns(estimator):
+    own = {"alpha": 1 / len(X)} if estimator is DPLinearClassifier else {"C": 1.0}
+    model = estimator(epsilon=math.inf, multi_class="ovr", tol=1e-8, coef_path=True, **own)
+    model.fit(X, Y)
+    plain = LogisticRegression(tol=1e-10, max_iter=10_000)
+    expected = OneVsRestClassifier(plain).fit(X, Y)
+    for k, one in enumerate(expected.estimators_):
+        assert_allclose(model.coef_[k], one.coef_[0], atol=2e-3)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-3)
+    assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert model.coef_path_.shape[1:] == (3, 4)
+    assert_array_equal(model.coef_path_[-1], model.coef_)
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_one_vs_rest_leaves_as_scikit_learns(clip):
+    bounds = (np.zeros(4), np.full(4, 5.0))
+    model = DPLinearClassifier(
+        multi_class="ovr", epsilon=20.0, classes=CLASSES, feature_bounds=bounds
+    ).fit(X, Y)
+    plain = model.to_sklearn(clip=clip)
+    records = X if clip else np.clip(X, *bounds)
+    assert_array_equal(plain.predict(records), model.predict(X))
+    assert_allclose(plain.predict_proba(records), model.predict_proba(X), atol=1e-12)
+
+
+def test_a_path_is_kept_class_by_class():
+    model = DPLinearClassifier(
+        multi_class="ovr", classes=CLASSES, coef_path=True, max_iter=5, averaging="last"
+    ).fit(X, Y)
+    assert model.coef_path_.shape == (6, 3, 4) and model.intercept_path_.shape == (6, 3)
+    assert_array_equal(model.coef_path_[-1], model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"loss": "multinomial", "multi_class": "ovr"}, "fits all classes together"),
+        ({"loss": "logistic"}, "classes must hold two labels"),
+        ({"solver": "compgd", "penalty": None}, "needs loss in"),
+        ({"solver": "frank-wolfe", "penalty": None}, "needs loss in"),
+        ({"accounting": "hidden_state", "solver": "skgd"}, "needs loss in"),
+        ({"accounting": "hidden_state", "solver": "skgd", "multi_class": "ovr"}, "needs loss in"),
+    ],
+    ids=str,
+)
+def test_what_classes_do_not_go_with_is_refused_before_the_charge(params, match):
+    accountant = PrivacyAccountant(10.0, 1e-3)
+    model = DPLinearClassifier(
+        **{"classes": CLASSES, "row_norm_bound": 1.0, "fit_intercept": False} | params,
+        accountant=accountant,
+    )
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match=match):
+        model.planned_event(*X.shape)
+    assert not accountant.entries()
+
+
+# ---- labels outside ------------------------------------------------------------------------------
+
+LABELS = {
+    "numbers": (np.array([0, 1, 2]), 7),
+    "words": (np.array(["a", "b", "c"]), "z"),
+    "objects": (np.array([("a",), None, 3.5], dtype=object), "z"),
+}
+
+
+@both
+@pytest.mark.parametrize("kind", ["numbers", "words"])
+def test_an_unknown_label_counts_as_the_first_or_raises_before_the_charge(estimator, kind):
+    classes, unknown = LABELS[kind]
+    y = classes[Y]
+    first, outside = y.copy(), y.copy()
+    first[50], outside[50] = classes[0], unknown
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        model = estimator(classes=classes, max_iter=3, random_state=0)
+        assert_array_equal(model.fit(X, outside).coef_, clone(model).fit(X, first).coef_)
+    accountant = PrivacyAccountant(10.0, 1e-3)
+    model.set_params(unknown_label="raise", accountant=accountant, random_state=None)
+    with pytest.raises(ValueError, match="a label that is not among classes") as raised:
+        model.fit(X, outside)
+    assert not accountant.entries() and not hasattr(clone(model), "classes_")
+    # neither which label it was nor where it stands
+    assert str(unknown) not in str(raised.value).replace("raise", "") and "50" not in str(raised)
+    model.fit(X, first)
+    assert len(accountant.entries()) == 1
+
+
+def test_an_unknown_object_raises_too():
+    y = np.array([0, 1, 2], dtype=object)[Y]
+    y[3] = None
+    model = DPLinearClassifier(classes=[0, 1, 2], max_iter=3)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="not among classes"):
+        model.set_params(unknown_label="raise").fit(X, y)
+
+
+def test_labels_that_y_itself_tells_are_all_known():
+    DPLinearClassifier(unknown_label="raise", max_iter=3).fit(X, Y)
+
+
+def test_a_request_for_a_class_has_its_share_and_nothing_else():
+    plan = plan_of(DPLinearClassifier(classes=CLASSES, multi_class="ovr"))
+    one = plan._engine.request
+    changed = {
+        field.name
+        for field in dataclasses.fields(one)
+        if getattr(one, field.name) is not getattr(plan.request, field.name)
+        and getattr(one, field.name) != getattr(plan.request, field.name)
+    }
+    assert changed == {"n_outputs", "n_fits"}

@@ -1,0 +1,141 @@
+"""Private models in scikit-learn's meta-estimators: all fits are charged, labels are understood.
+
+Which of them keep the guarantee stands in the user guide; tests/test_find_leaks.py has the rules.
+"""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.model_selection import KFold
+from sklearn.multiclass import OneVsRestClassifier
+
+from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (600, 3))
+REAL = X[:, 0] - 0.5 * X[:, 1]
+WORDS = np.where(REAL > 0, "yes", "no")
+THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.3, 0.3])]
+HALF = {"bootstrap": False, "max_samples": 0.5, "n_estimators": 3}
+
+
+@pytest.fixture
+def ledger():
+    with PrivacyAccountant(1000.0, 1e-2) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def lasso(ledger):
+    return DPLassoCD(1e-3, epsilon=20.0, feature_bounds=(-1, 1), accountant=ledger)
+
+
+@pytest.fixture
+def logistic(ledger):
+    return DPLogisticGCD(
+        epsilon=20.0, feature_bounds=(-1, 1), classes=["no", "yes"], accountant=ledger
+    )
+
+
+@pytest.fixture
+def softmax(ledger):
+    return DPLinearClassifier(
+        "multinomial", epsilon=20.0, feature_bounds=(-1, 1), classes=["a", "b", "c"],
+        accountant=ledger,
+    )  # fmt: skip
+
+
+def charges(ledger):
+    entries = ledger.entries()
+    assert all(entry.private for entry in entries)
+    return len(entries)
+
+
+# ---- seeds that ensembles set -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_members_of_a_bag_are_private_and_charged(ledger, lasso, seed):
+    bag = BaggingRegressor(lasso, random_state=seed, **HALF).fit(X, REAL)
+    assert all(isinstance(member.random_state, int) for member in bag.estimators_)
+    assert charges(ledger) == 3 and bag.score(X, REAL) > 0.5
+
+
+def test_a_seeded_bag_has_the_same_rows_and_other_noise(lasso):
+    first, second = (BaggingRegressor(lasso, random_state=0, **HALF).fit(X, REAL) for _ in "ab")
+    for one, other in zip(first.estimators_samples_, second.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(first.estimators_, second.estimators_, strict=True):
+        assert one.random_state == other.random_state and (one.coef_ != other.coef_).any()
+
+
+# ---- charges and labels -------------------------------------------------------------------------
+
+
+def test_regressors_in_a_vote_and_in_a_stack_are_charged(ledger, lasso):
+    vote = VotingRegressor([("a", lasso), ("b", lasso)]).fit(X, REAL)
+    assert charges(ledger) == 2 and vote.score(X, REAL) > 0.5
+    stack = StackingRegressor([("a", lasso)], lasso, cv=KFold(3)).fit(X, REAL)
+    assert charges(ledger) == 2 + 1 + 3 + 1  # the member, its folds, the final model
+    assert stack.score(X, REAL) > 0.5
+
+
+CLASSIFIERS = {
+    "bag": (lambda m: BaggingClassifier(m, random_state=0, **HALF), 3),
+    "hard vote": (lambda m: VotingClassifier([("a", m), ("b", m)]), 2),
+    "soft vote": (lambda m: VotingClassifier([("a", m), ("b", m)], voting="soft"), 2),
+    "stack": (lambda m: StackingClassifier([("a", m)], m, cv=KFold(3)), 5),
+}
+
+
+@pytest.mark.parametrize("y", [WORDS, WORDS.astype(object)], ids=["words", "objects"])
+@pytest.mark.parametrize(("make", "n_fits"), CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_labels_that_a_meta_estimator_numbered_are_understood(ledger, logistic, make, n_fits, y):
+    model = make(logistic).fit(X, y)
+    assert charges(ledger) == n_fits
+    assert set(model.predict(X)) == {"no", "yes"} and model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize(("make", "n_fits"), CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_three_labels_too(ledger, softmax, make, n_fits):
+    model = make(softmax).fit(X, THREE)
+    assert charges(ledger) == n_fits and model.score(X, THREE) > 0.5
+
+
+def test_one_vs_rest_is_charged_once_a_label(ledger, logistic):
+    # each member sees 0 and 1, whatever the labels are
+    model = OneVsRestClassifier(logistic.set_params(classes=[0, 1])).fit(X, THREE)
+    assert charges(ledger) == 3
+    assert set(model.predict(X)) <= {"a", "b", "c"} and model.score(X, THREE) > 0.5
+
+
+def test_words_are_numbered_in_their_order_and_only_for_integers(logistic):
+    codes = (WORDS == "yes").astype(int)
+    for dtype in (np.int64, np.uint8):
+        member = clone(logistic).set_params(classes=["yes", "no"]).fit(X, codes.astype(dtype))
+        assert member.classes_.tolist() == [0, 1]
+        assert member.score(X, codes) > 0.8
+    for other in (codes.astype(float), codes.astype(bool)):
+        with pytest.raises(ValueError, match="no label of y could be among classes"):
+            clone(logistic).fit(X, other)
+    plain = clone(logistic).fit(X, WORDS)
+    assert plain.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="no label of y could be among classes"):
+        clone(logistic).set_params(classes=[0, 1]).fit(X, WORDS)
+
+
+def test_numbers_are_never_renumbered(logistic):
+    codes = (WORDS == "yes").astype(int)
+    for digits in (["0", "1"], ["1", "+2"], ["no", "1"]):
+        with pytest.raises(ValueError, match="no label of y could be among classes"):
+            clone(logistic).set_params(classes=digits).fit(X, codes)
+    member = clone(logistic).set_params(classes=[1, 2]).fit(X, codes)
+    assert member.classes_.tolist() == [1, 2]  # 0 is outside, and counts as the first

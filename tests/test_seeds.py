@@ -1,0 +1,191 @@
+"""A seed draws public choices; noise that can be drawn again is asked for by name.
+
+What must stay secret: noise, noisy choices, and which records are in a batch.
+"""
+
+import copy
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from dpcd_sklearn.preprocessing import DPStandardScaler
+from dpcd_sklearn.testing import ReproducibleNoise
+
+P = 6
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (200, P))
+y = X[:, 0] - X[:, 1]
+
+FITS = {
+    "lasso": DPLassoCD(0.01, max_iter=2),
+    "logistic": DPLogisticGCD(max_iter=5, classes=[0, 1]),
+    "lazy": DPLogisticGCD(max_iter=5, classes=[0, 1], selection="lazy"),
+    "ridge": DPRidgeSkGD(max_iter=5),
+    "hidden state": DPRidgeSkGD(
+        max_iter=5, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0
+    ),
+    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, max_iter=1),
+    "svrg": DPLinearRegressor(solver="svrg", sampling_rate=0.3, max_iter=1),
+    "compgd": DPLinearRegressor(solver="compgd", n_directions=2, max_iter=5),
+    "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2),
+}
+every_fit = pytest.mark.parametrize("model", FITS.values(), ids=FITS)
+
+
+def target_of(model):
+    return (y > 0).astype(int) if hasattr(model, "classes") else y
+
+
+def bits(model):
+    return model.coef_.tobytes() + np.asarray(model.intercept_).tobytes()
+
+
+# ---- ints and RandomStates ----------------------------------------------------------------------
+
+
+@every_fit
+def test_equal_seeds_give_other_noise_and_no_warning(model):
+    seeds = [0, 0, np.random.RandomState(0), np.random.RandomState(0), np.int64(0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fits = [clone(model).set_params(random_state=s).fit(X, target_of(model)) for s in seeds]
+    assert len({bits(fit) for fit in fits}) == len(seeds)
+
+
+class Recorded:
+    """Single coordinates, and what was drawn of them."""
+
+    block_size = 1
+
+    def __init__(self):
+        self.drawn = []
+
+    def draw(self, generator, count):
+        for j in generator.integers(P + 1, size=count):
+            self.drawn.append(int(j))
+            yield [j]
+
+
+def drawn_with(random_state):
+    sampling = Recorded()
+    model = DPLinearRegressor(solver="skgd", sampling=sampling, max_iter=12, penalty=None)
+    model.sampling = sampling
+    coef = model.set_params(random_state=random_state).fit(X, y).coef_
+    return sampling.drawn[-12:], coef.tobytes()
+
+
+def test_equal_seeds_draw_the_same_coordinates():
+    seeds = (0, np.random.RandomState(0), 0, ReproducibleNoise(0))
+    runs = [drawn_with(seed) for seed in seeds]
+    assert len(runs[0][0]) == 12 and len(set(runs[0][0])) > 2
+    assert all(drawn == runs[0][0] for drawn, _ in runs)  # by name too: the choices of its seed
+    assert len({coef for _, coef in runs}) == len(seeds)
+    assert drawn_with(1)[0] != runs[0][0]
+    assert drawn_with(None)[0] != runs[0][0]  # 7^-12 by chance
+
+
+def test_a_random_state_goes_on_from_fit_to_fit():
+    state = np.random.RandomState(0)
+    assert drawn_with(state)[0] != drawn_with(state)[0]
+
+
+@pytest.mark.parametrize("seed", [0, np.random.RandomState(0)], ids=["int", "RandomState"])
+def test_which_records_are_in_a_batch_is_not_determined_by_a_seed(seed):
+    # One update, of a coefficient that one of two records moves by 7.8 if it is in the batch, with
+    # odds 1/2, and that noise moves by less than 0.1.
+    model = DPLinearRegressor(
+        solver="sgd", sampling_rate=0.5, max_iter=0.5, penalty=None, fit_intercept=False,
+        epsilon=1e6, delta=0.1, averaging="last", momentum=0.0,
+    )  # fmt: skip
+    moved = set()
+    for _ in range(60):
+        model.set_params(random_state=copy.deepcopy(seed)).fit([[1.0], [0.0]], [9.0, 0.0])
+        moved.add(model.coef_[0] > 1.0)
+    assert model.n_iter_ == 1 and moved == {True, False}  # 2^-59 by chance
+
+
+@every_fit
+def test_a_seeded_fit_is_charged_as_private(model):
+    accountant = PrivacyAccountant(5.0, 1e-3)
+    model = clone(model).set_params(accountant=accountant, random_state=0)
+    model.fit(X, target_of(model))
+    (entry,) = accountant.entries()
+    assert entry.private and entry.event == str(model.privacy_event_)
+
+
+@every_fit
+def test_without_noise_a_seed_determines_the_fit(model):
+    if model.get_params().get("accounting") == "hidden_state":
+        pytest.skip("it has noise only")
+    model = clone(model).set_params(epsilon=math.inf, random_state=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        warnings.filterwarnings("ignore", "the fit without noise stopped")
+        assert bits(clone(model).fit(X, target_of(model))) == bits(model.fit(X, target_of(model)))
+
+
+# ---- by name ------------------------------------------------------------------------------------
+
+
+@every_fit
+def test_noise_asked_for_by_name_is_reproducible_and_warns(model):
+    model = clone(model).set_params(random_state=ReproducibleNoise(3))
+    with pytest.warns(ReproducibleNoiseWarning, match="so the fit is not private") as shown:
+        first = bits(model.fit(X, target_of(model)))
+    assert [warning.filename for warning in shown] == [__file__]
+    for same in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert bits(same.fit(X, target_of(model))) == first
+    other = clone(model).set_params(random_state=ReproducibleNoise(4))
+    assert bits(other.fit(X, target_of(model))) != first
+
+
+@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
+@pytest.mark.parametrize("model", [*FITS.values(), DPStandardScaler()], ids=[*FITS, "scaler"])
+def test_an_accountant_refuses_reproducible_noise_and_charges_nothing(model):
+    noise = ReproducibleNoise(0)
+    accountant = PrivacyAccountant(5.0, 1e-3)
+    model = clone(model).set_params(accountant=accountant, random_state=noise)
+    with pytest.raises(ValueError, match=r"random_state=ReproducibleNoise.*testing=True"):
+        model.fit(X, target_of(model))
+    assert accountant.entries() == [] and not hasattr(model, "privacy_event_")
+    for_tests = PrivacyAccountant(5.0, 1e-3, testing=True)
+    model.set_params(accountant=for_tests).fit(X, target_of(model))
+    (entry,) = for_tests.entries()
+    assert not entry.private and for_tests.spent().epsilon == math.inf
+
+
+def test_what_it_is():
+    noise = ReproducibleNoise(np.uint32(7))
+    assert repr(noise) == "ReproducibleNoise(7)" and type(noise.seed) is int
+    assert noise == ReproducibleNoise(7) != ReproducibleNoise(8) and len({noise, 7}) == 2
+    assert pickle.loads(pickle.dumps(noise)) == copy.deepcopy(noise) == clone(noise, safe=False)
+    assert repr(DPLassoCD(random_state=noise)) == "DPLassoCD(random_state=ReproducibleNoise(7))"
+    assert issubclass(ReproducibleNoiseWarning, PrivacyLeakWarning)
+    with pytest.raises(AttributeError):
+        noise.seed = 8
+
+
+@pytest.mark.parametrize("seed", [None, "0", 0.0, True, [0], np.random.RandomState(0)])
+def test_a_seed_is_an_integer(seed):
+    with pytest.raises(TypeError, match="seed must be an integer"):
+        ReproducibleNoise(seed)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 10**40])
+def test_a_seed_lies_in_a_range(seed):
+    with pytest.raises(ValueError, match="seed must lie within 0 and"):
+        ReproducibleNoise(seed)
+    assert ReproducibleNoise(2**32 - 1).seed == 2**32 - 1
