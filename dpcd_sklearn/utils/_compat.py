@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
@@ -22,6 +23,7 @@ __all__ = [
     "StrOptions",
     "check_sample_weight",
     "fit_context",
+    "safe_indexing",
 ]
 
 

@@ -197,8 +197,10 @@ def is_infinite(epsilon):
 def uncounted(part, several):
     if not private(part, "accountant", lambda accountant: accountant is None):
         return False
+    if part.budgeted_by is not None:  # it is charged with the whole
+        return False
     root = ([part, *part.above()])[-1]
-    n_private = sum(inner.kind == "private" for inner in root.inside())
+    n_private = sum(p.kind == "private" and p.budgeted_by is None for p in root.inside())
     many = n_private > 1 or any(outer.short in _SEVERAL_FITS for outer in part.above())
     return many == several and "accountant=None"
 
