@@ -4,10 +4,18 @@ import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _num_samples as num_samples
 
 from ._input import read_input
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "check_sample_weight", "fit_context"]
+__all__ = [
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "check_sample_weight",
+    "fit_context",
+    "num_samples",
+]
 
 
 def check_sample_weight(sample_weight, X):
