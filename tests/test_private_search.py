@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -292,6 +293,34 @@ def test_losers_fail_in_silence(monkeypatch, capfd, calls):
     assert search.best_params_ == {"fail": False}
     assert 30 >= len(calls) > 5
     assert capfd.readouterr() == ("", "")
+
+
+def test_planning_of_losers_is_silent_and_joblib_counts_no_runs(monkeypatch, capfd):
+    with_count(monkeypatch, 12)
+    search, X, y = toy()
+    honest, planned = ToyMean.planned_event, []
+
+    def warns(self, *args):
+        planned.append(1)
+        if len(planned) > 4:  # after the plan, which is public
+            warnings.warn("which candidate it is", UserWarning, stacklevel=2)
+        return honest(self, *args)
+
+    monkeypatch.setattr(ToyMean, "planned_event", warns)
+    with warnings.catch_warnings(), parallel_config(verbose=50):
+        warnings.simplefilter("error")
+        search.fit(X, y)
+    assert len(planned) > 20 and search.best_estimator_ is not None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_callbacks_of_the_estimator_see_no_run():
+    inner = make_pipeline(BoundsScaler((-1, 1)), clone(RIDGE))
+    for part in (inner, inner[-1]):
+        part._skl_callbacks = ["a progress bar"]
+    assert hasattr(clone(inner), "_skl_callbacks")  # clones hand them on
+    made = _candidates.candidate(inner, {"dpridgeskgd__alpha": 2.0})
+    assert not hasattr(made, "_skl_callbacks") and not hasattr(made[-1], "_skl_callbacks")
 
 
 def test_where_all_runs_fail_or_none_is_there_is_no_model(monkeypatch):

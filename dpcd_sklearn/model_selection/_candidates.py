@@ -103,6 +103,9 @@ def candidate(estimator, params):
     made = clone(estimator)
     made.set_params(**{name: clone(value, safe=False) for name, value in params.items()})
     refuse_accountants(made)
+    for part in (made, *made.get_params(deep=True).values()):
+        if hasattr(part, "_skl_callbacks"):  # scikit-learn's: progress bars would count runs
+            del part._skl_callbacks
     quiet = {name: False for name in made.get_params() if name.rpartition("__")[2] == "verbose"}
     return made.set_params(**quiet)
 

@@ -1,5 +1,6 @@
 """One run of a search: fit, score, and nothing that leaves but the two of the winner."""
 
+import contextlib
 import math
 import warnings
 from dataclasses import dataclass
@@ -31,16 +32,22 @@ def score_event(release, neighboring):
     return FitEvent((release,), neighboring)
 
 
+@contextlib.contextmanager
+def silence():
+    """No warning leaves: it would tell of a run that did not win."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
 def fitted(model, X, y, release):
-    """Fit a candidate, silently, so that it releases no more than it may, and return it.
+    """Fit a candidate so that it releases no more than it may, and return it.
 
     Where the plan did not know a public fact (the size of a fold, columns that a step makes) a fit
     may have released a little more: nobody sees it, and it is made again with less.
     """
     for _ in range(_TRIES):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # a warning would tell of a run that did not win
-            model.fit(X, y)
+        model.fit(X, y)
         part = private_part(model)
         if within(part.privacy_event_, release):
             return model
@@ -58,14 +65,15 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring):
     """
     if candidate is None:
         return Outcome()
-    event = score_event(release, neighboring)
     try:
-        scores, model = [], None
-        for train, test in splits:
-            model = fitted(clone(candidate), take_rows(X, train), take_rows(y, train), release)
-            score = scorer.prepared(model, take_rows(X, test), take_rows(y, test), event)
-            scores.append(score(charge(None, event)))
-        mean = float(np.mean(scores))
+        with silence():
+            scores, model = [], None
+            event = score_event(release, neighboring)
+            for train, test in splits:
+                model = fitted(clone(candidate), take_rows(X, train), take_rows(y, train), release)
+                score = scorer.prepared(model, take_rows(X, test), take_rows(y, test), event)
+                scores.append(score(charge(None, event)))
+            mean = float(np.mean(scores))
     except Exception:  # whatever it was: an error would tell of a run that did not win
         return Outcome()
     if math.isnan(mean):

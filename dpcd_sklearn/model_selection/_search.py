@@ -390,12 +390,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         generator = _candidates.secret_generator()
         splits = plan.slots.rows(num_samples(X))
         tasks = []
-        for _ in range(count):
-            params = _candidates.draw(plan.grids, generator)
-            model = self._budgeted(plan, params, min(plan.slots.n_train))
-            scorer = self._scorer_of(plan)
-            tasks.append((model, params, scorer, X, y, splits, plan.release, plan.neighboring))
-        outcomes = Parallel(n_jobs=self.n_jobs)(delayed(_runs.run)(*task) for task in tasks)
+        with _runs.silence():
+            for _ in range(count):
+                params = _candidates.draw(plan.grids, generator)
+                model = self._budgeted(plan, params, min(plan.slots.n_train))
+                scorer = self._scorer_of(plan)
+                tasks.append((model, params, scorer, X, y, splits, plan.release, plan.neighboring))
+        # verbose, as a context of joblib's may ask for, would count the runs
+        outcomes = Parallel(n_jobs=self.n_jobs, verbose=0)(delayed(_runs.run)(*t) for t in tasks)
         return _runs.best_of(outcomes)
 
     def _budgeted(self, plan, params, n_records):
@@ -417,9 +419,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return scorer
 
     def _refitted(self, plan, params, X, y):
-        model = self._budgeted(plan, params, plan.n_samples)
         try:
-            return _runs.fitted(model, X, y, plan.release)
+            with _runs.silence():
+                model = self._budgeted(plan, params, plan.n_samples)
+                return _runs.fitted(model, X, y, plan.release)
         except Exception:  # it is paid for, and what failed might tell of records
             return None
 
