@@ -31,6 +31,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
+from dpcd_sklearn.model_selection._plan import planned
 from dpcd_sklearn.model_selection._slots import slots_of
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
@@ -482,6 +483,7 @@ def refused(search, X, y, error, match):
         ({"param_distributions": {"beta": [1.0]}}, ValueError, "beta"),
         ({"param_distributions": {"alpha": [-1.0]}}, ValueError, "alpha"),
         ({"param_distributions": {"epsilon": [1.0]}}, ValueError, "search sets it"),
+        ({"param_distributions": {"classes": [None]}}, ValueError, "same labels"),
         ({"param_distributions": {"accountant": [None]}}, ValueError, "how many runs"),
         ({"scoring": "neg_max_error"}, ValueError, "one of"),
         ({"scoring": "accuracy"}, ValueError, "no score of"),
@@ -515,7 +517,7 @@ def refused(search, X, y, error, match):
 )
 def test_bad_parameters_are_refused(data, params, error, match):
     search = PrivateSearchCV(clone(RIDGE), GRID).set_params(**params)
-    y = data[2] if "classes" in match else data[1]
+    y = data[2] if "state classes" in match else data[1]
     refused(search, data[0], y, error, match)
 
 
@@ -553,6 +555,7 @@ def test_records_that_are_none_are_refused(data):
     refused(search, X, y[:10], ValueError, "shape")
     refused(search, X[:1], y[:1], ValueError, "state it")
     refused(search, np.where(X > 0.9, np.nan, X), y, ValueError, "NaN")
+    refused(search, X, np.where(y > 1.5, np.inf, y), ValueError, "y contains")
     refused(search, X, y.astype(str), TypeError, "real numbers")
     refused(search, X.ravel(), y, ValueError, "2D")
     words = PrivateSearchCV(clone(LOGISTIC), {"C": [1.0]})
@@ -584,7 +587,7 @@ def errors_of_guesses(noise, n_runs):
             validation=np.arange(6, 12),
             scoring="neg_mean_squared_error",
         )
-        plan = search._plan(12, (1, 1))  # once: it is public
+        plan = planned(search, 12, (1, 1))  # once: it is public
         shown += [(search._best(plan, X, y).model.mean_, target) for _ in range(n_runs)]
     values, truths = np.array(shown).T
     train, test = slice(None, None, 2), slice(1, None, 2)

@@ -49,6 +49,13 @@ def private_part(estimator):
     return private_part(found[0])
 
 
+def last_step(estimator):
+    """The model at the end of a pipeline that is private as a whole, or the estimator itself."""
+    while getattr(estimator, "steps", None):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
 def refuse_leaks(estimator):
     """Raise a ValueError if a part of an estimator voids every guarantee."""
     void = [leak for leak in leaks_of(estimator) if leak.severity == "void"]

@@ -13,9 +13,10 @@ from sklearn.base import clone
 MOST_PLANNED = 48
 # What the search sets, or what would tell strangers of its runs or void them.
 _OURS = ("epsilon", "delta", "neighboring", "n_public")
-_FORBIDDEN = {"accountant": "its entries would tell how many runs there were"} | dict.fromkeys(
-    _OURS, "the search sets it, alike for all candidates"
-)
+_FORBIDDEN = {
+    "accountant": "its entries would tell how many runs there were",
+    "classes": "candidates are scored on the same labels",
+} | dict.fromkeys(_OURS, "the search sets it, alike for all candidates")
 
 
 def check_distributions(param_distributions):

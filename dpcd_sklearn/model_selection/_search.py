@@ -8,9 +8,6 @@
 (b) Nothing else leaves: not K, not what was tried, no other score, no warning of a run.
 """
 
-from numbers import Integral
-from types import SimpleNamespace
-
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
@@ -19,22 +16,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ..metrics import PrivateScorer, make_private_scorer
-from ..metrics._metrics import METRICS
-from ..privacy.accounting._accounting import epsilon_of, gdp_squared
-from ..privacy.accounting._calibration import search_fit_event
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._accounting import epsilon_of
+from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
-from ..privacy.accounting._tuning import check_law, draw_count
+from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import charge
-from ..privacy.mechanisms._scores import ScoreUnits
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import num_samples
 from ..utils._input import read_array, refuse_broken
-from ..utils._public import MOST, check_count, check_real
+from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike
 from . import _budget, _candidates, _runs
-from ._slots import slots_of
+from ._plan import planned, set_n_public
 
 
 def _winner_has(name):
@@ -105,7 +98,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : estimator or None
-        The winner; None if there was no run, or if all of them failed. Released.
+        The winner; None if there was no run, or if all of them failed. Its own `privacy_spent_` is
+        that of one run, not what the search cost. Released.
     best_params_ : dict or None
         Its parameters from `param_distributions`. Released.
     best_score_ : float
@@ -212,112 +206,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             As `fit` does.
         """
         check_count(n_samples, "n_samples", high=MOST)
-        return self._plan(n_samples, (n_features, n_outputs)).event
-
-    # ---- the plan ----
-
-    def _plan(self, n_samples, shape):
-        """Everything public: slots, the event, and what each fit may cost."""
-        law, mean = check_law(self.distribution, self.n_iter)
-        if not isinstance(self.refit, (bool, np.bool_)):
-            raise TypeError(f"refit must be True or False, got {self.refit!r}")
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise ValueError(f"n_jobs must be None or an integer but 0, got {self.n_jobs!r}")
-        epsilon = check_real(self.epsilon, "epsilon", low=0, high=1e6, closed="right")
-        part = _budget.private_part(self.estimator)
-        _candidates.refuse_accountants(self.estimator)
-        _budget.refuse_leaks(self.estimator)
-        grids = _candidates.check_distributions(self.param_distributions)
-        neighboring, n_public = self._relation(part)
-        delta = self._resolve_delta(n_samples, n_public)
-        scorer = self._scorer(part, neighboring)
-        slots = slots_of(
-            self.validation, n_samples, random_state=self.random_state, n_public=n_public
-        )
-        if len(slots.n_test) > 1 and not self.refit:
-            raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
-        sizes = (min(slots.n_train), *shape)
-        planned = self._prototypes(grids, epsilon, delta, sizes, n_public)
-        gaussian = all(gdp_squared(event) is not None for _, event in planned)
-        event, release = search_fit_event(
-            epsilon, delta, law, mean, slots.n_seen, gaussian, int(self.refit), neighboring
-        )
-        for model, _ in planned:
-            _budget.give_budget(model, release, delta, neighboring, sizes)
-        kind = METRICS[scorer.name].kind
-        for n_test in slots.n_test:  # the noise of scores must be drawable
-            ScoreUnits(_runs.score_event(release, neighboring), kind, 3, n_test)
-        return SimpleNamespace(
-            **{"law": law, "mean": mean, "epsilon": epsilon, "delta": delta, "grids": grids},
-            **{"neighboring": neighboring, "n_public": n_public, "scorer": scorer},
-            **{"slots": slots, "event": event, "release": release, "shape": shape},
-            n_samples=n_samples if n_public is None else n_public,
-        )
-
-    def _relation(self, part):
-        """Neighbours, and the public number of records under add_remove."""
-        neighboring = getattr(part, "neighboring", "replace_one")
-        if neighboring not in NEIGHBORING:
-            raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
-        if neighboring == "replace_one":
-            return neighboring, None
-        if getattr(part, "n_public", None) is None:
-            raise ValueError('neighboring="add_remove" needs n_public of the estimator')
-        return neighboring, check_count(part.n_public, "n_public", high=MOST)
-
-    def _resolve_delta(self, n_samples, n_public):
-        if not isinstance(self.delta, str):
-            return check_real(self.delta, "delta", low=0, high=1)
-        if self.delta != "auto":
-            raise ValueError(f'delta must be "auto" or a number in (0, 1), got {self.delta!r}')
-        if n_public is not None or n_samples < 2:
-            raise ValueError('delta="auto" is 1/n², which needs a public n of 2 or more: state it')
-        return 1.0 / n_samples**2
-
-    def _scorer(self, part, neighboring):
-        """The private scorer, with bounds of its own or the estimator's; n_public comes later."""
-        scoring, regression = self.scoring, is_regressor(self.estimator)
-        if scoring is None:
-            scoring = "r2" if regression else "accuracy"
-        if isinstance(scoring, str):
-            n_public = 2 if neighboring == "add_remove" else None
-            scoring = make_private_scorer(scoring, neighboring=neighboring, n_public=n_public)
-        if not isinstance(scoring, PrivateScorer):
-            raise ValueError(
-                f"scoring must be one of {sorted(METRICS)} or what make_private_scorer made: other "
-                "scores are unbounded, or have no noise"
-            )
-        if scoring.accountant is not None:
-            raise ValueError(
-                "scoring has an accountant, whose entries would tell how many runs there were; the "
-                "search pays for scores"
-            )
-        if scoring.neighboring != neighboring:
-            raise ValueError("scoring has other neighbours than the estimator")
-        if (METRICS[scoring.name].task == "regression") != regression:
-            raise ValueError(f"{scoring.name} is no score of {type(self.estimator).__name__}")
-        if regression:
-            scoring._bounds_of(part)
-        elif getattr(part, "classes", ()) is None:
-            raise ValueError(
-                "state classes= of the estimator: with None labels are read from the records that "
-                "a run fits, and a run that misses one would fail"
-            )
-        return scoring
-
-    def _prototypes(self, grids, epsilon, delta, sizes, n_public):
-        """Candidates that are planned before the charge, with what a fit of them would release."""
-        found = []
-        for params in _candidates.prototypes(grids):
-            model = _candidates.candidate(self.estimator, params)
-            self._make_public(model, sizes[0], n_public)
-            _budget.private_part(model).set_params(epsilon=epsilon, delta=delta)
-            found.append((model, _budget.planned_event(model, sizes)))
-        return found
-
-    def _make_public(self, model, n_records, n_public):
-        if n_public is not None:
-            _budget.private_part(model).set_params(n_public=n_records)
+        return planned(self, n_samples, (n_features, n_outputs)).event
 
     # ---- the search ----
 
@@ -343,7 +232,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         # 1. validation and plan: everything public
         _budget.private_part(self.estimator)
         X, y = self._check_records(X, y)
-        plan = self._plan(num_samples(X), (X.shape[1], 1))
+        plan = planned(self, num_samples(X), (X.shape[1], 1))
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,
@@ -371,10 +260,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         n_samples = num_samples(X)
         if np.ndim(y) != 1 or num_samples(y) != n_samples:
             raise ValueError(f"y must have shape ({n_samples},), got {np.shape(y)}")
-        kinds = np.asarray(y).dtype.kind
+        y = np.asarray(y)
+        kinds = y.dtype.kind
+        if kinds == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity")
         if is_regressor(self.estimator) and kinds not in "biuf":
             raise TypeError(f"y must hold real numbers, got dtype kind {kinds!r}")
-        classes = getattr(_budget.private_part(self.estimator), "classes", None)
+        classes = getattr(_budget.last_step(_budget.private_part(self.estimator)), "classes", None)
         if is_classifier(self.estimator) and classes is not None:
             stated = np.asarray(classes).dtype.kind
             if {kinds, stated} - {"O"} and (kinds in "UST") != (stated in "UST"):
@@ -383,7 +275,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                         f"y has dtype kind {kinds!r} and classes has dtype kind {stated!r}: no "
                         "label of y could be among classes"
                     )
-        return X, np.asarray(y)
+        return X, y
 
     def _best(self, plan, X, y):
         count = draw_count(plan.law, plan.mean, NoiseSource().words)
@@ -404,7 +296,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """A candidate with the budget of a run; None if there is none, as public facts decide."""
         try:
             model = _candidates.candidate(self.estimator, params)
-            self._make_public(model, n_records, plan.n_public)
+            set_n_public(model, n_records, plan.n_public)
             sizes = (n_records, *plan.shape)
             _budget.give_budget(model, plan.release, plan.delta, plan.neighboring, sizes)
         except Exception:  # an error would tell of a run that did not win
