@@ -81,3 +81,23 @@ def test_quick_ledger_prints_a_line_for_each_number_of_entries():
     for _, charge, commit, rest, *others in lines:
         assert 0 < float(commit) < float(charge) and 0 < float(rest)
         assert all(float(cell) > 0 for cell in others)
+
+
+@needs_benchmarks
+def test_a_private_search_without_its_data_says_so(tmp_path):
+    printed = run("--quick", data=tmp_path, script="private_search.py")
+    assert "madelon is left out" in printed and "DPCD_DATA" in printed
+
+
+@pytest.mark.slow
+@needs_benchmarks
+def test_quick_private_search_prints_a_line_for_each_way(data_folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    if not (data_folder / "madelon.npz").is_file():
+        pytest.skip("madelon.npz is not among the benchmark data")
+    arguments = ("--quick", "--plots", str(tmp_path))
+    printed = run(*arguments, data=data_folder, script="private_search.py")
+    for row in ("defaults", "search", "search, Poisson", "search, refit", "counted grid"):
+        median = re.search(rf"^{row} +(\S+) \(", printed, flags=re.MULTILINE)[1]
+        assert 0 <= float(median) < 0.8
+    assert (tmp_path / "private_search.png").stat().st_size > 10_000

@@ -66,6 +66,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.preprocessing import BoundsScaler, RowNormClipper
 from dpcd_sklearn.utils._leak_rules import RULES, SEVERITIES
 from dpcd_sklearn.utils._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
@@ -220,7 +222,11 @@ CASES = {
             RandomizedSearchCV(LASSO, {"epsilon": [1.0, 2.0]}),
         ),
     ],
-    "scores of a search": [(grid(LASSO), LASSO)],
+    "scores of a search": [
+        (grid(LASSO), LASSO),
+        (grid(LASSO, scoring="r2"), grid(LASSO, scoring=make_private_scorer("r2", 0.1, LEDGER))),
+        (grid(LASSO, scoring=make_private_scorer("r2")), PrivateSearchCV(LASSO, {"alpha": [1.0]})),
+    ],
     "labels read from y (classes=None)": [
         (DPLogisticGCD(), LOGISTIC),
         (DPLinearClassifier(), DPLinearClassifier(classes=["a", "b"])),

@@ -353,7 +353,7 @@ def test_the_number_of_runs_and_candidates_follow_no_seed(calls):
         np.random.seed(0)  # noqa: NPY002 - a global seed must not matter
         search.fit(X, y)
         seen.append(tuple(calls))
-    assert len(set(seen)) > 4
+    assert len(set(seen)) > 1  # all alike once in 10^9
 
 
 def test_the_seed_draws_the_split():

@@ -11,7 +11,6 @@ from typing import Literal
 from ._leak_conditions import (
     ENCODERS_OF_Y,
     HALVING,
-    SEARCHES,
     accountants,
     bootstraps,
     by_groups,
@@ -32,6 +31,7 @@ from ._leak_conditions import (
     private,
     quotes,
     resamples,
+    scores_without_noise,
     seeds_members,
     stratified,
     uncounted,
@@ -231,9 +231,9 @@ RULES = (
     Rule(
         "scores of a search",
         "leak",
-        is_one_of(*SEARCHES),
+        scores_without_noise,
         "Scores on records have no noise and are in no ledger; the winner tells of them.",
-        "parameters from public knowledge or public records; publish no score",
+        "model_selection.PrivateSearchCV, or scoring=make_private_scorer(...) with an accountant",
     ),
     Rule(
         "labels read from y (classes=None)",
