@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from ..privacy.accounting._events import FitEvent, GaussianEvent, ZCDPEvent
 from ..privacy.ledger._accountant import charge
-from ..utils._compat import take_rows
+from ..utils._compat import safe_indexing
 from ._budget import private_part, shrink, within
 
 _TRIES = 5
@@ -69,9 +69,12 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring):
         with silence():
             scores, model = [], None
             event = score_event(release, neighboring)
-            for train, test in splits:
-                model = fitted(clone(candidate), take_rows(X, train), take_rows(y, train), release)
-                score = scorer.prepared(model, take_rows(X, test), take_rows(y, test), event)
+            for split in splits:
+                (X_fit, X_score), (y_fit, y_score) = (
+                    [safe_indexing(array, rows) for rows in split] for array in (X, y)
+                )
+                model = fitted(clone(candidate), X_fit, y_fit, release)
+                score = scorer.prepared(model, X_score, y_score, event)
                 scores.append(score(charge(None, event)))
             mean = float(np.mean(scores))
     except Exception:  # whatever it was: an error would tell of a run that did not win

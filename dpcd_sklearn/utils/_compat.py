@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
@@ -16,7 +16,7 @@ __all__ = [
     "check_sample_weight",
     "fit_context",
     "num_samples",
-    "take_rows",
+    "safe_indexing",
 ]
 
 
