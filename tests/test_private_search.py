@@ -545,6 +545,8 @@ def test_row_numbers_are_not_public_under_add_remove(data, validation):
     model = clone(RIDGE).set_params(neighboring="add_remove", n_public=600)
     search = PrivateSearchCV(model, GRID, delta=1e-6, validation=validation, refit=True)
     refused(search, *data[:2], ValueError, "secret coin")
+    nearly = PrivateSearchCV(model, GRID, delta=1e-6, validation=0.95)
+    refused(nearly, *data[:2], ValueError, "nearly empty")
     auto = PrivateSearchCV(model, GRID)
     refused(auto, *data[:2], ValueError, "state it")
 

@@ -83,8 +83,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     validation : float in (0, 1), array of int or splitter, default=0.25
         What is scored and not fitted: a share of the records, row numbers, or a splitter by row
         number (KFold, ShuffleSplit and their like). A record that a run fits or scores, not both,
-        costs the run one release; k folds cost k. Under "add_remove" only a share: each record
-        draws a secret coin.
+        costs the run one release; k folds cost k. Under "add_remove" only a share in [0.1, 0.9]
+        of 500 records or more: each draws a secret coin.
     refit : bool, default=False
         Whether to fit the best candidate again, on all records: a further release, which lowers the
         budget of each run. If False the winner itself is the result. More folds than one need True.

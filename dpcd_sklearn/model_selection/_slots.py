@@ -25,6 +25,9 @@ BY_ROW = {
 }
 
 
+_COINS = "under add_remove no slot of secret coins may be nearly empty"
+
+
 @dataclass(frozen=True)
 class Slots:
     """How rows are divided, before records are there.
@@ -94,6 +97,8 @@ def _share(share, n_samples, random_state, n_public):
     if n_test < 1:
         raise ValueError("one record can't be both fitted and scored; a search needs two at least")
     if n_public is not None:
+        # an empty slot would be an error, and errors tell: never, of the records that are promised
+        check_real(share, "validation", low=0.1, high=0.9, closed="both", advice=_COINS)
         return Slots(None, (n - n_test,), (n_test,), 1, share)
     order = check_random_state(random_state).permutation(n)
     return _of_splits([(np.sort(order[n_test:]), np.sort(order[:n_test]))], n)
