@@ -236,6 +236,16 @@ def test_one_entry_reserved_before_the_first_fit(data, monkeypatch):
     assert 1.0 < accountant.spent().epsilon <= 2.5  # at an order that suits 3.0, not 1.0
 
 
+def test_a_ledger_for_one_fit_takes_a_search_of_its_whole_budget():
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-3, single_fit=True)
+    search, X, y = toy(accountant=accountant)
+    search.fit(X, y)
+    assert len(accountant.entries()) == 1 and accountant.remaining() == 0.0
+    gaussian = PrivacyAccountant(epsilon=9.0, delta=1e-3, currency="gdp")
+    with pytest.raises(ValueError, match="Gaussians only"):
+        search.set_params(accountant=gaussian).fit(X, y)
+
+
 def test_a_refused_search_has_fitted_nothing(calls):
     accountant = PrivacyAccountant(epsilon=0.5, delta=1e-3)
     search, X, y = toy(accountant=accountant)
