@@ -65,6 +65,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -224,7 +226,11 @@ CASES = {
             RandomizedSearchCV(LASSO, {"epsilon": [1.0, 2.0]}),
         ),
     ],
-    "scores of a search": [(grid(LASSO), LASSO)],
+    "scores of a search": [
+        (grid(LASSO), LASSO),
+        (grid(LASSO, scoring="r2"), grid(LASSO, scoring=make_private_scorer("r2", 0.1, LEDGER))),
+        (grid(LASSO, scoring=make_private_scorer("r2")), PrivateSearchCV(LASSO, {"alpha": [1.0]})),
+    ],
     "labels read from y (classes=None)": [
         (DPLogisticGCD(), LOGISTIC),
         (DPLinearClassifier(), DPLinearClassifier(classes=["a", "b"])),

@@ -8,7 +8,7 @@ from numbers import Real
 
 from sklearn.base import is_classifier
 
-from ._learns_nothing import how_it_learns, is_elementwise
+from ._learns_nothing import full_name, how_it_learns, is_elementwise
 from ._object_tree import guarded, has
 
 # ---- steps and models ---------------------------------------------------------------------------
@@ -153,6 +153,15 @@ _SEVERAL_FITS = (
     *("MultiOutputClassifier", "MultiOutputRegressor", "RFE", "RFECV", "StackingClassifier"),
     *("SequentialFeatureSelector", "StackingRegressor", "TunedThresholdClassifierCV"),
 )
+
+
+def scores_without_noise(part):
+    if part.short not in SEARCHES:
+        return False
+    scoring = part.get("scoring")
+    if guarded(lambda: full_name(type(scoring))) != "dpcd_sklearn.metrics.PrivateScorer":
+        return True
+    return scoring.accountant is None and "private scores that nobody counts"
 
 
 def is_one_of(*names):

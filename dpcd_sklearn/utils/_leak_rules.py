@@ -12,7 +12,6 @@ from ._leak_conditions import (
     BOOSTING,
     ENCODERS_OF_Y,
     HALVING,
-    SEARCHES,
     accountants,
     bootstraps,
     by_groups,
@@ -33,6 +32,7 @@ from ._leak_conditions import (
     private,
     quotes,
     resamples,
+    scores_without_noise,
     stratified,
     uncounted,
     unknown_split,
@@ -235,9 +235,9 @@ RULES = (
     Rule(
         "scores of a search",
         "leak",
-        is_one_of(*SEARCHES),
+        scores_without_noise,
         "Scores on records have no noise and are in no ledger; the winner tells of them.",
-        "parameters from public knowledge or public records; publish no score",
+        "model_selection.PrivateSearchCV, or scoring=make_private_scorer(...) with an accountant",
     ),
     Rule(
         "labels read from y (classes=None)",
