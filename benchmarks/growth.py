@@ -52,7 +52,9 @@ STYLES = [
     {"color": "#CC79A7", "marker": "D", "markersize": 4.5},
     {"color": "#E69F00", "marker": "v", "markersize": 5},
 ]
-PUBLIC = {"delta": 1e-6, "random_state": ReproducibleNoise(0)}  # one δ: a calibration for all sizes
+# One δ: a calibration for all sizes.
+PUBLIC = {"delta": 1e-6, "random_state": ReproducibleNoise(0), "feature_scale": 1.0}
+REGRESSION = PUBLIC | {"target_bounds": (-1, 1)}
 
 
 def best(call, enough, clock=time.process_time):
@@ -164,8 +166,8 @@ PASSES = {
 KERNELS = PASSES | {"a coordinate step each": by_columns(longer_fit(STEPS, 1, 1, cells=1e7))}
 FITS = {
     "DPLogisticGCD, 10 updates": whole_fit(DPLogisticGCD(max_iter=10, **PUBLIC)),
-    "DPRidgeSkGD, 10 updates": whole_fit(DPRidgeSkGD(max_iter=10, **PUBLIC)),
-    "DPLassoCD, one pass": by_columns(whole_fit(DPLassoCD(max_iter=1, **PUBLIC))),
+    "DPRidgeSkGD, 10 updates": whole_fit(DPRidgeSkGD(max_iter=10, **REGRESSION)),
+    "DPLassoCD, one pass": by_columns(whole_fit(DPLassoCD(max_iter=1, **REGRESSION))),
     "sgd, one pass": whole_fit(DPLinearClassifier(solver="sgd", max_iter=1, **PUBLIC)),
 }
 # One greedy step goes through the records that the last one touched, and noise for every feature.
@@ -324,14 +326,14 @@ def disk_rows(n, p, folder, enough):
     if hasattr(os, "posix_fadvise"):
         cold = min(read_once(path, cold=True) for _ in range(2))
         yield "reading the file, from the disk", cold, f"{rate / cold:.1f} GB/s"
-        model = DPRidgeSkGD(max_iter=1, **PUBLIC).fit(np.eye(100, p), y[:100])
+        model = DPRidgeSkGD(max_iter=1, **REGRESSION).fit(np.eye(100, p), y[:100])
         for order in "CF":
             seconds = min(cold_pass(path, model, (n, p), order, y) for _ in range(2))
             yield f"first fit of one pass, {order}", seconds, f"{seconds / cold:.1f} cold readings"
     models = {
         "DPLogisticGCD": (DPLogisticGCD(**PUBLIC), 2, 5, "CF"),
-        "DPRidgeSkGD": (DPRidgeSkGD(**PUBLIC), 2, 5, "CF"),
-        "DPLassoCD": (DPLassoCD(**PUBLIC), 0.1, 0.2, "FC"),
+        "DPRidgeSkGD": (DPRidgeSkGD(**REGRESSION), 2, 5, "CF"),
+        "DPLassoCD": (DPLassoCD(**REGRESSION), 0.1, 0.2, "FC"),
     }
     for name, (model, few, more, orders) in models.items():
         seconds = longer_fit(model, few, more, cells=1e7, clock=time.perf_counter)

@@ -33,6 +33,9 @@ from dpcd_sklearn.privacy.sums._kernels import instruction_set
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
+UNIT_SCALE = {"feature_scale": 1.0, "random_state": ReproducibleNoise(0)}
+UNIT_TARGET = {"target_bounds": (-1, 1)}
+
 # ---- dense kernels ------------------------------------------------------------------------------
 
 
@@ -114,8 +117,8 @@ def coordinate_rows(n, p, repeats):
                       fit_intercept=False)  # fmt: skip
         epoch = best(lambda: lasso.fit(A, y), repeats) / 20
     yield "Lasso of scikit-learn, an epoch", epoch, f"{epoch / (n * p) * 1e9:.2f} ns an element"
-    settings = {"solver": "cd", "random_state": ReproducibleNoise(0), "fit_intercept": False}
-    for model in (DPLinearRegressor(**settings), DPLinearClassifier(**settings)):
+    settings = {"solver": "cd", "fit_intercept": False, **UNIT_SCALE}
+    for model in (DPLinearRegressor(**settings, **UNIT_TARGET), DPLinearClassifier(**settings)):
         fits = [clone(model).set_params(max_iter=passes) for passes in (1, 11)]
         once, more = (best(lambda m=m: m.fit(A, y), repeats) for m in fits)
         seconds = (more - once) / 10
@@ -146,9 +149,10 @@ def fit_rows(n, p, repeats):
     X, y = problem(n, p)
     fits = {
         "LogisticRegression of scikit-learn": LogisticRegression(),
-        "DPLogisticGCD, 50 updates": DPLogisticGCD(max_iter=50, random_state=ReproducibleNoise(0)),
-        "DPRidgeSkGD, 50 full updates": DPRidgeSkGD(max_iter=50, random_state=ReproducibleNoise(0)),
-        "DPLassoCD, one pass": DPLassoCD(0.01, max_iter=1, random_state=ReproducibleNoise(0)),
+        "DPLogisticGCD, 50 updates": DPLogisticGCD(max_iter=50, **UNIT_SCALE),
+        "DPRidgeSkGD, 50 full updates": DPRidgeSkGD(max_iter=50, **UNIT_SCALE, **UNIT_TARGET),
+        "the same, scales are found": DPRidgeSkGD(max_iter=50, random_state=ReproducibleNoise(0)),
+        "DPLassoCD, one pass": DPLassoCD(0.01, max_iter=1, **UNIT_SCALE, **UNIT_TARGET),
     }
     small, times = (X[:1000], y[:1000]), {}
     for name, model in fits.items():

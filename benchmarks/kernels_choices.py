@@ -48,6 +48,7 @@ def greedy_rows(X, name, repeats):
     y, updates = np.arange(X.shape[0]) % 2.0, {}
     for selection in ("full", "lazy"):
         model = DPLogisticGCD(l1_ratio=1.0, random_state=ReproducibleNoise(0), selection=selection)
+        model.set_params(feature_scale=1.0)
         times = []
         for max_iter in (1, 21):
             fit = clone(model).set_params(max_iter=max_iter).fit

@@ -142,6 +142,8 @@ class Problem:
             penalty = {"penalty": None, "constraint": "l1_ball", "radius": radius}
         public = {"feature_scale": scale, "fit_intercept": False, "solver": solver}
         if self.loss == "squared":
+            largest = float(np.abs(self.y).max())
+            public["target_bounds"] = -largest, largest
             return DPLinearRegressor("squared", **penalty | public | parameters)
         return DPLinearClassifier("logistic", classes=[-1, 1], **penalty | public | parameters)
 

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from dpcd_sklearn.privacy.accounting import _events
+from dpcd_sklearn.privacy.accounting import _events, _tuning
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from dpcd_sklearn.privacy.accounting._events import (
@@ -20,6 +20,7 @@ from dpcd_sklearn.privacy.accounting._events import (
     PureEvent,
     SelectionEvent,
     TuningEvent,
+    ZCDPEvent,
 )
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 
@@ -109,10 +110,13 @@ def test_pure_releases_cost_no_less_than_randomised_response(epsilon, count):
 
 
 @pytest.mark.parametrize("distribution", ["logarithmic", "geometric"])
-def test_tuning_is_that_of_the_peer(distribution):
+def test_tuning_is_that_of_the_peer_without_the_trade_off_curve(distribution, monkeypatch):
     base = gaussian_fit_event(0.5, DELTA, 10, "replace_one")
     fit = FitEvent((TuningEvent(base, distribution, 10.0),))
-    assert epsilon_of(fit, DELTA) == pytest.approx(by_rdp(fit.to_dp_event()), rel=5e-3)
+    peer = by_rdp(fit.to_dp_event())
+    assert epsilon_of(fit, DELTA) < 0.85 * peer
+    monkeypatch.setattr(_tuning, "_curve_penalty", lambda *args: math.inf)
+    assert epsilon_of(fit, DELTA) == pytest.approx(peer, rel=5e-3)
 
 
 def test_a_mixed_fit_is_translated_whole():
@@ -134,6 +138,7 @@ def test_every_event_has_a_translation():
         SelectionEvent(0.2),
         LaplaceEvent(9.0),
         PureEvent(0.1),
+        ZCDPEvent(0.01),
         PoissonSampledEvent(0.1, 3.0),
         HiddenStateEvent(3.0, 10, 0.5),
         TuningEvent(base, "logarithmic", 5.0),

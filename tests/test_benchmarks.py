@@ -91,3 +91,23 @@ def test_default_fits_are_put_beside_scikit_learns():
     assert len(rows) == 9 and all("newton" in row[1] for row in rows)
     # at ε = 10 there is hardly a difference in the scores, whatever the noise
     assert all(abs(float(row[5]) - float(row[6].strip(" |"))) < 0.03 for row in rows[2::3])
+
+
+@needs_benchmarks
+def test_a_private_search_without_its_data_says_so(tmp_path):
+    printed = run("--quick", data=tmp_path, script="private_search.py")
+    assert "madelon is left out" in printed and "DPCD_DATA" in printed
+
+
+@pytest.mark.slow
+@needs_benchmarks
+def test_quick_private_search_prints_a_line_for_each_way(data_folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    if not (data_folder / "madelon.npz").is_file():
+        pytest.skip("madelon.npz is not among the benchmark data")
+    arguments = ("--quick", "--plots", str(tmp_path))
+    printed = run(*arguments, data=data_folder, script="private_search.py")
+    for row in ("defaults", "search", "search, Poisson", "search, refit", "counted grid"):
+        median = re.search(rf"^{row} +(\S+) \(", printed, flags=re.MULTILINE)[1]
+        assert 0 <= float(median) < 0.8
+    assert (tmp_path / "private_search.png").stat().st_size > 10_000

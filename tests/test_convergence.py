@@ -65,7 +65,7 @@ VARIANTS = {
 
 def is_sensible(solver, loss, penalty, constraint):
     """What the solvers promise, by itself: constraints need a projection or a vertex."""
-    if loss == "multinomial" and solver in ("compgd", "frank-wolfe"):
+    if loss == "multinomial" and solver in ("compgd", "frank-wolfe", "newton"):
         return False
     if solver == "compgd":
         return penalty in (None, "l2")

@@ -32,6 +32,7 @@ def make_model(**params):
         "alpha": ALPHA,
         "l1_ratio": 0.5,
         "feature_scale": 0.6,
+        "target_bounds": (-1, 1),
         "fit_intercept": False,
         "delta": 1e-6,
     }

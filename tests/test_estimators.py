@@ -637,28 +637,30 @@ def test_importance_sampling_moves_the_features_of_large_scale():
 
 @every_estimator
 def test_reproducible_noise_says_that_it_is_not_private(small, estimator):
+    facts = unit_scale(estimator)
     with pytest.warns(ReproducibleNoiseWarning, match="not private") as caught:
-        first = estimator(0.1, random_state=ReproducibleNoise(0)).fit(*small)
+        first = estimator(0.1, random_state=ReproducibleNoise(0), **facts).fit(*small)
     assert [warning.filename for warning in caught] == [__file__]
     with pytest.warns(PrivacyLeakWarning, match="not private"):
-        second = estimator(0.1, random_state=ReproducibleNoise(0)).fit(*small)
+        second = estimator(0.1, random_state=ReproducibleNoise(0), **facts).fit(*small)
     assert_array_equal(first.coef_, second.coef_)
     assert_array_equal(first.intercept_, second.intercept_)
     with pytest.warns(PrivacyLeakWarning):
-        other = estimator(0.1, random_state=ReproducibleNoise(1)).fit(*small)
+        other = estimator(0.1, random_state=ReproducibleNoise(1), **facts).fit(*small)
     assert (other.coef_ != first.coef_).any()
 
 
 @every_estimator
 def test_noise_that_was_not_asked_for_by_name_differs_and_none_warns(small, estimator):
+    facts = unit_scale(estimator)
     np.random.seed(0)  # noqa: NPY002  NumPy's global state must have no say
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        coefs = [estimator(0.1).fit(*small).coef_ for _ in range(3)]
+        coefs = [estimator(0.1, **facts).fit(*small).coef_ for _ in range(3)]
         np.random.seed(0)  # noqa: NPY002
-        coefs.append(estimator(0.1).fit(*small).coef_)
+        coefs.append(estimator(0.1, **facts).fit(*small).coef_)
         for seed in (0, 0, np.random.RandomState(0), np.random.RandomState(0)):
-            coefs.append(estimator(0.1, random_state=seed).fit(*small).coef_)
+            coefs.append(estimator(0.1, random_state=seed, **facts).fit(*small).coef_)
     assert len({coef.tobytes() for coef in coefs}) == 8
 
 

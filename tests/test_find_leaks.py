@@ -65,7 +65,10 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
-from dpcd_sklearn.preprocessing import BoundsScaler, RowNormClipper
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._leak_rules import RULES, SEVERITIES
 from dpcd_sklearn.utils._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
@@ -223,7 +226,11 @@ CASES = {
             RandomizedSearchCV(LASSO, {"epsilon": [1.0, 2.0]}),
         ),
     ],
-    "scores of a search": [(grid(LASSO), LASSO)],
+    "scores of a search": [
+        (grid(LASSO), LASSO),
+        (grid(LASSO, scoring="r2"), grid(LASSO, scoring=make_private_scorer("r2", 0.1, LEDGER))),
+        (grid(LASSO, scoring=make_private_scorer("r2")), PrivateSearchCV(LASSO, {"alpha": [1.0]})),
+    ],
     "labels read from y (classes=None)": [
         (DPLogisticGCD(), LOGISTIC),
         (DPLinearClassifier(), DPLinearClassifier(classes=["a", "b"])),
@@ -258,6 +265,12 @@ CASES = {
     "a fit without an accountant": [(DPLassoCD(), LASSO), (make_pipeline(DPLassoCD()), RIDGE)],
     "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
     "time that follows the records": [(clone(LOGISTIC).set_params(selection="lazy"), LOGISTIC)],
+    "steps that you vouch for": [
+        (
+            make_private_pipeline(Normalizer(), DPLassoCD(), public_steps=["normalizer"]),
+            make_private_pipeline(Normalizer(), DPLassoCD()),
+        ),
+    ],
     "private models of your own": [(OwnModel(accountant=LEDGER), LASSO)],
     "functions of your own": [
         (FunctionTransformer(row_wise), FunctionTransformer(np.log1p)),
@@ -778,3 +791,16 @@ class Stateful(TransformerMixin, BaseEstimator):
 
 def test_a_step_of_ones_own_is_reported_whatever_it_does():
     assert places(make_pipeline(Stateful(), LASSO)) == ["pipeline.stateful"]
+
+
+def test_steps_that_share_a_budget_are_looked_at_and_charged_as_one():
+    def piped(*steps, **params):
+        return make_private_pipeline(*steps, DPLassoCD(), **params)
+
+    assert rules_of(piped(DPStandardScaler(), accountant=LEDGER)) == set()
+    assert rules_of(piped(DPStandardScaler())) == {"a fit without an accountant"}
+    assert places(piped(StandardScaler(), accountant=LEDGER)) == ["privatepipeline.standardscaler"]
+    unions = piped(FeatureUnion([("a", StandardScaler())]), public_steps=["featureunion"])
+    assert rules_of(unions) == {"steps that you vouch for", "a fit without an accountant"}
+    without_noise = piped(DPStandardScaler(), accountant=LEDGER, epsilon=np.inf)
+    assert rules_of(without_noise) == {"epsilon=inf"}

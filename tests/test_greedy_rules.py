@@ -427,8 +427,11 @@ def test_neighbours_move_a_rounded_score_by_the_units_that_are_paid_for(
 # ---- what was paid for ---------------------------------------------------------------------------
 
 
+UNIT = {"feature_scale": 1.0, "target_bounds": (-1, 1)}
+
+
 def test_each_of_the_best_is_a_choice_that_is_paid_for():
-    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4)
+    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4, **UNIT)
     choice, release = model.planned_event(200, 6).releases
     assert (choice.count, release.count) == (12, 12)
     event = FitEvent((SelectionEvent(0.1, 5), GaussianEvent(1.0, 9)))
@@ -447,10 +450,10 @@ def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeyp
         ask, share = self.request, self.request.selection_share
         return greedy_fit_event(ask.epsilon, ask.delta, self.n_updates, share, ask.neighboring)
 
-    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4)
+    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4, **UNIT)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 5)), rng.uniform(-1, 1, 50)
     model.fit(X, y)
-    monkeypatch.setattr(engines.GCDEngine, "event", property(event))
+    monkeypatch.setattr(engines.GCDEngine, "alone", property(event))
     with pytest.raises(RuntimeError, match="refused a release"):
         model.fit(X, y)

@@ -286,7 +286,8 @@ def test_audit_catches_a_mutant_that_claims_a_stronger_contraction():
 def test_a_fit_releases_one_iterate_with_less_noise_than_composition(records):
     options = {"alpha": 30.0, "epsilon": 1.0, "max_iter": 150, "step_size": 1.5, "momentum": 0}
     hidden = DPRidgeSkGD(**options, **HIDDEN).fit(*records)
-    composed = DPRidgeSkGD(**options, feature_bounds=(-1, 1)).fit(*records)
+    public = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+    composed = DPRidgeSkGD(**options, **public).fit(*records)
     (release,) = hidden.privacy_event_.releases
     assert isinstance(release, HiddenStateEvent)
     assert (release.count, hidden.n_iter_) == (150, 150)

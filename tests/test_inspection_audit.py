@@ -73,8 +73,16 @@ def test_an_honest_greedy_model_passes():
     assert result.epsilon_lower > 0.2
 
 
+class InUnits(DPRidgeSkGD):
+    """Takes targets as they are: that of the record that differs lies beyond all margins."""
+
+    def _finds_target(self):
+        return False
+
+
 def test_at_a_large_epsilon_nine_tenths_of_mu_are_shown():
-    result = audit(DPRidgeSkGD(epsilon=20.0), families=["one feature"], broken=None, n_runs=1000)
+    model = InUnits(epsilon=20.0, feature_scale=1.0)
+    result = audit(model, families=["one feature"], broken=None, n_runs=1000)
     assert result.mu > 3
     # .95 with a standard deviation of .03
     assert 0.85 * result.mu < result.mu_lower <= 1.01 * result.mu, str(result)
@@ -114,7 +122,7 @@ def test_the_accountant_is_not_charged_and_a_seed_is_not_used():
 
 
 def test_pipelines_are_audited_on_stated_data():
-    model = make_pipeline(BoundsScaler((-1, 1)), DPRidgeSkGD(feature_bounds=(-1, 1), **BUDGET))
+    model = make_pipeline(BoundsScaler((-1, 1)), InUnits(feature_bounds=(-1, 1), **BUDGET))
     X = np.ones((20, 1))
     pair = [(X, np.append(s * 1e9, np.zeros(19))) for s in (1, -1)]
     result = audit(model, *pair, confidence=SURE)

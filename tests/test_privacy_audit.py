@@ -98,9 +98,9 @@ def mutate(monkeypatch, model, mutants):
 
     def plan(self, *public, **options):
         planned = honest(self, *public, **options)
-        event = planned.event
+        (event,) = planned.parts  # scales are stated
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
-        planned.event = FitEvent(releases, event.neighboring)
+        planned.parts = (FitEvent(releases, event.neighboring),)
         return planned
 
     monkeypatch.setattr(type(model), "_plan", plan)
@@ -117,7 +117,7 @@ def weights_and_intercept(model):
 def gaussian_cases():
     """Models with explicit recipes; all of their budget shows in the statistic."""
     steps = {"epsilon": 4.0, "delta": 0.01, "clip": 1.0, "step_size": 1.0, "averaging": "last"}
-    steps |= {"alpha": 0.0}
+    steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
     relations = {
         "replace_one": {},
         "add_remove": {"neighboring": "add_remove", "n_public": 3},
@@ -132,7 +132,8 @@ def gaussian_cases():
     blocks = DPRidgeSkGD(max_iter=2, block_size=1, **common)
     yield pytest.param(blocks, id="ridge with blocks of one")
     bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "sampling": "importance"}
-    bounded = DPLassoCD(max_iter=2, **steps | {"clip": 0.1}, fit_intercept=False, **bounds)
+    bounds |= {"feature_scale": None}
+    bounded = DPLassoCD(max_iter=2, **steps | {"clip": 0.1} | bounds, fit_intercept=False)
     yield pytest.param(bounded, id="lasso with bounds")
 
 
@@ -202,6 +203,7 @@ def greedy_model(**options):
         "clip": 0.1,
         "max_iter": 1,
         "classes": [0, 1],
+        "feature_scale": 1.0,
     }
     common |= {"step_size": 1e-3, "averaging": "last", "fit_intercept": False}
     return DPLogisticGCD(**common | options)

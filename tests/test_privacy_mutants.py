@@ -141,14 +141,16 @@ class TwoOutputs(BaseEstimator):
         self.shared = shared
 
     def fit(self, X, y):
-        seed = int(np.random.SeedSequence().generate_state(1)[0]) if self.shared else None
+        noise = None
+        if self.shared:
+            noise = ReproducibleNoise(int(np.random.SeedSequence().generate_state(1)[0]))
         options = {"alpha": 0.0, "epsilon": 1.0, "delta": 1e-4, "max_iter": 1, "momentum": 0}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             models = [
                 DPRidgeSkGD(
                     **options, step_size=1.0, averaging="last", fit_intercept=False,
-                    random_state=ReproducibleNoise(seed),
+                    random_state=noise, feature_scale=1.0, target_bounds=(-1e6, 1e6),
                 ).fit(X, target)
                 for target in (y, -y)
             ]  # fmt: skip

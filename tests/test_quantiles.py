@@ -212,20 +212,20 @@ class FixedCounts(Place):
         return self._counts
 
 
-def choices(counts, quantile, eta, neighboring, size):
+def choices(counts, quantile, eta, neighboring, size, prior=None):
     event = FitEvent((SelectionEvent(eta, size),), neighboring)
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), FixedCounts(counts, size))
-    return oracle.release_quantiles("features", [quantile])[0]
+    return oracle.release_quantiles("features", [quantile], prior=prior)[0]
 
 
-def exact_law(counts, quantile, eta, neighboring):
-    """exp(u/b) / Σ exp(u/b), u in records, b = 2 s / η."""
+def exact_law(counts, quantile, eta, neighboring, prior=1.0):
+    """π exp(u/b) / Σ π exp(u/b), u in records, b = 2 s / η, π the prior."""
     below = np.concatenate([[0], np.cumsum(counts)])
     wanted = float(quantile) * below[-1]
     u = -np.maximum(np.maximum(wanted - below[1:], below[:-1] - wanted), 0)
     q = float(quantile)
     s = 1.0 if neighboring == "replace_one" else max(q, 1 - q)
-    return special.softmax(u * eta / (2 * s))
+    return special.softmax(u * eta / (2 * s) + np.log(prior))
 
 
 @pytest.mark.parametrize("quantile", [MEDIAN, LOWER, Fraction(7, 10)], ids=str)
@@ -237,6 +237,46 @@ def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
     law = exact_law(counts, quantile, eta, neighboring)
     found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
     assert found.pvalue > 1e-9
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("quantile", [MEDIAN, LOWER], ids=str)
+def test_a_prior_multiplies_the_odds_of_a_choice(quantile, neighboring):
+    counts, prior = [3, 0, 2, 7, 0, 1, 4], np.array([1.0, 5.0, 0.2, 0.5, 9.0, 3.0, 0.1])
+    chosen = choices(counts, quantile, 0.5, neighboring, 100_000, prior)
+    law = exact_law(counts, quantile, 0.5, neighboring, prior)
+    found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
+    assert found.pvalue > 1e-9
+    plain = exact_law(counts, quantile, 0.5, neighboring)
+    assert np.abs(np.log(law / plain)).max() > 1
+
+
+def test_a_prior_moves_no_odds_between_neighbours_by_more_than_the_range():
+    """What is told is bounded with any public prior: ratios of two laws differ by e^η at most."""
+    rng = np.random.default_rng(0)
+    eta, most = 1.0, 0.0
+    for _ in range(300):
+        counts = rng.poisson(rng.choice([1, 10]), 8)
+        other = counts.copy()
+        here, there = rng.integers(8, size=2)
+        counts[here], other[there] = counts[here] + 1, other[there] + 1
+        prior = np.exp(rng.uniform(-16, 16, 8))
+        ratio = [exact_law(c, MEDIAN, eta, "replace_one", prior) for c in (counts, other)]
+        loss = np.log(ratio[0] / ratio[1])
+        most = max(most, loss.max() - loss.min())
+    assert 0.9 * eta < most <= eta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("odds", [0.0, -1.0, math.exp(-16.1), math.exp(16.1), math.inf, math.nan])
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_prior_out_of_range_is_refused_and_nothing_is_drawn(odds):
+    event = FitEvent((SelectionEvent(0.5, 5),))
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), Watched([1, 2], 3))
+    with pytest.raises(ValueError, match="prior"):
+        oracle.release_quantiles("features", [MEDIAN], prior=np.array([1.0, odds]))
+    oracle._place = FixedCounts([1, 2], 5)
+    assert oracle.release_quantiles("features", [MEDIAN]).shape == (1, 5)  # all that was paid for
 
 
 def low_choices(eta, neighboring):

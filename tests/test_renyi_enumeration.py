@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-from dpcd_sklearn.privacy.accounting import _renyi
+from dpcd_sklearn.privacy.accounting import _tuning
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, rdp
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
@@ -160,6 +160,13 @@ def test_no_mechanism_exceeds_the_curve_of_its_event(kind):
                 assert hockey_stick(P, Q, epsilon) <= delta * (1 + 1e-9) + 1e-15
 
 
+def curve_of(P, Q):
+    """Points of the privacy curve of a pair: some δ at ε = 0, where it bends, and beyond."""
+    bends = np.abs(np.log(P / Q))
+    epsilons = np.unique(np.concatenate([[0.0], bends, np.linspace(0, bends.max(), 30)]))
+    return epsilons, np.array([hockey_stick(P, Q, epsilon) for epsilon in epsilons])
+
+
 # ---- tuning --------------------------------------------------------------------------------------
 
 
@@ -169,7 +176,7 @@ def best_of_runs(P, distribution, mean):
     if distribution == "poisson":
         some = np.exp(mean * (below - 1)) * np.expm1(mean * P)
         return np.append(math.exp(-mean), some)
-    gamma = _renyi.success_probability({"logarithmic": 0.0, "geometric": 1.0}[distribution], mean)
+    gamma = _tuning.success_probability({"logarithmic": 0.0, "geometric": 1.0}[distribution], mean)
     left = 1 - (1 - gamma) * below
     if distribution == "geometric":
         return gamma * P / (left * (left - (1 - gamma) * P))
@@ -185,7 +192,7 @@ def test_the_enumerated_best_is_the_best_of_simulated_runs(distribution):
     rng, mean, P = np.random.default_rng(2), 2.5, np.array([0.5, 0.2, 0.3])
     law = best_of_runs(P, distribution, mean)
     assert law.sum() == pytest.approx(1.0)
-    gamma = _renyi.success_probability(0.0, mean)
+    gamma = _tuning.success_probability(0.0, mean)
     counts = {
         "poisson": lambda n: rng.poisson(mean, n),
         "geometric": lambda n: rng.geometric(1 / mean, n),
@@ -202,9 +209,9 @@ def test_no_search_diverges_more_than_its_formula(distribution):
     for _ in range(N_CASES):
         P, Q = any_pair(rng)
         mean, order = some_mean(rng, distribution), some_order(rng)
-        bound = _renyi.tuning_divergence(
+        bound = _tuning.tuning_divergence(
             lambda a, P=P, Q=Q: divergence(P, Q, a),
-            lambda e, P=P, Q=Q: hockey_stick(P, Q, e),
+            curve_of(P, Q),
             distribution,
             mean,
             order,

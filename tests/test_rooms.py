@@ -19,6 +19,7 @@ PACKAGE = CHECKOUT / "dpcd_sklearn"
 FLOORS = (
     {"inspection", "testing"},
     {"model_selection"},
+    {"pipeline"},
     {"linear_model", "preprocessing", "metrics"},
     {"engines"},
     {"solvers"},

@@ -29,18 +29,22 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (200, P))
 y = X[:, 0] - X[:, 1]
 
+UNIT = {"feature_scale": 1.0}
+BOTH = UNIT | {"target_bounds": (-1, 1)}
 FITS = {
-    "lasso": DPLassoCD(0.01, max_iter=2),
-    "logistic": DPLogisticGCD(max_iter=5, classes=[0, 1]),
-    "lazy": DPLogisticGCD(max_iter=5, classes=[0, 1], selection="lazy"),
-    "ridge": DPRidgeSkGD(max_iter=5),
+    "lasso": DPLassoCD(0.01, max_iter=2, **BOTH),
+    "logistic": DPLogisticGCD(max_iter=5, classes=[0, 1], **UNIT),
+    "lazy": DPLogisticGCD(max_iter=5, classes=[0, 1], selection="lazy", **UNIT),
+    "ridge": DPRidgeSkGD(max_iter=5, **BOTH),
     "hidden state": DPRidgeSkGD(
-        max_iter=5, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0
-    ),
-    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, max_iter=1),
-    "svrg": DPLinearRegressor(solver="svrg", sampling_rate=0.3, max_iter=1),
-    "compgd": DPLinearRegressor(solver="compgd", n_directions=2, max_iter=5),
-    "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2),
+        max_iter=5, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0,
+        target_bounds=(-1, 1),
+    ),  # fmt: skip
+    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, max_iter=1, **BOTH),
+    "svrg": DPLinearRegressor(solver="svrg", sampling_rate=0.3, max_iter=1, **BOTH),
+    "compgd": DPLinearRegressor(solver="compgd", n_directions=2, max_iter=5, **BOTH),
+    "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2, **UNIT),
+    "scales are found": DPRidgeSkGD(max_iter=5, epsilon=4.0),
 }
 every_fit = pytest.mark.parametrize("model", FITS.values(), ids=FITS)
 
@@ -108,7 +112,8 @@ def test_which_records_are_in_a_batch_is_not_determined_by_a_seed(seed):
     # odds 1/2, and that noise moves by less than 0.1.
     model = DPLinearRegressor(
         solver="sgd", sampling_rate=0.5, max_iter=0.5, penalty=None, fit_intercept=False,
-        epsilon=1e6, delta=0.1, averaging="last", momentum=0.0,
+        epsilon=1e6, delta=0.1, averaging="last", momentum=0.0, feature_scale=1.0,
+        target_bounds=(-10, 10),
     )  # fmt: skip
     moved = set()
     for _ in range(60):

@@ -75,10 +75,10 @@ class Denser(DPLinearRegressor):
 
     def _plan(self, *public, **options):
         plan = super()._plan(*public, **options)
-        (release,) = plan.event.releases
+        (release,) = plan.part.releases
         denser = dataclasses.replace(release, sampling_rate=0.999)
         plan.problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
-        plan.event = dataclasses.replace(plan.event, releases=(denser,))
+        plan.parts = (dataclasses.replace(plan.part, releases=(denser,)),)
         return plan
 
 

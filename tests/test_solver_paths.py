@@ -52,6 +52,7 @@ def make_model(solver, **params):
         "averaging": "last",
         "clip": 0.5,
         "feature_scale": SCALES,
+        "target_bounds": (-1.0, 1.0),
         "coef_path": True,
         "tol": 1e-300,  # no fit without noise ends before max_iter
     }
@@ -300,6 +301,7 @@ UPDATES = [
 @pytest.mark.parametrize(("solver", "params", "max_iter", "n_updates"), UPDATES)
 def test_max_iter_counts_passes(data, solver, params, max_iter, n_updates):
     model = make_model(solver, **params, max_iter=max_iter)
+    assert not model._plan(N_SAMPLES, N_FEATURES, 1).request.scales.n_choices
     counts = [r.count for r in model.planned_event(N_SAMPLES, N_FEATURES).releases]
     assert model.fit(*data).n_iter_ == n_updates
     if solver == "svrg":

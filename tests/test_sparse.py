@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -367,8 +368,9 @@ MODELS = {
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_fit_releases_what_it_does_for_dense_records(model, storage, index):
     X, y, weights = records()
-    if model.feature_bounds:  # sparse records are never centred
-        model.set_params(feature_scale=1.0)
+    model = clone(model).set_params(feature_scale=1.0)  # sparse records are never centred
+    if "target_bounds" in model.get_params():
+        model.set_params(target_bounds=(-1, 1))
     model.fit(X, y, sample_weight=weights)
     expected = model.coef_.copy(), np.copy(model.intercept_), model.predict(X)
     S = stored(X, storage, index)
@@ -427,10 +429,11 @@ def test_other_formats_and_integers_are_converted():
     X, y, _ = records()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        expected = DPLassoCD(**SEEDED)
+        facts = SEEDED | {"feature_scale": 1.0, "target_bounds": (-1, 1)}
+        expected = DPLassoCD(**facts)
         with pytest.warns(match="not private"):
             expected.fit(X.round(), y)
         for S in (sparse.coo_array(X.round()), sparse.lil_array(X.round().astype(int))):
             with pytest.warns(match="not private"):
-                found = DPLassoCD(**SEEDED).fit(S, y)
+                found = DPLassoCD(**facts).fit(S, y)
             assert_array_equal(found.coef_, expected.coef_)

@@ -196,7 +196,7 @@ def test_slices_of_rows_and_columns_are_shared_too(room):
 def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
     X, y, _ = records(ALL_COLUMNS)
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0
-    model = DPRidgeSkGD(max_iter=3)
+    model = DPRidgeSkGD(max_iter=3, feature_scale=1.0, target_bounds=(0, 1))
     dense = [released(fitted(model, X, y, n_threads=t)) for t in (1, 3)]
     for kind in (sparse.csr_array, sparse.csc_array):
         assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == set(dense)

@@ -50,6 +50,17 @@ BY_COORDINATE = [
 ]
 
 
+# What choices among 256 cells a column need for a moment: counts, scores and keys.
+CELLS = 8 * 256 * 8 * N_FEATURES
+
+
+def in_unit_scale(model):
+    facts = {} if model.feature_bounds is not None else {"feature_scale": 1.0}
+    if "target_bounds" in model.get_params() and model.target_bounds is None:
+        facts["target_bounds"] = (-1, 1)
+    return clone(model).set_params(delta=1e-6, **facts)
+
+
 @pytest.fixture(scope="module", params=["C", "F"])
 def records(request):
     X = np.random.default_rng(0).standard_normal((N_SAMPLES, N_FEATURES), dtype=np.float32)
@@ -71,7 +82,7 @@ def test_a_fit_needs_three_doubles_a_record_and_so_does_a_prediction(records, mo
     # margins, norms and the target as the kernels take it: three per cent of a hundred doubles
     X = records[dtype]
     y = (np.arange(N_SAMPLES) % 2).astype(target)
-    model = clone(model).set_params(delta=1e-6)
+    model = in_unit_scale(model)
     model.fit(X[:2000], y[:2000])  # what is imported and kept by a first fit is not counted
     # of Newton steps: a tile of rows, and matrices of features squared
     more = 2**20 if model.solver == "newton" else 0
@@ -88,9 +99,19 @@ def test_a_fit_by_coordinates_needs_a_twentieth_of_float32_records(records, name
     # margins and the target: two doubles beside a hundred floats are four per cent
     X = records["f4"]
     y = (np.arange(N_SAMPLES) % 2).astype(target)
-    model = clone(MODELS[name]).set_params(delta=1e-6)
+    model = in_unit_scale(MODELS[name])
     model.fit(X[:2000], y[:2000])
     assert peak_of(lambda: model.fit(X, y)) < 0.05 * X.nbytes
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_a_search_of_scales_needs_some_vectors_of_cells_and_nothing_a_record(records, model):
+    X, y = records["f8"], np.arange(N_SAMPLES) % 2
+    model = clone(model).set_params(delta=1e-6)
+    event = model.fit(X, y).privacy_event_  # what a calibration needs is not counted
+    assert model.feature_bounds is not None or event.releases[0].count >= N_FEATURES
+    peak = peak_of(lambda: model.fit(X, y))
+    assert peak < 3.3 * PER_RECORD + CELLS
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
@@ -109,7 +130,7 @@ def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_four_vectors
     X = kind(sparse.coo_array((np.ones(len(columns)), (rows, columns)), shape=(n, p)))
     assert X.indices.dtype == np.int32 and 6.5 * p < X.nnz < 7.5 * p
     y = np.arange(n) % 2 * 1.0
-    model = clone(model).set_params(max_iter=20, delta=1e-6, fit_intercept=intercept)
+    model = in_unit_scale(model).set_params(max_iter=20, fit_intercept=intercept)
     model.fit(X[:, :100], y)
     convert = X.tocsc if X.format == "csr" else X.tocsr
     own, other = (

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
@@ -310,7 +311,7 @@ class Engine(metaclass=ABCMeta):
             f"the scales that were found do not go with the other parameters ({refusal}); unit "
             "scale took their place. State feature_bounds or feature_scale and, of a regression, "
             "target_bounds",
-            UserWarning,
+            UnknownScaleWarning,
             stacklevel=6,  # the caller of fit, beyond `_plan` and two decorators
         )
         return self

@@ -19,6 +19,9 @@ ENGINES = {
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
 _NOISY = 25.0
+# From this signal on a few Newton steps are as accurate as hundreds of a descent, where features
+# are dense and not too many for a matrix (its p² numbers are solved for, in p³ operations).
+_LOUD, _FEW = 500.0, 1000
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
 
 
@@ -32,7 +35,8 @@ def engine_of(request):
     """
     if request.n_outputs > 1 and not request.loss.multi_output:
         return OneVsRest(request, engine_of(one_of(request)))
-    solver = _auto(request) if request.solver == "auto" else request.solver
+    free = not request.private and request.is_preset and _suits_newton(request)
+    solver = _auto(request) if free or request.solver == "auto" else request.solver
     engine = ENGINES[solver]
     if request.accounting == "hidden_state":
         if solver != "skgd":
@@ -58,11 +62,31 @@ def _auto(request):
 def _best_solver(request):
     if request.constraint is not None:
         return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
+    if _suits_newton(request) and (not request.private or request.signal >= _LOUD):
+        return "newton"
     share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)
     if share < 0.5 or not request.private:
         return "skgd"
     noisy = request.n_normalizer * request.mu < _NOISY * request.n_coordinates**0.5
     return "gcd" if noisy else "skgd"
+
+
+def _suits_newton(request):
+    """Whether a few Newton steps would do, and nobody asked for other ones."""
+    names = ("max_iter", "step_size", "momentum", "averaging")
+    own = [getattr(request, name) for name in names]
+    # without noise every sampling ends in the same place
+    sampling = request.sampling if request.private else "auto"
+    losses = {"squared", "huber"} if not request.private else NewtonEngine.losses
+    return (
+        not request.sparse
+        and request.n_features <= _FEW
+        and all(isinstance(word, str) and word == "auto" for word in (*own, sampling))
+        and not request.coef_path
+        and request.accounting == "composition"
+        and request.loss.name in losses
+        and NewtonEngine.needs(request) is None
+    )
 
 
 def _refusal(request, solver):

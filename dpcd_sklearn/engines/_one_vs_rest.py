@@ -58,10 +58,11 @@ class OneVsRest:
         """The plan over the moments of the records, for fits without noise."""
         return type(self)(self.request, self._engine.over_records(X, sample_weight))
 
-    def located(self, found, loss):
+    def located(self, found, loss, n_samples):
         """The plan in the scales that were found, with the updates that were paid for."""
-        engine = self._engine.located(found, loss)
-        return type(self)(found.stated_in(self.request, loss), engine)
+        engine = self._engine.located(found, loss, n_samples)
+        request = replace(engine.request, n_outputs=self.request.n_outputs, n_fits=1)
+        return type(self)(request, engine)
 
     def attend(self, start, progress):
         """What a fit hands over beside its records, as of an Engine."""

@@ -35,6 +35,8 @@ class Request:
         Whether the target's bounds are left to be found.
     scales : ScaleSearch
         What is left to be found at a price, a share of ρ.
+    is_preset : bool
+        Whether the solver is that of the estimator's name, and no parameter.
     n_fits : int
         How many fits like this one share the budget: one of them is asked for.
     """
@@ -89,6 +91,7 @@ class Request:
     target_half_width: float
     finds_target: bool = False
     scales: ScaleSearch = NOTHING
+    is_preset: bool = False
     n_fits: int = 1
 
     @classmethod

@@ -219,7 +219,7 @@ def found_scales(search, receipt, part, X, y, key):
     features = row_norm = target = None
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", False, width=1.0)
-        row_norm = float(np.clip(row_norm, _NARROWEST, _WIDEST))
+        row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
     elif search.features is not None:
         center, half_width = find_scales(oracle, "features", search.features == "quartiles")
         half_width = np.clip(half_width, _NARROWEST, _WIDEST)

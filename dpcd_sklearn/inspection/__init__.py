@@ -3,8 +3,12 @@
 from ._audit import AuditResult, audit
 from ._audit_display import AuditDisplay
 from ._budget_display import BudgetDisplay
+from ._epsilon_display import EpsilonDisplay
 from ._find_leaks import Leak, LeakReport, find_leaks
+from ._model_displays import CoefDisplay, CoefPathDisplay
 from ._one_run import OneRunResult, audit_one_run
+from ._plan_display import PlanDisplay
+from ._plan_fit import FitPlan, plan
 from ._theory import (
     TheoreticalIterations,
     UtilityBound,
@@ -17,15 +21,21 @@ __all__ = [
     "AuditDisplay",
     "AuditResult",
     "BudgetDisplay",
+    "CoefDisplay",
+    "CoefPathDisplay",
+    "EpsilonDisplay",
+    "FitPlan",
     "Leak",
     "LeakReport",
     "OneRunResult",
+    "PlanDisplay",
     "TheoreticalIterations",
     "UtilityBound",
     "UtilityBounds",
     "audit",
     "audit_one_run",
     "find_leaks",
+    "plan",
     "theoretical_iterations",
     "utility_bounds",
 ]

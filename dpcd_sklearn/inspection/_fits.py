@@ -35,6 +35,17 @@ class Test:
         return np.where(self.direction != 0, shown, 0.0) @ self.direction
 
 
+class FoundRows:
+    """The rows of a pair where each fit finds scales of its own."""
+
+    def __init__(self, watches):
+        self._records = [(w.records[0], w.unscaled, w.records[2]) for w in watches]
+
+    def of(self, watch):
+        """The rows in the scales of the latest fit."""
+        return pair_rows(watch.plan, *((X, watch.scaled(y), w) for X, y, w in self._records))
+
+
 class Subject:
     """A model on two data sets.
 
@@ -56,7 +67,10 @@ class Subject:
         if statistic is None and watches[0] is not None and watches[0].records is not None:
             fitted(copies[1], pair[1])
             if watches[1].records is not None and (watches[0].recorder or is_hidden(self.fitted)):
-                self.rows = pair_rows(watches[0].plan, *(w.records for w in watches))
+                if watches[0].plan.request.scales.n_choices:
+                    self.rows = FoundRows(watches)
+                else:
+                    self.rows = pair_rows(watches[0].plan, *(w.records for w in watches))
 
     def shows(self, side, n_runs, noise=1.0):
         """One row of numbers for each fit on one of the data sets."""
@@ -94,6 +108,7 @@ def _some_fits(model, data, statistic, rows, noise, size):
 
 
 def _ratio(watch, rows):
+    rows = rows.of(watch) if isinstance(rows, FoundRows) else rows
     if watch.recorder is not None:
         return log_ratios(watch.plan, watch.recorder, rows)[0]
     # nothing but the last iterate: along the gradients at the start

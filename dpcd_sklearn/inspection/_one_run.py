@@ -208,11 +208,12 @@ def _run(model, X, y, coins):
         there, mine = coins > 0, sides[0]
     watch = Watch(model)
     read = []
-    for targets in sides:  # as the oracle reads them
+    for targets in sides:  # as the oracle reads them, but for the scale of the target
         read.append(_read(model, watch, (np.vstack([X, canaries]), np.append(y, targets))))
     fitted(model, (np.vstack([X, canaries[there]]), np.append(y, mine[there])))
     n, m = len(y), len(coins)
-    both = [rows_of(watch.plan, records, 1) for records in read]
+    # the latest fit's scales, which it may have found for itself
+    both = [rows_of(watch.plan, (X, watch.scaled(y), w), 1) for X, y, w in read]
     others = 0 if model.neighboring == "add_remove" else m
     rows = Rows(
         np.vstack([both[0].features, both[1].features[n : n + others]]),
@@ -234,7 +235,7 @@ def _read(model, watch, data):
     try:
         fitted(model, data)
     except _ReadError:
-        return watch.records
+        return watch.records[0], watch.unscaled, watch.records[2]
     finally:
         watch.before_run = None
     raise TypeError("the model's fit does not follow this package's recipe")

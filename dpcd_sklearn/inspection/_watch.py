@@ -41,6 +41,8 @@ class Watch:
     plan : Engine
         The honest one, whatever `noise` is.
     records : tuple (X, target, sample_weight), as the oracle reads them
+    unscaled : ndarray of shape (n_samples,)
+        The target before `scaled`.
     recorder : RecordingOracle, RecordingIterateOracle, RecordingCurvatureOracle or None
     solution : Solution
     before_run : callable or None
@@ -48,17 +50,25 @@ class Watch:
     """
 
     def __init__(self, model, noise=1.0):
-        self.plan = self.records = self.recorder = self.solution = None
+        self.plan = self.records = self.unscaled = self.recorder = self.solution = None
         self.before_run = None
         self._noise, last = noise, last_step(model)
-        self._planned = last._plan
-        last._plan = self._plan
+        self._planned, self._scaled = last._plan, last._scale_target
+        last._plan, last._scale_target = self._plan, self._scale_target
 
     def _plan(self, *public, located=None, **options):
         if located is not None:
             located = self.plan, located[1]
         self.plan = self._planned(*public, located=located, **options)
         return self._watched(copy.copy(self.plan))
+
+    def _scale_target(self, y, request):
+        self.unscaled = y
+        return self._scaled(y, request)
+
+    def scaled(self, y):
+        """A target in the scale of the latest fit."""
+        return self._scaled(y, self.plan.request)
 
     def _watched(self, engine):
         if self._noise != 1.0:

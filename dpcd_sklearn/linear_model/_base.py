@@ -321,6 +321,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             target_center=center,
             target_half_width=half_width,
             finds_target=self._finds_target(),
+            is_preset="solver" not in self.get_params(deep=False),
             columns=None if columns is None else tuple(columns),
         )
         return engine_of(request).planned(n_samples)

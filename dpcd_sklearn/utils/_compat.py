@@ -2,8 +2,10 @@
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _num_samples as num_samples
 
 from ._input import read_input
 
@@ -22,6 +24,8 @@ __all__ = [
     "StrOptions",
     "check_sample_weight",
     "fit_context",
+    "num_samples",
+    "safe_indexing",
 ]
 
 

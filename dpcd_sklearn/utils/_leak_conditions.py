@@ -8,7 +8,7 @@ from numbers import Real
 
 from sklearn.base import is_classifier
 
-from ._learns_nothing import how_it_learns, is_elementwise
+from ._learns_nothing import full_name, how_it_learns, is_elementwise
 from ._object_tree import guarded, has
 
 # ---- steps and models ---------------------------------------------------------------------------
@@ -155,6 +155,15 @@ _SEVERAL_FITS = (
 )
 
 
+def scores_without_noise(part):
+    if part.short not in SEARCHES:
+        return False
+    scoring = part.get("scoring")
+    if guarded(lambda: full_name(type(scoring))) != "dpcd_sklearn.metrics.PrivateScorer":
+        return True
+    return scoring.accountant is None and "private scores that nobody counts"
+
+
 def is_one_of(*names):
     return lambda part: part.short in names
 
@@ -197,8 +206,10 @@ def is_infinite(epsilon):
 def uncounted(part, several):
     if not private(part, "accountant", lambda accountant: accountant is None):
         return False
+    if part.budgeted_by is not None:  # it is charged with the whole
+        return False
     root = ([part, *part.above()])[-1]
-    n_private = sum(inner.kind == "private" for inner in root.inside())
+    n_private = sum(p.kind == "private" and p.budgeted_by is None for p in root.inside())
     many = n_private > 1 or any(outer.short in _SEVERAL_FITS for outer in part.above())
     return many == several and "accountant=None"
 

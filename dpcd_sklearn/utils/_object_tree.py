@@ -14,6 +14,7 @@ MOST_PARTS = 1000
 _MOST_ITEMS = 100_000  # of lists and dicts, of all parts together
 _NAMED = ("steps", "transformers", "transformer_list", "estimators")  # lists of (name, part)
 _GRIDS = ("param_grid", "param_distributions")
+_BUDGET = ("epsilon", "accountant", "neighboring")  # what a PrivatePipeline gives its steps
 
 # Meta-estimators that learn nothing beside what their parts learn and what a rule names.
 KNOWN_META = {
@@ -98,6 +99,7 @@ class Part:
     parent: "Part | None" = None
     name: str = field(init=False)
     kind: str = field(init=False)
+    shares: bool = field(init=False)  # one budget with its own steps
     params: dict | None = field(init=False)
     parts: list = field(default_factory=list)
     cut: bool = False  # of a root: not all was looked at
@@ -105,9 +107,14 @@ class Part:
     def __post_init__(self):
         self.name = guarded(lambda: full_name(type(self.value)), "an object")
         self.kind = guarded(lambda: _kind(self.value, self.name), "thing")
+        shares = guarded(lambda: type(self.value).shares_one_budget is True, False)
+        self.shares = self.kind == "private" and shares
         self.params = {}
         if self.kind != "thing" and has(self.value, "get_params"):
             self.params = guarded(lambda: _params_of(self.value))
+        if self.kind == "private" and self.params and self.budgeted_by is not None:
+            of_all = self.budgeted_by.params or {}
+            self.params |= {name: of_all[name] for name in _BUDGET if name in of_all}
 
     @property
     def short(self):
@@ -115,6 +122,20 @@ class Part:
 
     def get(self, name, otherwise=None):
         return (self.params or {}).get(name, otherwise)
+
+    @property
+    def budgeted_by(self):
+        """The pipeline that this part is in, if its steps share one budget."""
+        return next((part for part in self.above() if part.shares), None)
+
+    @property
+    def vouched_for(self):
+        """Whether its user says that it learns nothing from these records."""
+        for part in (self, *self.above()):
+            if part.parent is not None and part.parent.shares:
+                stated = part.parent.get("public_steps")
+                return part.key in guarded(lambda stated=stated: list(stated), [])
+        return False
 
     def above(self):
         """The parts that this one is in, the nearest first."""
@@ -149,7 +170,8 @@ def tree_of(value):
     stack, n_parts, budget = [root], 1, [_MOST_ITEMS]
     while stack:
         part = stack.pop()
-        if part.kind in ("private", "splitter", "thing") or part.short == "FrozenEstimator":
+        closed = part.kind in ("private", "splitter", "thing") and not part.shares
+        if closed or part.short == "FrozenEstimator":
             continue
         for key, where, inner in _parts_within(part, budget):
             if inner is part.value or any(inner is above.value for above in part.above()):

@@ -18,12 +18,13 @@ Proofs: ``proofs/accounting.md``, ``proofs/selections.md``, ``proofs/renyi.md``.
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
+import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ...utils._public import check_count, check_real
 from ._events import (
-    TUNING_DISTRIBUTIONS,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -33,18 +34,20 @@ from ._events import (
     PureEvent,
     SelectionEvent,
     TuningEvent,
+    ZCDPEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, hidden_state_factor
 from ._renyi import (
     laplace_divergence,
     pure_divergence,
     sampled_gaussian_divergence,
-    tuning_divergence,
 )
-from ._selections import is_tractable, selections_epsilon
+from ._selections import is_tractable, selections_delta, selections_epsilon
+from ._tuning import check_law, tuning_divergence
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
+_WIDEST = 600.0  # of the ε of a curve: exponentials stay in double precision
 MOST = 2**63 - 1  # counts are stored as integers of 64 bits
 
 
@@ -104,16 +107,11 @@ def checked_numbers(**highest):
 def _checked_tuning(release, neighboring):
     if not isinstance(release.base, FitEvent) or release.base.neighboring != neighboring:
         raise ValueError("the runs of a tuning are a FitEvent with the neighbours of the whole")
-    if release.distribution not in TUNING_DISTRIBUTIONS:
-        raise ValueError(
-            f"distribution must be one of {TUNING_DISTRIBUTIONS}, got {release.distribution!r}"
-        )
-    least = 0 if release.distribution == "poisson" else 1
-    mean = check_real(release.mean, "mean", low=least)
+    distribution, mean = check_law(release.distribution, release.mean)
     base = dataclasses.replace(release.base, releases=tuple(checked_releases(release.base)))
     if NonPrivateEvent() in base.releases:
         raise ValueError("a tuning over fits without noise is not private; give them an epsilon")
-    return dataclasses.replace(release, base=base, mean=mean)
+    return dataclasses.replace(release, base=base, distribution=distribution, mean=mean)
 
 
 def _gaussian_mu_squared(e):
@@ -154,6 +152,10 @@ COSTS = {
         renyi=lambda e, order, _: e.count * pure_divergence(e.epsilon, order),
         pure=lambda e: e.count * e.epsilon,
     ),
+    ZCDPEvent: Cost(
+        checked=checked_numbers(rho=None),
+        rho=lambda e: e.count * e.rho,
+    ),
     PoissonSampledEvent: Cost(
         checked=checked_numbers(noise_multiplier=None, sampling_rate=1.0),
         rho=lambda e: e.count / (2 * e.noise_multiplier**2),  # no gain at large orders
@@ -165,7 +167,7 @@ COSTS = {
     TuningEvent: Cost(
         checked=_checked_tuning,
         renyi=lambda e, order, _: tuning_divergence(
-            lambda a: rdp(e.base, a), lambda x: delta_of(e.base, x), e.distribution, e.mean, order
+            lambda a: rdp(e.base, a), privacy_curve(e.base), e.distribution, e.mean, order
         ),
     ),
     NonPrivateEvent: Cost(
@@ -311,6 +313,40 @@ def delta_of(event, epsilon):
             (low, middle) if epsilon_of(event, math.exp(middle)) <= epsilon else (middle, high)
         )
     return math.exp(high)
+
+
+def privacy_curve(event):
+    """Points (ε, δ(ε)) of an event, each of them valid by itself: two arrays, ε from 0 on."""
+    # checked, so that what is cached was computed with Python's numbers
+    return _curve(FitEvent(tuple(checked_releases(event)), event.neighboring))
+
+
+@lru_cache(maxsize=256)
+def _curve(event):
+    if (mu_squared := gdp_squared(event)) is not None:
+        mu = min(math.sqrt(mu_squared), 1e3)
+        epsilons = np.minimum(mu * np.linspace(0.0, 10.0 + mu / 2, 513), _WIDEST)
+        return epsilons, gdp_delta(math.sqrt(mu_squared), epsilons)
+    orders = 1 + np.geomspace(1e-2, 1e6, 201)
+    divergences = np.array([rdp(event, float(order)) for order in orders])
+    top = min(map(rdp_epsilon, divergences, orders, [1e-20] * len(orders)))
+    epsilons = np.linspace(0.0, min(top, _WIDEST), 257)
+    # CKS 2020, Prop. 12, solved for δ; any order is valid
+    logs = (orders - 1) * (divergences + np.log1p(-1 / orders) - epsilons[:, None])
+    deltas = np.exp(np.minimum(0.0, np.min(logs - np.log(orders), axis=1) + _ROUNDING))
+    releases = list(_leaves(event))
+    curves = [_bound("curve")(release) for release in releases]
+    if None not in curves:
+        etas, counts, mus_squared = zip(*curves, strict=True)
+        eta, count, mu = max(etas), sum(counts), math.sqrt(math.fsum(mus_squared))
+        if is_tractable(eta, count):
+            tight = [selections_delta(eta, count, mu, float(e), 1e-14) for e in epsilons]
+            deltas = np.minimum(deltas, tight)
+    pure = _total(map(_bound("pure"), releases))
+    if pure is not None and pure <= epsilons[-1]:
+        epsilons = np.append(epsilons[epsilons < pure], pure)
+        deltas = np.append(deltas[: len(epsilons) - 1], 0.0)
+    return epsilons, deltas
 
 
 # ---- Rényi DP and zCDP ------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from ._events import (
     NonPrivateEvent,
     PoissonSampledEvent,
     SelectionEvent,
+    TuningEvent,
+    ZCDPEvent,
 )
 from ._gaussian_dp import gdp_mu, hidden_state_factor
 from ._selections import is_tractable, largest_factor
@@ -184,3 +186,58 @@ def sampled_fit_event(epsilon, delta, sampling_rate, count, neighboring, n_full=
     while excess(log_noise) > 0:
         log_noise += 5e-7
     return event(math.exp(log_noise))
+
+
+@lru_cache(maxsize=256)
+def search_fit_event(epsilon, delta, law, mean, count, gaussian, n_refits, neighboring):
+    """The best of a random number of runs, and refits of it, together (epsilon, delta)-DP.
+
+    Every fit and every score is at most as costly as one release, the largest that the budget
+    admits: a Gaussian one if all are Gaussian, else one of which ρ alone is known.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    law, mean : as of TuningEvent
+    count : int
+        How many fits and scores of one run one record meets, at most.
+    gaussian : bool
+        Whether all fits are Gaussian.
+    n_refits : int
+    neighboring : {"replace_one", "add_remove"}
+
+    Returns
+    -------
+    event : FitEvent
+    release : GaussianEvent or ZCDPEvent
+        What each fit and each score may cost.
+    """
+
+    def event(rho, n_runs_see):
+        if gaussian:
+            return GaussianEvent(math.sqrt(1 / (2 * rho)) * _UP, n_runs_see)
+        return ZCDPEvent(rho / _UP, n_runs_see)
+
+    def search(rho):
+        runs = TuningEvent(FitEvent((event(rho, count),), neighboring), law, mean)
+        return FitEvent((runs, *[event(rho, n_refits)][:n_refits]), neighboring)
+
+    def excess(log_rho):
+        return epsilon_of(search(math.exp(log_rho)), delta) / epsilon - 1
+
+    high = math.log(zcdp_rho(epsilon, delta) / count) + 1.0
+    low = high - 1.0
+    while excess(low) > 0:
+        high, low = low, low - 1.0
+        if low < -60:
+            raise ValueError(
+                f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs on "
+                "average; raise epsilon or lower n_iter"
+            )
+    if excess(high) > 0:
+        log_rho = brentq(excess, low, high, xtol=1e-9)
+        while excess(log_rho) > 0:
+            log_rho -= 1e-8
+    else:
+        log_rho = high
+    return search(math.exp(log_rho)), event(math.exp(log_rho), 1)

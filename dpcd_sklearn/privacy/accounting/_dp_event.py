@@ -10,8 +10,13 @@ Events are known by the names of their classes, because they import this file an
 import math
 
 from ._gaussian_dp import hidden_state_factor
+from ._tuning import shape_of
 
-_SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
+
+def _tuning(peer, event, _):
+    poisson = event.distribution == "poisson"
+    shape = math.inf if poisson else shape_of(event.distribution)
+    return peer.RepeatAndSelectDpEvent(_translated(peer, event.base), event.mean, shape)
 
 
 def _repeated(peer, single, count):
@@ -49,10 +54,9 @@ _TRANSLATIONS = {
     ),
     # its randomised response knows no adding and removing of records
     "PureEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.epsilon**2 / 2), e.count),
+    "ZCDPEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.rho), e.count),
     "PoissonSampledEvent": _poisson_sampled,
-    "TuningEvent": lambda peer, e, _: peer.RepeatAndSelectDpEvent(
-        _translated(peer, e.base), e.mean, _SHAPES[e.distribution]
-    ),
+    "TuningEvent": _tuning,
     "NonPrivateEvent": lambda peer, e, _: peer.NonPrivateDpEvent(),
 }
 

@@ -98,6 +98,25 @@ class PureEvent:
 
 
 @dataclass(frozen=True)
+class ZCDPEvent:
+    """Adaptive uses of mechanisms of which only a bound in zero-concentrated DP is stated.
+
+    Parameters
+    ----------
+    rho : float, > 0
+        Bound on ρ of one use.
+    count : int, >= 1
+        Number of uses.
+    """
+
+    rho: float
+    count: int = 1
+
+    def __str__(self):
+        return f"{_plural(self.count, 'release')} of at most {self.rho:.4g}-zCDP"
+
+
+@dataclass(frozen=True)
 class PoissonSampledEvent:
     """Adaptive Gaussian releases, each of a sum over a secret Poisson sample of the records.
 
@@ -150,9 +169,6 @@ class HiddenStateEvent:
         )
 
 
-TUNING_DISTRIBUTIONS = ("logarithmic", "geometric", "poisson")
-
-
 @dataclass(frozen=True)
 class TuningEvent:
     """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
@@ -164,21 +180,21 @@ class TuningEvent:
     ----------
     base : FitEvent
         One run, its score included.
-    distribution : {"logarithmic", "geometric", "poisson"}
-        Law of the number of runs: truncated negative binomial of shape 0 or 1, or Poisson (which
-        may be no run at all).
+    distribution : {"logarithmic", "geometric", "poisson"} or float in [-0.5, 100]
+        Law of the number of runs: truncated negative binomial of shape 0, 1 or the given one, or
+        Poisson (which may be no run at all).
     mean : float, > 1 (Poisson: > 0)
         Expected number of runs.
     """
 
     base: "FitEvent"
-    distribution: str
+    distribution: str | float
     mean: float
 
     def __str__(self):
-        return (
-            f"the best of {self.distribution} many runs, {self.mean:.4g} on average, of {self.base}"
-        )
+        law = self.distribution
+        law = law if isinstance(law, str) else f"negative binomial (shape {law:g})"
+        return f"the best of {law} many runs, {self.mean:.4g} on average, of {self.base}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import threading
 class Receipt:
     """Proof that one event was charged; whoever releases records redeems it, each part once.
 
-    Made by `charge` only. It can't be copied or pickled: a second one would be a release that
-    nobody paid.
+    Made by `charge` only, and by a `Prepaid` from a part of one that was. It can't be copied or
+    pickled: a second one would be a release that nobody paid.
     """
 
     __slots__ = ("_entry_id", "_event", "_left", "_lock", "_pid")

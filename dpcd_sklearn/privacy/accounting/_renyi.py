@@ -7,7 +7,6 @@ rounded upwards. Proofs: ``proofs/renyi.md``.
 import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 _UP = 1 + 1e-9
@@ -89,57 +88,3 @@ def _divergence(log_weight, log_ratio, excess, order):
     terms += math.exp(log_moment) if large.any() else 0.0
     terms -= (np.exp(log_weight) * (1 + order * excess))[large].sum()
     return math.log1p(max(terms, 0.0) + 1e-16) / (order - 1)
-
-
-# ---- tuning -----------------------------------------------------------------------------------
-
-
-def tuning_divergence(divergence, delta_of, distribution, mean, order):
-    """Of the best of a random number of runs (Papernot & Steinke 2022, Theorems 2 and 6).
-
-    Parameters
-    ----------
-    divergence : callable
-        From an order to the divergence of one run.
-    delta_of : callable
-        From ε to a valid δ(ε) of one run.
-    distribution : {"logarithmic", "geometric", "poisson"}
-    mean : float
-        Expected number of runs.
-    order : float, > 1
-    """
-    if distribution == "poisson":
-        return _poisson_divergence(divergence(order), delta_of, mean, order)
-    base = divergence(order) + math.log(mean) / (order - 1)
-    shape = {"logarithmic": 0.0, "geometric": 1.0}[distribution]
-    success = success_probability(shape, mean)
-
-    def penalty(log_excess):
-        other = 1 + math.exp(log_excess)
-        return (1 + shape) * ((1 - 1 / other) * divergence(other) - math.log(success) / other)
-
-    found = minimize_scalar(penalty, bounds=(-3.0, 14.0), method="bounded")
-    return (base + found.fun) * _UP
-
-
-def _poisson_divergence(base, delta_of, mean, order):
-    """log(e^-m + m e^((α-1)(R + m δ̂))) / (α-1): the runs, and the outcome that there was none."""
-    some = (order - 1) * (base + mean * delta_of(math.log1p(1 / (order - 1)))) + math.log(mean)
-    log_moment = np.logaddexp(-mean, some)
-    rounding = 2.0**-50 * (1 + mean + abs(some))
-    return float(max(0.0, log_moment + rounding) / (order - 1) * _UP)
-
-
-def success_probability(shape, mean):
-    """γ of the truncated negative binomial of shape 0 or 1 with the given mean, rounded down."""
-    if shape == 1.0:
-        return 1 / mean
-    # mean = (1/γ - 1) / log(1/γ), decreasing in γ
-    low, high = 1e-300, 1.0
-    while high / low > 1 + 1e-14:
-        middle = math.sqrt(low * high)
-        if middle in (low, high):
-            break
-        expected = (1 / middle - 1) / -math.log(middle) if middle < 1 else 1.0
-        low, high = (middle, high) if expected > mean else (low, middle)
-    return low

@@ -16,17 +16,23 @@ class PrivacySpent(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyCost:
-    """What one fit would cost.
+    """What a fit, or a search of many, would cost.
 
     Attributes
     ----------
     epsilon, delta : float
-        The loss of this fit alone, by the tightest curve known, at the ledger's delta.
+        The loss at the ledger's delta: of one fit by the tightest curve known, of several by their
+        sum in the ledger.
     amount : float
         What it would count in the ledger's currency.
     currency : {"rdp", "gdp"}
     fits_left : int
-        How many such fits what is left of the budget admits (``inf`` when one counts nothing).
+        How many times what is left of the budget admits it (``inf`` when it counts nothing).
+    n_fits : int
+        How many fits it is, each an entry of the ledger.
+    sizes : tuple of (n_fits, n_samples, epsilon)
+        How many of them are of how many records, and the loss of the dearest of these by itself;
+        the smallest first.
     """
 
     epsilon: float
@@ -34,10 +40,21 @@ class PrivacyCost:
     amount: float
     currency: str
     fits_left: int
+    n_fits: int = 1
+    sizes: tuple = ()
 
     def __str__(self):
-        fits = "fit is" if self.fits_left == 1 else "fits are"
-        return (
+        several = self.n_fits > 1
+        left = "time is" if self.fits_left == 1 else "times are"
+        if not several:
+            left = "such fit is" if self.fits_left == 1 else "such fits are"
+        text = (
             f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g} ({self.amount:.4g} in the "
-            f"ledger's {self.currency} currency); {self.fits_left} such {fits} left"
+            f"ledger's {self.currency} currency); {self.fits_left} {left} left"
         )
+        if not several:
+            return text
+        sizes = ", ".join(
+            f"{count} of {n:,} records at epsilon={epsilon:.4g}" for count, n, epsilon in self.sizes
+        )
+        return f"{self.n_fits} fits ({sizes}): {text}"

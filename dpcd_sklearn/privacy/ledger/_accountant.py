@@ -7,18 +7,22 @@ is read.
 
 import dataclasses
 import os
+from functools import partial
 from typing import Literal, Self
 
-from ...exceptions import BudgetExceededError, LedgerError
+from ...exceptions import BudgetExceededError
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
 from ..accounting._spent import PrivacyCost, PrivacySpent
 from . import _filter, _forecast, _locks
 from ._facts import facts_of_charge
+from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_records import Balance, LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport
+from ._prepaid import Prepaid
+from ._rehearsal import planned_fits
 
 __all__ = [
     "LedgerEntry",
@@ -36,8 +40,8 @@ def charge(accountant, event, **facts):
 
     Parameters
     ----------
-    accountant : PrivacyAccountant or None
-        With None nothing is recorded.
+    accountant : PrivacyAccountant, Prepaid or None
+        With None nothing is recorded; of a Prepaid a part is taken.
     event : FitEvent
         Everything that the fit will release.
     **facts
@@ -56,7 +60,7 @@ def charge(accountant, event, **facts):
         if not isinstance(event, FitEvent):
             raise TypeError(f"a FitEvent is charged, got {event!r}")
         return Receipt(event, None)
-    if not isinstance(accountant, PrivacyAccountant):
+    if not isinstance(accountant, (PrivacyAccountant, Prepaid)):
         raise TypeError(f"accountant must be a PrivacyAccountant or None, got {accountant!r}")
     return accountant.charge(event, **facts)
 
@@ -163,7 +167,7 @@ class PrivacyAccountant:
         if path is None:
             self._ledger = create_temporary(parameters)
         else:
-            self._ledger = open_or_create(_absolute(path), parameters)
+            self._ledger = open_or_create(absolute(path), parameters)
         self._closed = False
 
     @classmethod
@@ -176,7 +180,7 @@ class PrivacyAccountant:
             If there is none, or it can't be read.
         """
         self = cls.__new__(cls)
-        self._ledger, self._closed = Ledger.open(_absolute(path)), False
+        self._ledger, self._closed = Ledger.open(absolute(path)), False
         return self
 
     # ---- charging -------------------------------------------------------------------------------
@@ -295,17 +299,28 @@ class PrivacyAccountant:
         self._check_open()
         return _forecast.remaining(self._ledger.parameters, self._ledger.balance())
 
-    def cost(self, estimator, n_samples: int, n_features: int, n_outputs: int = 1) -> PrivacyCost:
-        """Report what a fit would cost, without fitting and without a charge.
+    def cost(
+        self, estimator, n_samples: int, n_features, n_outputs: int = 1, *, cv=None
+    ) -> PrivacyCost:
+        """Report what a fit would cost, or a search of many, without fitting and without a charge.
+
+        A search is rehearsed by scikit-learn's own code on rows of zeros, so the fits are counted
+        as it will make them. The dearest candidates are taken to win. Those that are drawn without
+        a seed are drawn anew; if they differ in price, so will the sum.
 
         Parameters
         ----------
         estimator : estimator
-            With a method ``planned_event``, which every estimator of this package has.
-        n_samples, n_features : int
-            Shape of the training data.
+            With a method ``planned_event``, which every estimator of this package has; or
+            scikit-learn's Pipeline or search with one inside.
+        n_samples : int
+            Number of training records.
+        n_features : int, or array-like of shape (n_rows, n_features)
+            Of the records; or made-up rows, where columns are picked by name.
         n_outputs : int, default=1
             Number of targets, or of classes fitted one by one.
+        cv : int, splitter or iterable, default=None
+            Folds as in ``cross_val_score``: one fit for each, and none of all records.
 
         Returns
         -------
@@ -316,26 +331,17 @@ class PrivacyAccountant:
         TypeError
             If the estimator can't say what it would release.
         ValueError
-            If the fit could never be charged to this ledger, or the handle is closed.
+            If a fit could never be charged to this ledger, the folds follow the records, or the
+            handle is closed.
         LedgerError
             If the ledger can't be read or was changed.
         """
         self._check_open()
-        if not hasattr(estimator, "planned_event"):
-            raise TypeError(
-                f"{type(estimator).__name__} can't say what it would release: it has no method "
-                "planned_event. Ask for each private step of a pipeline by itself"
-            )
-        event = estimator.planned_event(n_samples, n_features, n_outputs=n_outputs)
-        price = _filter.price(self._ledger.parameters, event)
-        balance = self._ledger.balance()
-        return PrivacyCost(
-            epsilon=_filter.epsilon_alone(event, self.delta),
-            delta=self.delta,
-            amount=price.amount,
-            currency=self.currency,
-            fits_left=_forecast.fits_left(self._ledger.parameters, balance, price),
+        parameters = self._ledger.parameters
+        fits = planned_fits(
+            estimator, n_samples, n_features, n_outputs, cv, partial(_filter.amount, parameters)
         )
+        return _forecast.cost(parameters, self._ledger.balance(), fits)
 
     def entries(self) -> list[LedgerEntry]:
         """Return all charges, oldest first, after a check of the whole ledger.
@@ -471,23 +477,3 @@ class PrivacyAccountant:
         self._ledger = Ledger(state["path"], parameters, state["seen"])
         self._closed = state["closed"]
         _locks.trust(state["locks"])
-
-
-# ---- arguments --------------------------------------------------------------------------------
-
-
-def _absolute(path):
-    name = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(name, str):
-        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
-    if name in ("", ":memory:"):
-        raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
-    if "\0" in name:
-        raise ValueError("a path has no null character")
-    try:
-        return os.path.abspath(name)  # workers may run in another folder
-    except FileNotFoundError as error:
-        raise LedgerError(
-            f"no ledger can be reached at {name}: the working directory was deleted; nothing was "
-            "released. Give an absolute path"
-        ) from error

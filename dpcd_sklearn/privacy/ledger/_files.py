@@ -150,3 +150,27 @@ def _is_dead(pid):
     except (OSError, OverflowError):  # somebody else's, or no number of a process
         return False
     return False
+
+
+def absolute(path):
+    """The path of a ledger that stays the same wherever the process goes.
+
+    Raises
+    ------
+    LedgerError, TypeError, ValueError
+        If it names no file.
+    """
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
+    if name in ("", ":memory:"):
+        raise ValueError(f"a ledger is a file, got path={path!r}; leave path out for a trial")
+    if "\0" in name:
+        raise ValueError("a path has no null character")
+    try:
+        return os.path.abspath(name)  # workers may run in another folder
+    except FileNotFoundError as error:
+        raise LedgerError(
+            f"no ledger can be reached at {name}: the working directory was deleted; nothing was "
+            "released. Give an absolute path"
+        ) from error

@@ -168,6 +168,11 @@ def price(parameters, event):
     return Price(amount, rho, mu_squared, private=True, alone=alone)
 
 
+def amount(parameters, event):
+    """What an event counts in the ledger's currency."""
+    return price(parameters, event).amount
+
+
 def _total(losses):
     """The sum of losses rounded once; None where one of them is unknown."""
     losses = list(losses)

@@ -1,5 +1,6 @@
 """What a ledger says about itself, in epsilon: spent, left, refused. Nothing here admits."""
 
+import dataclasses
 import math
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
@@ -7,8 +8,9 @@ from fractions import Fraction
 from ..accounting._accounting import gdp_squared, rdp_epsilon, zcdp_epsilon
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
-from ..accounting._spent import PrivacySpent
+from ..accounting._spent import PrivacyCost, PrivacySpent
 from ._filter import Price, admits, epsilon_alone, price, within_budget
+from ._ledger_records import Balance
 
 
 def _upwards(total):
@@ -19,18 +21,53 @@ def _upwards(total):
 
 def spent(parameters, balance):
     """What the entries of a ledger cost together, at the ledger's delta."""
-    delta = parameters.delta
     if not balance.all_private:
-        return PrivacySpent(math.inf, delta)
-    total = _upwards(balance.amount)
-    if parameters.currency == "gdp":
-        epsilon = gdp_epsilon(math.sqrt(total), delta)
-    else:
-        epsilon = rdp_epsilon(total, parameters.order, delta)
-        if balance.rho is not None:  # then every order has a bound, not only the ledger's
-            epsilon = min(epsilon, zcdp_epsilon(_upwards(balance.rho) * (1 + 1e-12), delta))
+        return PrivacySpent(math.inf, parameters.delta)
     # What was admitted is within the budget, though conversions round upwards.
-    return PrivacySpent(float(min(epsilon, parameters.epsilon)), delta)
+    return PrivacySpent(min(_epsilon(parameters, balance), parameters.epsilon), parameters.delta)
+
+
+def _epsilon(parameters, balance):
+    """The loss of a sum of entries, whether or not it was admitted."""
+    total, delta = _upwards(balance.amount), parameters.delta
+    if parameters.currency == "gdp":
+        return float(gdp_epsilon(math.sqrt(total), delta))
+    epsilon = rdp_epsilon(total, parameters.order, delta)
+    if balance.rho is not None:  # then every order has a bound, not only the ledger's
+        epsilon = min(epsilon, zcdp_epsilon(_upwards(balance.rho) * (1 + 1e-12), delta))
+    return float(epsilon)
+
+
+def cost(parameters, balance, fits):
+    """What fits would cost together, each a pair of an event and its number of records."""
+    found = [(price(parameters, event), event, n) for event, n in fits]
+    alone = Balance()
+    for each, _, _ in found:
+        alone = alone.after(dataclasses.asdict(each))
+    sizes = {}
+    for _, event, n in found:
+        sizes.setdefault(n, []).append(event)
+    dearest = {n: max(_alone_of_each(parameters, events)) for n, events in sizes.items()}
+    together = _upwards(alone.amount)
+    if len(found) == 1:
+        (epsilon,), (whole, _, _) = dearest.values(), found[0]
+    else:
+        epsilon = _epsilon(parameters, alone) if alone.all_private else math.inf
+        whole = Price(together, None, None, private=alone.all_private)
+    return PrivacyCost(
+        epsilon=epsilon,
+        delta=parameters.delta,
+        amount=together,
+        currency=parameters.currency,
+        fits_left=fits_left(parameters, balance, whole),
+        n_fits=len(found),
+        sizes=tuple((len(sizes[n]), n, dearest[n]) for n in sorted(sizes)),
+    )
+
+
+def _alone_of_each(parameters, events):
+    """The loss of each different event by itself."""
+    return {epsilon_alone(event, parameters.delta) for event in set(events)}
 
 
 def remaining(parameters, balance):

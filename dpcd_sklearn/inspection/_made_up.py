@@ -1,0 +1,130 @@
+"""Records of a public shape that nobody has: what a simulation is run on."""
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ..pipeline._budget import is_private
+from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from ..utils._public import check_bounds, check_scales
+
+
+def made_up_records(estimator, n_features, n_outputs, signal):
+    """A function that draws records as the public facts of an estimator describe them.
+
+    Features fill their bounds evenly, or are normal with their scales. All of them count alike in
+    a linear model that explains the share `signal` of the variance of the target, or of what
+    decides between labels.
+
+    Parameters
+    ----------
+    estimator : private estimator, or a pipeline
+    n_features, n_outputs : int
+    signal : float in (0, 1)
+
+    Returns
+    -------
+    draw : callable
+        From a number of records and a Generator to X and y.
+
+    Raises
+    ------
+    ValueError
+        If what the first step takes is no table of numbers of a known range.
+    """
+    steps = _steps(estimator)
+    draw_features = _features_of(steps[0], n_features)
+    model = steps[-1]
+    n_latent = _n_classes(model, n_outputs) if is_classifier(model) else n_outputs
+    weights = _directions(n_latent, n_features)
+
+    def draw(n_samples, rng):
+        X, unit = draw_features(n_samples, rng)
+        noise = rng.standard_normal((n_samples, n_latent))
+        latent = np.sqrt(signal) * unit @ weights.T + np.sqrt(1 - signal) * noise
+        return X, (_labels if is_classifier(model) else _target)(model, latent)
+
+    return draw
+
+
+def _directions(n_outputs, n_features):
+    """Unit vectors, orthogonal as far as there is room; the entries of the first are alike."""
+    j, k = np.arange(n_features), np.arange(n_outputs) % n_features
+    waves = np.cos(np.pi * np.outer(k, j + 0.5) / n_features) * np.resize([1.0, -1.0], n_features)
+    return waves / np.linalg.norm(waves, axis=1, keepdims=True)
+
+
+def _steps(estimator):
+    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
+    steps = [step for step in steps if step not in (None, "passthrough")]
+    while hasattr(steps[-1], "steps"):
+        steps = steps[:-1] + _steps(steps[-1])
+    return steps
+
+
+def _features_of(step, n_features):
+    """A function that draws features: in their units, and of variance one."""
+    params = step.get_params(deep=False)
+    bounds = params.get("feature_bounds")
+    if isinstance(step, BoundsScaler):
+        bounds = step.bounds
+    known = isinstance(step, (BoundsScaler, DPStandardScaler, RowNormClipper)) or is_private(step)
+    if not known:
+        raise ValueError(
+            f"nothing is known here of the records that {type(step).__name__} takes; pass "
+            "make_data, a function that draws made-up records: make_data(n_samples, rng) -> (X, y)"
+        )
+    if bounds is not None:
+        columns = list(bounds) if isinstance(bounds, dict) else None
+        lo, hi = check_bounds(bounds, n_features, columns=columns)
+        middle, half = (lo + hi) / 2, (hi - lo) / 2
+
+        def draw(n_samples, rng):
+            unit = rng.uniform(-1.0, 1.0, (n_samples, n_features))
+            return middle + half * unit, unit * 3**0.5
+
+        return draw if columns is None else _named(draw, columns)
+    scale = np.ones(n_features)
+    if (norm := params.get("row_norm_bound", params.get("norm"))) is not None:
+        scale = np.full(n_features, 0.7 * float(norm) / n_features**0.5)
+    if (stated := params.get("feature_scale")) is not None:
+        scale = check_scales(stated, n_features)
+
+    def draw(n_samples, rng):
+        unit = rng.standard_normal((n_samples, n_features))
+        return scale * unit, unit
+
+    return draw
+
+
+def _named(draw, columns):
+    import pandas as pd
+
+    def named(n_samples, rng):
+        X, unit = draw(n_samples, rng)
+        return pd.DataFrame(X, columns=columns), unit
+
+    return named
+
+
+def _n_classes(model, n_outputs):
+    classes = getattr(model, "classes", None)
+    return max(2, n_outputs) if classes is None else len(np.unique(classes))
+
+
+def _labels(model, latent):
+    n_classes = latent.shape[1]
+    classes = getattr(model, "classes", None)
+    classes = np.arange(n_classes) if classes is None else np.unique(classes)
+    chosen = latent[:, 0] > 0 if n_classes == 2 else latent.argmax(axis=1)
+    return classes[chosen.astype(np.intp)]
+
+
+def _target(model, latent):
+    bounds = getattr(model, "target_bounds", None)
+    if isinstance(bounds, list):
+        lo, hi = np.array(bounds, dtype=float).T
+    else:
+        lo, hi = (-1.0, 1.0) if bounds is None else bounds
+    middle, half = (np.add(lo, hi)) / 2, np.subtract(hi, lo) / 2
+    y = np.clip(middle + half * latent / 3, lo, hi)  # three standard deviations fill the bounds
+    return y[:, 0] if y.shape[1] == 1 else y

@@ -1,0 +1,199 @@
+"""Pictures of a fitted model: its coefficients, and the path that led to them. Free of charge."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from ._pyplot import axes_of
+
+
+def _fitted_model(estimator, attribute):
+    """The fitted linear model of an estimator, the last step of a pipeline."""
+    check_is_fitted(estimator)
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    if not hasattr(estimator, attribute):
+        advice = "; fit it with coef_path=True" if attribute == "coef_path_" else ""
+        raise ValueError(f"{type(estimator).__name__} has no {attribute}{advice}")
+    return estimator
+
+
+def _names(model, feature_names, n_features):
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    if feature_names is None:
+        return [f"x{j}" for j in range(n_features)]
+    if len(feature_names) != n_features:
+        raise ValueError(f"feature_names has {len(feature_names)} names for {n_features} features")
+    return [str(name) for name in feature_names]
+
+
+class CoefDisplay:
+    """The largest coefficients of a fitted model, by name.
+
+    Coefficients were released, so the picture costs nothing; it may be published as the model may.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_outputs, n_features)
+    feature_names : list of str
+    outputs : list of str, default=None
+        Names of the outputs, if there are several.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : list of matplotlib BarContainer
+        One for each output.
+    """
+
+    def __init__(self, coef, feature_names, outputs=None):
+        self.coef = coef
+        self.feature_names = feature_names
+        self.outputs = outputs
+
+    @classmethod
+    def from_estimator(cls, estimator, *, feature_names=None, max_features=20, ax=None):
+        """Draw the coefficients of a fitted model, or of the last step of a pipeline.
+
+        Parameters
+        ----------
+        estimator : fitted linear model or pipeline
+        feature_names : array-like of str of shape (n_features,), default=None
+            None takes `feature_names_in_` of the model, or x0, x1, ...
+        max_features : int, default=20
+            How many are shown at most, the largest ones.
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        display : CoefDisplay
+
+        Raises
+        ------
+        ValueError
+            If the model has no coefficients, or other features than names.
+        """
+        model = _fitted_model(estimator, "coef_")
+        coef = model.coef_.toarray() if issparse(model.coef_) else np.asarray(model.coef_)
+        coef = np.atleast_2d(coef)
+        outputs = None
+        if len(coef) > 1:
+            outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
+        names = _names(model, feature_names, coef.shape[1])
+        return cls(coef, names, outputs).plot(max_features=max_features, ax=ax)
+
+    def plot(self, *, max_features=20, ax=None):
+        """Draw the bars, the largest coefficient on top.
+
+        Parameters
+        ----------
+        max_features : int, default=20
+        ax : matplotlib Axes, default=None
+            A new figure if None.
+
+        Returns
+        -------
+        display : CoefDisplay
+        """
+        coef = np.atleast_2d(self.coef)
+        shown = np.argsort(-np.abs(coef).max(axis=0), kind="stable")[:max_features][::-1]
+        height = 0.8 / len(coef)
+        if ax is None:
+            rows = max(len(shown) * max(1, 0.4 * len(coef)), 4)
+            ax = axes_of(None, figsize=(6, 1.2 + 0.25 * min(rows, 60)))
+        self.ax_, self.figure_, self.bars_ = ax, ax.figure, []
+        at = np.arange(len(shown), dtype=float)
+        for k, row in enumerate(coef):
+            offset = (k - (len(coef) - 1) / 2) * height
+            label = None if self.outputs is None else self.outputs[k]
+            bars = ax.barh(at - offset, row[shown], height, color=f"C{k % 10}", label=label)
+            self.bars_.append(bars)
+        ax.axvline(0, color="0.3", lw=0.8)
+        ax.set_yticks(at, [self.feature_names[j] for j in shown])
+        left = coef.shape[1] - len(shown)
+        ax.set(xlabel="coefficient", ylim=(-0.6, len(shown) - 0.4))
+        if left:
+            ax.set_title(f"the largest {len(shown)} of {coef.shape[1]:,}", fontsize="medium")
+        if self.outputs is not None:
+            ax.legend(fontsize="small")
+        return self
+
+
+class CoefPathDisplay:
+    """Coefficients after each pass of a fit, with `coef_path=True`.
+
+    Iterates were released with the fit, so the picture costs nothing.
+
+    Parameters
+    ----------
+    coef_path : ndarray of shape (n_points, n_coefs)
+    feature_names : list of str of length n_coefs
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        One for each coefficient, in their order.
+    """
+
+    def __init__(self, coef_path, feature_names):
+        self.coef_path = coef_path
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_estimator(cls, estimator, *, feature_names=None, max_labels=8, ax=None):
+        """Draw the path of a fitted model, or of the last step of a pipeline.
+
+        Parameters
+        ----------
+        estimator : fitted linear model or pipeline
+        feature_names : array-like of str of shape (n_features,), default=None
+        max_labels : int, default=8
+            How many coefficients have a colour and a name, those that end largest.
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        display : CoefPathDisplay
+
+        Raises
+        ------
+        ValueError
+            If the model kept no path, or has other features than names.
+        """
+        model = _fitted_model(estimator, "coef_path_")
+        path = np.asarray(model.coef_path_)
+        names = _names(model, feature_names, path.shape[-1])
+        if path.ndim == 3:  # a class at a time
+            names = [f"{name}, {label}" for label in model.classes_ for name in names]
+            path = path.reshape(len(path), -1)
+        return cls(path, names).plot(max_labels=max_labels, ax=ax)
+
+    def plot(self, *, max_labels=8, ax=None):
+        """Draw the lines.
+
+        Parameters
+        ----------
+        max_labels : int, default=8
+        ax : matplotlib Axes, default=None
+            A new figure if None.
+
+        Returns
+        -------
+        display : CoefPathDisplay
+        """
+        self.ax_ = ax = axes_of(ax)
+        self.figure_ = ax.figure
+        path = np.asarray(self.coef_path)
+        largest = np.argsort(-np.abs(path[-1]), kind="stable")[:max_labels]
+        self.lines_ = ax.plot(path, color="0.75", lw=0.8)
+        for k, j in enumerate(largest):
+            self.lines_[j].set(color=f"C{k % 10}", lw=1.6, label=self.feature_names[j], zorder=3)
+        ax.axhline(0, color="0.3", lw=0.8)
+        ax.set(xlabel="pass", ylabel="coefficient")
+        ax.margins(x=0)
+        ax.legend(handles=[self.lines_[j] for j in largest], loc="best", fontsize="small")
+        return self

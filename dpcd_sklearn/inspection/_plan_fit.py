@@ -1,0 +1,273 @@
+"""What to expect of a fit before any record is used: its noise, and its error in a simulation."""
+
+import dataclasses
+import math
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from ..pipeline._budget import private_part
+from ..pipeline._plan import width_of
+from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
+from ..privacy.accounting._events import FitEvent
+from ..utils._public import check_count, check_real
+from ._made_up import made_up_records
+
+_FACTORS = (0.25, 0.5, 1.0, 2.0)
+_MOST_CELLS = 2_000_000  # of simulations with more records than were asked for
+_N_TEST = 5_000
+_FARTHEST = 64.0  # times the largest simulation
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FitPlan:
+    """What `plan` found; nothing in it was computed from records.
+
+    Attributes
+    ----------
+    name : str
+        What would be fitted.
+    n_samples, n_features : int
+    epsilon, delta : float
+        The guarantee: the loss of `event` at its delta.
+    event : FitEvent
+        What a fit would release.
+    releases : tuple of (str, float)
+        Each kind of release with its noise, and its share of the privacy loss (of ρ in zCDP; NaN
+        where there is none).
+    sizes : ndarray of shape (n_sizes,)
+        Numbers of records of the simulations.
+    scores : ndarray of shape (n_sizes, n_repeats)
+        R² or accuracy of private fits, on new made-up records.
+    plain_scores : ndarray of shape (n_sizes,)
+        The same of a fit without noise.
+    """
+
+    name: str
+    n_samples: int
+    n_features: int
+    epsilon: float
+    delta: float
+    event: FitEvent
+    releases: tuple
+    sizes: np.ndarray
+    scores: np.ndarray
+    plain_scores: np.ndarray
+
+    @property
+    def excess_errors(self):
+        """What privacy costs in score at each size: shape (n_sizes, n_repeats)."""
+        return self.plain_scores[:, np.newaxis] - self.scores
+
+    @property
+    def excess_error(self):
+        """Median of what privacy costs in score, for the number of records that was asked for."""
+        return float(np.median(self.excess_errors[self.sizes == self.n_samples]))
+
+    def n_samples_for(self, excess_error: float) -> float:
+        """How many records bring the median of the excess error down to this.
+
+        Between simulations by interpolation in logarithms; beyond the largest by the slope of the
+        last ones, which grows uncertain.
+
+        Parameters
+        ----------
+        excess_error : float, > 0
+
+        Returns
+        -------
+        n_samples : float
+            A whole number; the smallest size that was simulated if that is enough already, and
+            infinity if more than 64 times the largest would be needed.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `excess_error` is no positive number.
+        """
+        target = math.log(check_real(excess_error, "excess_error", low=0.0))
+        log_n = np.log(self.sizes)
+        errors = np.log(np.maximum(np.median(self.excess_errors, axis=1), 1e-6))
+        errors = np.minimum.accumulate(errors)  # more records never hurt
+        if errors[0] <= target:
+            return float(self.sizes[0])
+        if errors[-1] <= target:
+            k = int(np.argmax(errors <= target))
+            part = (errors[k - 1] - target) / (errors[k - 1] - errors[k])
+            return float(math.ceil(math.exp(log_n[k - 1] + part * (log_n[k] - log_n[k - 1]))))
+        # noise alone falls like n^-2 in squares of errors, and never slower than n^(-1/2)
+        slope = -1.0 if len(errors) == 1 else np.polyfit(log_n[-3:], errors[-3:], 1)[0]
+        farther = (errors[-1] - target) / min(max(-slope, 0.5), 2.0)
+        if farther > math.log(_FARTHEST):
+            return math.inf
+        return float(math.ceil(math.exp(log_n[-1] + farther)))
+
+    def __str__(self):
+        lines = [
+            f"{self.name}: {self.n_samples:,} records of {self.n_features:,} features, "
+            f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}",
+            "would release",
+        ]
+        for text, share in self.releases:
+            part = "" if math.isnan(share) else f" ({share:.0%} of the loss)"
+            lines.append(f"  {text}{part}")
+        lines.append("on made-up records")
+        lines.append("   records  without noise   private: median, worst")
+        for n, plain, scores in zip(self.sizes, self.plain_scores, self.scores, strict=True):
+            mark = "  <" if n == self.n_samples else ""
+            lines.append(
+                f"{n:>10,}  {plain:>13.3f}  {np.median(scores):>16.3f}  {scores.min():>5.3f}{mark}"
+            )
+        for target in (0.05, 0.02):
+            needed = self.n_samples_for(target)
+            if needed <= self.sizes[0]:
+                told = f"{self.sizes[0]:,} records or fewer"
+            else:
+                told = "far more" if math.isinf(needed) else f"about {needed:,.0f} records"
+            lines.append(f"to lose at most {target:g}: {told}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def plan(
+    estimator: BaseEstimator,
+    n_samples: int,
+    n_features,
+    *,
+    n_outputs: int = 1,
+    signal: float = 0.5,
+    n_repeats: int = 5,
+    sizes=None,
+    make_data=None,
+    random_state=None,
+) -> FitPlan:
+    """Say what to expect of a private fit: its noise, its error, and how many records it needs.
+
+    The noise follows from public facts. The error is that of fits to made-up records of the same
+    shape, beside one fit without noise. Nothing is charged and no record is needed, so it may be
+    asked as often as you like, also to choose between models.
+
+    Parameters
+    ----------
+    estimator : private estimator, PrivatePipeline, or Pipeline with one private step
+        It is neither fitted nor changed; its accountant is not asked.
+    n_samples : int
+        Number of training records.
+    n_features : int, or array-like of shape (n_rows, n_features)
+        Of the records; or made-up rows, where columns are picked by name (then `make_data` is
+        needed too).
+    n_outputs : int, default=1
+        Number of classes, if more than two and not stated as `classes`.
+    signal : float in (0, 1), default=0.5
+        Share of the target's variance that the made-up features explain: R² of the best model.
+        For labels, of the number whose sign (or largest) decides.
+    n_repeats : int, default=5
+        Private fits for each size.
+    sizes : array-like of int, default=None
+        Other numbers of records to simulate; None is 1/4, 1/2 and 2 times `n_samples`, the last one
+        only if it has at most two million cells.
+    make_data : callable, default=None
+        ``make_data(n_samples, rng) -> (X, y)``, made-up or public records in place of ours: for
+        columns by name, words, and what you know of the distribution.
+    random_state : int or None, default=None
+        Seed of the made-up records; the noise of the fits is never seeded.
+
+    Returns
+    -------
+    plan : FitPlan
+        ``print`` it; ``PlanDisplay(plan).plot()`` draws the curve.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is invalid, or nothing is known of the records that the first step takes.
+
+    Notes
+    -----
+    Made-up records are kind: features are independent and all of them count, bounds are filled
+    and scales are right. Real data is harder, and `make_data` may be so too. It takes as long as
+    ``n_repeats + 1`` fits for each size.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPRidgeSkGD
+    >>> from dpcd_sklearn.inspection import plan
+    >>> found = plan(DPRidgeSkGD(alpha=1e-3, feature_bounds=(0, 10)), 2000, 5, random_state=0)
+    >>> found.excess_error < 0.2
+    True
+    >>> found.n_samples_for(0.1) <= 2000
+    True
+    """
+    check_count(n_samples, "n_samples")
+    check_count(n_repeats, "n_repeats")
+    rows, n_features = n_features, _width(n_features)
+    signal = check_real(signal, "signal", low=0.0, high=1.0)
+    model = clone(estimator)
+    part = private_part(model)
+    part.set_params(accountant=None)
+    event, delta = _event_of(part, n_samples, rows, n_outputs)
+    make_data = make_data or made_up_records(model, n_features, n_outputs, signal)
+    sizes = _sizes(n_samples, n_features, sizes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # too few records is what is asked about
+        scores, plain_scores = _simulated(model, sizes, n_repeats, make_data, random_state)
+    return FitPlan(
+        name=type(estimator).__name__,
+        n_samples=int(n_samples),
+        n_features=int(n_features),
+        epsilon=epsilon_of(event, delta),
+        delta=delta,
+        event=event,
+        releases=_releases(event),
+        sizes=sizes,
+        scores=scores,
+        plain_scores=plain_scores,
+    )
+
+
+def _simulated(model, sizes, n_repeats, make_data, random_state):
+    """Scores of private fits, and of one without noise, for each size."""
+    rng = np.random.default_rng(random_state)
+    X_test, y_test = make_data(_N_TEST, rng)
+    scores, plain_scores = np.empty((len(sizes), n_repeats)), np.empty(len(sizes))
+    for i, n in enumerate(map(int, sizes)):
+        plain = clone(model)
+        private_part(plain).set_params(epsilon=math.inf)
+        plain_scores[i] = plain.fit(*make_data(n, rng)).score(X_test, y_test)
+        for k in range(n_repeats):
+            scores[i, k] = clone(model).fit(*make_data(n, rng)).score(X_test, y_test)
+    return scores, plain_scores
+
+
+def _width(n_features):
+    if isinstance(n_features, Integral):
+        return check_count(n_features, "n_features")
+    return width_of(n_features)
+
+
+def _event_of(part, n_samples, rows, n_outputs):
+    outputs = {} if n_outputs == 1 else {"n_outputs": n_outputs}
+    event = part.planned_event(n_samples, rows, **outputs)
+    n = part.n_public if part.neighboring == "add_remove" else n_samples
+    return event, 1 / n**2 if part.delta == "auto" else float(part.delta)
+
+
+def _releases(event):
+    whole = zcdp(event)
+    found = []
+    for release in checked_releases(event):
+        rho = zcdp(FitEvent((release,), event.neighboring))
+        known = rho is not None and whole is not None and 0 < whole < math.inf
+        found.append((str(release), rho / whole if known else math.nan))
+    return tuple(found)
+
+
+def _sizes(n_samples, n_features, stated):
+    if stated is not None:
+        return np.unique([n_samples, *(check_count(n, "sizes") for n in stated)])
+    sizes = [max(10, round(factor * n_samples)) for factor in _FACTORS]
+    small = [n for n in sizes if n <= n_samples or n * n_features <= _MOST_CELLS]
+    return np.unique([*small, n_samples])

@@ -1,0 +1,205 @@
+"""The scores that have a private form: what they sum, and what is made of the noisy sums.
+
+A row is one metric. All but the sums is public: the number of records that divides, the classes,
+the bounds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..privacy.sums._score_sums import (
+    LEVELS,
+    count_cells,
+    count_right,
+    sum_bounded,
+    sum_pairs,
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public about one score.
+
+    Attributes
+    ----------
+    n : int
+        Divides; n_public under add_remove.
+    classes : ndarray or None
+        Labels, sorted (classification).
+    center, half_width : float
+        Middle and half of the bounds of the target (regression).
+    clip : float
+        Largest log-loss of a record, or largest absolute residual.
+    noise_std : list of float
+        Of the sums.
+    """
+
+    n: int
+    classes: object = None
+    center: float = 0.0
+    half_width: float = 1.0
+    clip: float = 1.0
+    noise_std: tuple = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: greater is better.
+
+    Attributes
+    ----------
+    kind : str
+        Of `score_sensitivity`.
+    size : callable
+        From the facts to the number of sums.
+    sums : callable
+        From (estimator, X, y, facts) to whole sums: the only reader of records.
+    score : callable
+        From (noisy sums, facts) to the score.
+    task : {"classification", "regression"}
+    default_clip : callable or None
+        From the facts without a clip; None where nothing is clipped.
+    """
+
+    kind: str
+    size: Callable
+    sums: Callable
+    score: Callable
+    task: str
+    default_clip: Callable | None = None
+    relations: tuple = ("replace_one", "add_remove")
+
+
+def codes_of(labels, classes):
+    """Numbers of labels among the classes; a label outside them counts as the first one."""
+    labels = np.asarray(labels)
+    numbers = {label: k for k, label in enumerate(classes.tolist())}
+    return np.array([_number_of(label, numbers) for label in labels.tolist()], dtype=np.int64)
+
+
+def _number_of(label, numbers):
+    try:
+        return numbers.get(label, 0)
+    except Exception:  # an object whose hash raises
+        return 0
+
+
+# ---- classification -----------------------------------------------------------------------------
+
+
+def _answers(estimator, X, y, facts):
+    return codes_of(y, facts.classes), codes_of(estimator.predict(X), facts.classes)
+
+
+def _sums_right(estimator, X, y, facts):
+    return count_right(*_answers(estimator, X, y, facts))
+
+
+def _sums_cells(estimator, X, y, facts):
+    return count_cells(*_answers(estimator, X, y, facts), len(facts.classes))
+
+
+def _balanced(sums, facts):
+    cells = np.maximum(np.reshape(sums, (-1, 2)), 0.0)  # wrong, right
+    # a class of fewer records than the noise has no recall that could be told: half
+    floor = max(1.0, facts.noise_std[0])
+    right, total = cells[:, 1], cells.sum(axis=1)
+    recalls = (right + np.maximum(floor - total, 0) / 2) / np.maximum(total, floor)
+    return float(recalls.mean())
+
+
+def _sums_log_loss(estimator, X, y, facts):
+    codes = codes_of(y, facts.classes)
+    columns = np.searchsorted(estimator.classes_, facts.classes)
+    probabilities = estimator.predict_proba(X)[:, columns]
+    found = np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300)
+    return sum_bounded((1 + 2 * np.log(found) / facts.clip)[:, np.newaxis])
+
+
+def _log_loss(sums, facts):
+    return facts.clip * (sums[0] / LEVELS / facts.n - 1) / 2
+
+
+def _sums_auc(estimator, X, y, facts):
+    if hasattr(estimator, "decision_function"):
+        margins = np.asarray(estimator.decision_function(X))
+    else:
+        margins = np.asarray(estimator.predict_proba(X))[:, 1]
+    return sum_pairs(codes_of(y, facts.classes), margins)
+
+
+def _auc(sums, facts):
+    pairs, ones = sums
+    least = min(max(1.0, facts.noise_std[1]), facts.n / 2)
+    ones = min(max(ones, least), facts.n - least)
+    return float(np.clip((1 + pairs / max(ones * (facts.n - ones), 0.5)) / 2, 0.0, 1.0))
+
+
+# ---- regression ---------------------------------------------------------------------------------
+
+
+def _residuals(estimator, X, y, facts):
+    """Target in [-1, 1] by its bounds, and squared residuals in [0, 1] by the clip."""
+    half_width = facts.half_width
+    y = np.clip((np.asarray(y, dtype=np.float64) - facts.center) / half_width, -1, 1)
+    found = np.asarray(estimator.predict(X), dtype=np.float64)
+    found = np.clip((np.nan_to_num(found) - facts.center) / half_width, -1, 1)
+    return y, np.minimum(((y - found) * half_width / facts.clip) ** 2, 1.0)
+
+
+def _sums_squared(estimator, X, y, facts):
+    _, squares = _residuals(estimator, X, y, facts)
+    return sum_bounded((1 - 2 * squares)[:, np.newaxis])
+
+
+def _squared(sums, facts):
+    return facts.clip**2 * (sums[0] / LEVELS / facts.n - 1) / 2
+
+
+def _sums_r2(estimator, X, y, facts):
+    y, squares = _residuals(estimator, X, y, facts)
+    return sum_bounded(np.column_stack([1 - 2 * squares, 2 * y**2 - 1, y]))
+
+
+def _r2(sums, facts):
+    minus, second, mean = (total / LEVELS / facts.n for total in sums)
+    error = facts.clip**2 * (1 - minus) / 2
+    variance = (second + 1) / 2 - mean**2
+    floor = min(1.0, facts.noise_std[1] / LEVELS / facts.n)  # what noise could make of none
+    return float(1 - error / (facts.half_width**2 * max(variance, floor, 1e-12)))
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+METRICS = {
+    "accuracy": Metric(
+        "right", lambda f: 1, _sums_right, lambda sums, f: sums[0] / f.n, "classification"
+    ),
+    "balanced_accuracy": Metric(
+        "cells", lambda f: 2 * len(f.classes), _sums_cells, _balanced, "classification"
+    ),
+    "neg_log_loss": Metric(
+        "bounded",
+        lambda f: 1,
+        _sums_log_loss,
+        _log_loss,
+        "classification",
+        default_clip=lambda f: 2 * np.log(len(f.classes)),
+    ),
+    "roc_auc": Metric(
+        "pairs", lambda f: 2, _sums_auc, _auc, "classification", relations=("replace_one",)
+    ),
+    "neg_mean_squared_error": Metric(
+        "bounded",
+        lambda f: 1,
+        _sums_squared,
+        _squared,
+        "regression",
+        default_clip=lambda f: f.half_width,
+    ),
+    "r2": Metric(
+        "bounded", lambda f: 3, _sums_r2, _r2, "regression", default_clip=lambda f: f.half_width
+    ),
+}

@@ -1,0 +1,253 @@
+"""Private scorers: one released number a call, charged before a record is read."""
+
+import dataclasses
+import math
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from ..privacy.accounting._calibration import gaussian_fit_event
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.ledger._accountant import charge
+from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
+from ..utils._compat import num_samples
+from ..utils._public import MOST, check_count, check_interval, check_real
+from ..utils._typing import ArrayLike
+from ._metrics import METRICS, Facts
+
+
+class PrivateScorer:
+    """A score of a model on records that is a private number; made by `make_private_scorer`.
+
+    Call it as any scorer of scikit-learn: ``scorer(estimator, X, y)``. Every call is a release of
+    its own, and charged.
+    """
+
+    def __init__(
+        self, name, epsilon, accountant, delta, neighboring, n_public, classes, bounds, clip
+    ):
+        if not isinstance(name, str) or name not in METRICS:
+            raise ValueError(f"a private score is one of {sorted(METRICS)}, got {name!r}")
+        self.name, self.accountant, self.neighboring = name, accountant, neighboring
+        self.epsilon = check_real(epsilon, "epsilon", low=0, high=1e6, closed="right")
+        self.delta = delta if delta == "auto" else check_real(delta, "delta", low=0, high=1)
+        if neighboring not in NEIGHBORING:
+            raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
+        if neighboring not in self._metric.relations:
+            raise ValueError(
+                f"{name} has no private form under neighboring={neighboring!r}: how far one record "
+                "moves it follows the number of records, which is not public there"
+            )
+        if (neighboring == "add_remove") != (n_public is not None):
+            raise ValueError('n_public, a public number of records, belongs to "add_remove"')
+        self.n_public = None if n_public is None else check_count(n_public, "n_public", high=MOST)
+        self.classes = None if classes is None else np.unique(np.asarray(classes))
+        self.target_bounds = None if bounds is None else check_interval(bounds, "target_bounds")
+        if self.target_bounds is not None and not np.isfinite(self.target_bounds).all():
+            raise ValueError("target_bounds must be finite: a score of an unbounded target is none")
+        self.clip = None if clip is None else check_real(clip, "clip", low=0, high=1e100)
+        if clip is not None and self._metric.default_clip is None:
+            raise ValueError(f"nothing of {name} is clipped; leave clip out")
+
+    @property
+    def _metric(self):
+        return METRICS[self.name]
+
+    def planned_event(self, n_samples: int, n_features: int = 1, n_outputs: int = 1) -> FitEvent:
+        """What one call would release.
+
+        Parameters
+        ----------
+        n_samples : int, >= 1
+            Number of records that are scored.
+        n_features, n_outputs : int
+            Ignored.
+
+        Returns
+        -------
+        FitEvent
+        """
+        n = self.n_public or check_count(n_samples, "n_samples", high=MOST)
+        if self.delta == "auto" and (self.n_public is not None or n < 2):
+            raise ValueError('delta="auto" is 1/n², which needs a public n of 2 or more: state it')
+        delta = 1.0 / n**2 if self.delta == "auto" else self.delta
+        return gaussian_fit_event(self.epsilon, delta, 1, self.neighboring)
+
+    def __call__(self, estimator, X: ArrayLike, y: ArrayLike) -> float:
+        """Release the score of a fitted model on records, after a charge.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted; the records must not have decided on it but through private releases.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        score : float
+            Greater is better.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused; nothing was read.
+        TypeError, ValueError
+            If the model, the shapes or the public facts do not suit; nothing was charged.
+        """
+        event = self.planned_event(num_samples(X))
+        release = self.prepared(estimator, X, y, event)
+        receipt = charge(
+            self.accountant,
+            event,
+            estimator=f"score ({self.name})",
+            params={"estimator": type(estimator).__name__, "clip": self.clip},
+            n_samples=num_samples(X),
+            n_features=getattr(estimator, "n_features_in_", None),
+        )
+        return release(receipt)
+
+    def prepared(self, estimator, X, y, event):
+        """Check all that is public, and return what releases the score for a receipt of `event`."""
+        n_samples = num_samples(X)
+        if np.ndim(y) != 1 or len(y) != n_samples:
+            raise ValueError(f"y must have shape ({n_samples},), got {np.shape(y)}")
+        if n_samples < 1:
+            raise ValueError("a score needs one record at least")
+        facts, metric = self._facts(estimator, n_samples), self._metric
+        units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples)
+        facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std))
+
+        @np.errstate(all="ignore")  # a floating point warning would tell about the records
+        def release(receipt, key=None):
+            oracle = ScoreOracle(receipt, units, key=key)
+            sums = metric.sums(estimator, X, y, facts)
+            return metric.score(oracle.release_score(sums), facts)
+
+        return release
+
+    def _facts(self, estimator, n_samples):
+        metric, n = self._metric, self.n_public or n_samples
+        if metric.task == "regression":
+            lo, hi = self._bounds_of(estimator)
+            facts = Facts(n=n, center=lo / 2 + hi / 2, half_width=hi / 2 - lo / 2)
+        else:
+            facts = Facts(n=n, classes=self._classes_of(estimator))
+        clip = 1.0
+        if metric.default_clip is not None:
+            clip = metric.default_clip(facts) if self.clip is None else self.clip
+        return dataclasses.replace(facts, clip=float(clip))
+
+    def _classes_of(self, estimator):
+        if not is_classifier(estimator):
+            raise ValueError(f"{self.name} is a score of classifiers, got {estimator!r}")
+        check_is_fitted(estimator)
+        classes = np.asarray(estimator.classes_)
+        if self.classes is not None and not np.array_equal(classes, self.classes):
+            raise ValueError("the model was fitted for other classes than the scorer's")
+        if self.name == "roc_auc" and len(classes) != 2:
+            raise ValueError(f"roc_auc is a score of two classes, the model has {len(classes)}")
+        return classes
+
+    def _bounds_of(self, estimator):
+        bounds = self.target_bounds
+        last = estimator
+        while bounds is None and last is not None:
+            stated = getattr(last, "target_bounds_", None) or getattr(last, "target_bounds", None)
+            if stated is not None:
+                bounds = check_interval(stated, "target_bounds")
+            last = last[-1] if hasattr(last, "steps") else None
+        if bounds is None or not all(map(math.isfinite, bounds)):
+            raise ValueError(
+                f"{self.name} is unbounded without public bounds of the target: give the scorer "
+                "or the model target_bounds=(lo, hi)"
+            )
+        return bounds
+
+    def __repr__(self):
+        return f"make_private_scorer({self.name!r}, epsilon={self.epsilon:g})"
+
+
+def make_private_scorer(
+    name: str,
+    epsilon: float = 0.1,
+    accountant=None,
+    *,
+    delta="auto",
+    neighboring: str = "replace_one",
+    n_public: int | None = None,
+    classes: ArrayLike | None = None,
+    target_bounds: tuple[float, float] | None = None,
+    clip: float | None = None,
+) -> PrivateScorer:
+    r"""Make a scorer whose scores are private numbers, for ``scoring=`` in scikit-learn's tools.
+
+    **Privacy**
+
+    - Guarantee: the score is (`epsilon`, `delta`)-DP in the records that are scored, for neighbours
+      that differ in one record. The model must be public: released by a private fit, or fitted on
+      other records. A model that was fitted on records that are scored too costs both.
+    - Charged: each call, before a record is read. Five folds are five entries.
+    - Not protected: shapes, the time of a call, errors about what the model can't predict.
+
+    Parameters
+    ----------
+    name : {"accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc", \
+            "neg_mean_squared_error", "r2"}
+        As in scikit-learn. "roc_auc" is for two classes under "replace_one" only.
+    epsilon : float in (0, 1e6], default=0.1
+        Budget of each call.
+    accountant : PrivacyAccountant, default=None
+        What is charged; None records nothing.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², n the number of records that are scored; not under "add_remove".
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+    n_public : int, default=None
+        For "add_remove": a public number of the records that are scored, which divides sums.
+    classes : array-like of labels, default=None
+        Must be those of the model; None takes them from it. A label of y outside them counts as the
+        first one.
+    target_bounds : tuple (lo, hi), default=None
+        For "r2" and "neg_mean_squared_error": public. Targets and predictions are clipped to them.
+        None takes them from the model.
+    clip : float > 0, default=None
+        Largest log-loss of one record (None: twice that of a guess, 2 log n_classes), or largest
+        absolute residual, in units of y (None: half the width of `target_bounds`). Public.
+
+    Returns
+    -------
+    scorer : PrivateScorer
+        ``scorer(estimator, X, y)`` is a float; greater is better. It may lie outside of the usual
+        range, by noise.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is invalid.
+
+    Notes
+    -----
+    Standard deviation of the noise, z the noise multiplier and n records, under "replace_one":
+    accuracy z/n; neg_log_loss z clip/n; neg_mean_squared_error z clip²/n; roc_auc about
+    2z n/(n₁ n₀); a recall of balanced_accuracy about 1.4z over the records of its class. Proof:
+    ``privacy/proofs/release_score.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn import DPLogisticGCD, PrivacyAccountant
+    >>> from dpcd_sklearn.metrics import make_private_scorer
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(4000, 3))
+    >>> accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6)
+    >>> model = DPLogisticGCD(epsilon=1.0, classes=[0, 1], accountant=accountant)
+    >>> model = model.fit(X[:3000], X[:3000, 0] > 0)
+    >>> accuracy = make_private_scorer("accuracy", 0.5, accountant)
+    >>> accuracy(model, X[3000:], X[3000:, 0] > 0) > 0.8
+    True
+    >>> len(accountant.entries())
+    2
+    """
+    return PrivateScorer(
+        name, epsilon, accountant, delta, neighboring, n_public, classes, target_bounds, clip
+    )

@@ -1,0 +1,137 @@
+"""Where a candidate of a search keeps its budget, and how to bring it below what a run may cost."""
+
+from sklearn.pipeline import Pipeline
+
+from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
+from ..privacy.accounting._events import FitEvent, GaussianEvent
+from ..privacy.accounting._gaussian_dp import gdp_epsilon
+from ..utils._leak_rules import leaks_of
+
+_TRIES = 40
+
+
+def is_private(estimator):
+    """Whether an object says what it would release; a wrapper of one does not vouch for it."""
+    return not isinstance(estimator, type) and hasattr(type(estimator), "planned_event")
+
+
+def private_part(estimator):
+    """The one part of an estimator that has a budget.
+
+    Raises
+    ------
+    TypeError
+        If nothing in it is private, or what is has no settable budget.
+    ValueError
+        If several steps of a Pipeline are.
+    """
+    if is_private(estimator):
+        params = estimator.get_params(deep=False)
+        if missing := {"epsilon", "delta"} - set(params):
+            raise TypeError(
+                f"{type(estimator).__name__} has no parameter {' and '.join(sorted(missing))}: the "
+                "search sets the budget of every run"
+            )
+        return estimator
+    steps = []
+    if isinstance(estimator, Pipeline):
+        steps = [step for _, step in estimator.steps]
+    found = [step for step in steps if is_private(step) or isinstance(step, Pipeline)]
+    if not found:
+        raise TypeError(
+            f"{type(estimator).__name__} is not private: it can't say what it would release "
+            "(planned_event). Search over an estimator of dpcd_sklearn, or a pipeline of one"
+        )
+    if len(found) > 1:
+        raise ValueError(
+            f"{len(found)} steps of this Pipeline have a budget of their own; a search sets one"
+        )
+    return private_part(found[0])
+
+
+def last_step(estimator):
+    """The model at the end of a pipeline that is private as a whole, or the estimator itself."""
+    while getattr(estimator, "steps", None):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def refuse_leaks(estimator):
+    """Raise a ValueError if a part of an estimator voids every guarantee."""
+    void = [leak for leak in leaks_of(estimator) if leak.severity == "void"]
+    # seeds are refused by their names, with better words
+    void = [leak for leak in void if "random_state" not in leak.rule and "seed" not in leak.rule]
+    if void:
+        leak = void[0]
+        raise ValueError(f"{leak.where}: {leak.what}. {leak.why} Use {leak.instead}")
+
+
+def loss_of(event, release):
+    """What an event costs in the measure of a release: half of μ² for a Gaussian one, else ρ.
+
+    None if it has no bound in that measure.
+    """
+    if isinstance(release, GaussianEvent):
+        squared = gdp_squared(event)
+        return None if squared is None else squared / 2
+    return zcdp(event)
+
+
+def within(event, release):
+    """Whether an event costs no more than a release."""
+    loss, most = (loss_of(e, release) for e in (event, FitEvent((release,))))
+    return loss is not None and loss <= most
+
+
+def shrink(event, release):
+    """What to multiply epsilon with, so that an event that costs too much costs less."""
+    loss, most = (loss_of(e, release) for e in (event, FitEvent((release,))))
+    if loss is None:
+        raise ValueError(
+            "candidates of several kinds: the search is calibrated for Gaussian releases, and a "
+            "candidate makes others"
+        )
+    return min(1 - 1e-7, (most / loss) ** 0.5)
+
+
+def give_budget(estimator, release, delta, neighboring, sizes):
+    """Set epsilon and delta of an estimator so that its fit costs no more than a release.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Changed in place.
+    release : GaussianEvent or ZCDPEvent
+    delta : float
+    neighboring : str
+    sizes : tuple (n_samples, n_features, n_outputs)
+
+    Raises
+    ------
+    ValueError
+        If there is no such budget: a fact that no record decides.
+    """
+    part = private_part(estimator)
+    most = loss_of(FitEvent((release,)), release)
+    if isinstance(release, GaussianEvent):
+        epsilon = gdp_epsilon((2 * most) ** 0.5, delta) * (1 - 1e-9)
+    else:
+        epsilon = zcdp_epsilon(most, delta)
+    for _ in range(_TRIES):
+        part.set_params(epsilon=epsilon, delta=delta)
+        event = planned_event(part, sizes)
+        if event.neighboring != neighboring:
+            raise ValueError("a candidate has other neighbours than the search")
+        if within(event, release):
+            return epsilon
+        epsilon *= shrink(event, release)
+    raise ValueError("no budget of this candidate is small enough for a run")
+
+
+def planned_event(estimator, sizes):
+    """What a fit would release; of more outputs than one only where the estimator takes them."""
+    n_samples, n_features, n_outputs = sizes
+    part = private_part(estimator)
+    if n_outputs == 1:
+        return part.planned_event(n_samples, n_features)
+    return part.planned_event(n_samples, n_features, n_outputs=n_outputs)

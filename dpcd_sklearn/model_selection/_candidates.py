@@ -1,0 +1,126 @@
+"""Candidates of a search: drawn independently, with replacement, by the operating system's entropy.
+
+Which candidates there may be is public; which of them were tried is not, but for the winner.
+"""
+
+import itertools
+import math
+
+import numpy as np
+from sklearn.base import clone
+
+# A grid of no more candidates is planned whole before a search; of another one so many are drawn.
+MOST_PLANNED = 48
+# What the search sets, or what would tell strangers of its runs or void them.
+_OURS = ("epsilon", "delta", "neighboring", "n_public")
+_FORBIDDEN = {
+    "accountant": "its entries would tell how many runs there were",
+    "classes": "candidates are scored on the same labels",
+} | dict.fromkeys(_OURS, "the search sets it, alike for all candidates")
+
+
+def check_distributions(param_distributions):
+    """The distributions as a list of dicts, or the error that says what is wrong with them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is none, one is empty, or a value is neither a list nor a distribution.
+    """
+    given = param_distributions
+    grids = [given] if isinstance(given, dict) else given
+    if not isinstance(grids, (list, tuple)) or not grids:
+        raise TypeError("param_distributions must be a dict, or a list of them that is not empty")
+    for grid in grids:
+        if not isinstance(grid, dict):
+            raise TypeError(f"param_distributions must hold dicts, got {type(grid).__name__}")
+        for name, values in grid.items():
+            if not isinstance(name, str):
+                raise TypeError(f"names of parameters are strings, got {name!r}")
+            if why := _FORBIDDEN.get(name.rpartition("__")[2]):
+                raise ValueError(f"{name} can't be searched: {why}")
+            if hasattr(values, "rvs"):
+                continue
+            if isinstance(values, str) or not hasattr(values, "__len__"):
+                raise TypeError(
+                    f"the distribution of {name} must be a list or have a method rvs, got "
+                    f"{type(values).__name__}"
+                )
+            if len(values) == 0:
+                raise ValueError(f"the distribution of {name} is empty")
+    if not any(grids):
+        raise ValueError("param_distributions names no parameter: there is nothing to search")
+    return list(grids)
+
+
+def secret_generator():
+    """A generator for candidates, from the operating system's entropy."""
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
+
+
+def draw(grids, generator):
+    """One candidate: a dict of parameters."""
+    grid = grids[generator.randint(len(grids))]
+    return {
+        name: values.rvs(random_state=generator)
+        if hasattr(values, "rvs")
+        else _item(values, generator.randint(len(values)))
+        for name, values in grid.items()
+    }
+
+
+def _item(values, i):
+    return values.iloc[i] if hasattr(values, "iloc") else values[i]
+
+
+def prototypes(grids):
+    """Candidates that are looked at before the charge: all of a small grid, else some of them."""
+    sizes = [
+        math.prod(math.inf if hasattr(values, "rvs") else len(values) for values in grid.values())
+        for grid in grids
+    ]
+    if sum(sizes) <= MOST_PLANNED:
+        return [
+            dict(zip(grid, items, strict=True))
+            for grid in grids
+            for items in itertools.product(*(_items(values) for values in grid.values()))
+        ]
+    generator = secret_generator()
+    return [draw(grids, generator) for _ in range(MOST_PLANNED)]
+
+
+def _items(values):
+    return [_item(values, i) for i in range(len(values))]
+
+
+def candidate(estimator, params):
+    """A clone with these parameters, each cloned as well, that says nothing while it is fitted.
+
+    Raises
+    ------
+    ValueError
+        If it has an accountant or a seed.
+    """
+    made = clone(estimator)
+    made.set_params(**{name: clone(value, safe=False) for name, value in params.items()})
+    refuse_accountants(made)
+    for part in (made, *made.get_params(deep=True).values()):
+        if hasattr(part, "_skl_callbacks"):  # scikit-learn's: progress bars would count runs
+            del part._skl_callbacks
+    quiet = {name: False for name in made.get_params() if name.rpartition("__")[2] == "verbose"}
+    return made.set_params(**quiet)
+
+
+def refuse_accountants(estimator):
+    """Raise a ValueError if a part of an estimator would charge by itself, or repeat its noise."""
+    for name, value in estimator.get_params(deep=True).items():
+        last = name.rpartition("__")[2]
+        if last == "accountant" and value is not None:
+            raise ValueError(
+                f"{name} is an accountant within a candidate, whose entries would tell how many "
+                "runs there were; give it to the search, which makes one entry"
+            )
+        if last == "random_state" and value is not None:
+            raise ValueError(
+                f"{name}={value!r} makes the noise of a candidate known; leave it None"
+            )

@@ -1,0 +1,185 @@
+"""The plan of a search: everything that is public and fixed before a record is used."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from ..metrics import PrivateScorer, make_private_scorer
+from ..metrics._metrics import METRICS
+from ..privacy.accounting._accounting import gdp_squared
+from ..privacy.accounting._calibration import search_fit_event
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._tuning import check_law
+from ..privacy.mechanisms._scores import ScoreUnits
+from ..utils._public import MOST, check_count, check_real
+from . import _budget, _candidates, _runs
+from ._slots import Slots, slots_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search does, but for the number of its runs.
+
+    Attributes
+    ----------
+    law, mean : str or float, float
+        Of the number of runs.
+    epsilon, delta : float
+        Of everything together.
+    neighboring : str
+    n_public : int or None
+        Of all records; not None is add_remove.
+    n_samples : int
+        Public number of all records.
+    shape : tuple (n_features, n_outputs)
+    grids : list of dict
+    scorer : PrivateScorer
+    slots : Slots
+    event : FitEvent
+        What is charged.
+    release : GaussianEvent or ZCDPEvent
+        What each fit and each score may cost.
+    """
+
+    law: object
+    mean: float
+    epsilon: float
+    delta: float
+    neighboring: str
+    n_public: int | None
+    n_samples: int
+    shape: tuple
+    grids: list
+    scorer: PrivateScorer
+    slots: Slots
+    event: FitEvent
+    release: object
+
+
+def planned(search, n_samples, shape):
+    """The plan of a search over so many records; `shape` is (n_features, n_outputs).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter of the search is invalid, or the budget is too small.
+    """
+    law, mean = check_law(search.distribution, search.n_iter)
+    if not isinstance(search.refit, (bool, np.bool_)):
+        raise TypeError(f"refit must be True or False, got {search.refit!r}")
+    if search.n_jobs is not None and (
+        not isinstance(search.n_jobs, Integral) or search.n_jobs == 0
+    ):
+        raise ValueError(f"n_jobs must be None or an integer but 0, got {search.n_jobs!r}")
+    epsilon = check_real(search.epsilon, "epsilon", low=0, high=1e6, closed="right")
+    part = _budget.private_part(search.estimator)
+    _candidates.refuse_accountants(search.estimator)
+    _budget.refuse_leaks(search.estimator)
+    grids = _candidates.check_distributions(search.param_distributions)
+    neighboring, n_public = _relation(part)
+    delta = _resolve_delta(search.delta, n_samples, n_public)
+    scorer = _scorer(search, part, neighboring)
+    slots = slots_of(
+        search.validation, n_samples, random_state=search.random_state, n_public=n_public
+    )
+    if len(slots.n_test) > 1 and not search.refit:
+        raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
+    sizes = (min(slots.n_train), *shape)
+    planned = _prototypes(search.estimator, grids, epsilon, delta, sizes, n_public)
+    gaussian = all(gdp_squared(event) is not None for _, event in planned)
+    event, release = search_fit_event(
+        epsilon, delta, law, mean, slots.n_seen, gaussian, int(search.refit), neighboring
+    )
+    for model, _ in planned:
+        _budget.give_budget(model, release, delta, neighboring, sizes)
+    kind = METRICS[scorer.name].kind
+    for n_test in slots.n_test:  # the noise of scores must be drawable
+        ScoreUnits(_runs.score_event(release, neighboring), kind, 3, n_test)
+    return Plan(
+        law=law,
+        mean=mean,
+        epsilon=epsilon,
+        delta=delta,
+        neighboring=neighboring,
+        n_public=n_public,
+        n_samples=n_samples if n_public is None else n_public,
+        shape=shape,
+        grids=grids,
+        scorer=scorer,
+        slots=slots,
+        event=event,
+        release=release,
+    )
+
+
+def _relation(part):
+    """Neighbours, and the public number of records under add_remove."""
+    neighboring = getattr(part, "neighboring", "replace_one")
+    if neighboring not in NEIGHBORING:
+        raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
+    if neighboring == "replace_one":
+        return neighboring, None
+    if getattr(part, "n_public", None) is None:
+        raise ValueError('neighboring="add_remove" needs n_public of the estimator')
+    return neighboring, check_count(part.n_public, "n_public", high=MOST)
+
+
+def _resolve_delta(delta, n_samples, n_public):
+    if not isinstance(delta, str):
+        return check_real(delta, "delta", low=0, high=1)
+    if delta != "auto":
+        raise ValueError(f'delta must be "auto" or a number in (0, 1), got {delta!r}')
+    if n_public is not None or n_samples < 2:
+        raise ValueError('delta="auto" is 1/n², which needs a public n of 2 or more: state it')
+    return 1.0 / n_samples**2
+
+
+def _scorer(search, part, neighboring):
+    """The private scorer, with bounds of its own or the estimator's; n_public comes later."""
+    scoring, regression = search.scoring, is_regressor(search.estimator)
+    if scoring is None:
+        scoring = "r2" if regression else "accuracy"
+    if isinstance(scoring, str):
+        n_public = 2 if neighboring == "add_remove" else None
+        scoring = make_private_scorer(scoring, neighboring=neighboring, n_public=n_public)
+    if not isinstance(scoring, PrivateScorer):
+        raise ValueError(
+            f"scoring must be one of {sorted(METRICS)} or what make_private_scorer made: other "
+            "scores are unbounded, or have no noise"
+        )
+    if scoring.accountant is not None:
+        raise ValueError(
+            "scoring has an accountant, whose entries would tell how many runs there were; the "
+            "search pays for scores"
+        )
+    if scoring.neighboring != neighboring:
+        raise ValueError("scoring has other neighbours than the estimator")
+    if (METRICS[scoring.name].task == "regression") != regression:
+        raise ValueError(f"{scoring.name} is no score of {type(search.estimator).__name__}")
+    if regression:
+        scoring._bounds_of(part)
+    elif getattr(_budget.last_step(part), "classes", ()) is None:
+        raise ValueError(
+            "state classes= of the estimator: with None labels are read from the records that "
+            "a run fits, and a run that misses one would fail"
+        )
+    return scoring
+
+
+def _prototypes(estimator, grids, epsilon, delta, sizes, n_public):
+    """Candidates that are planned before the charge, with what a fit of them would release."""
+    found = []
+    for params in _candidates.prototypes(grids):
+        model = _candidates.candidate(estimator, params)
+        set_n_public(model, sizes[0], n_public)
+        _budget.private_part(model).set_params(epsilon=epsilon, delta=delta)
+        found.append((model, _budget.planned_event(model, sizes)))
+    return found
+
+
+def set_n_public(model, n_records, n_public):
+    """Tell a candidate the public number of the records that it fits, under add_remove."""
+    if n_public is not None:
+        _budget.private_part(model).set_params(n_public=n_records)

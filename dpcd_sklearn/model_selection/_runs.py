@@ -1,0 +1,93 @@
+"""One run of a search: fit, score, and nothing that leaves but the two of the winner."""
+
+import contextlib
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from ..privacy.accounting._events import FitEvent, GaussianEvent, ZCDPEvent
+from ..privacy.ledger._accountant import charge
+from ..utils._compat import safe_indexing
+from ._budget import private_part, shrink, within
+
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gives: a failed one has no model and the lowest of all scores."""
+
+    params: dict | None = None
+    score: float = -math.inf
+    model: object = None
+
+
+def score_event(release, neighboring):
+    """The score of a run as an event: a Gaussian release no more costly than `release`."""
+    if isinstance(release, ZCDPEvent):
+        release = GaussianEvent(math.sqrt(1 / (2 * release.rho)) * (1 + 1e-12))
+    return FitEvent((release,), neighboring)
+
+
+@contextlib.contextmanager
+def silence():
+    """No warning leaves: it would tell of a run that did not win."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def fitted(model, X, y, release):
+    """Fit a candidate so that it releases no more than it may, and return it.
+
+    Where the plan did not know a public fact (the size of a fold, columns that a step makes) a fit
+    may have released a little more: nobody sees it, and it is made again with less.
+    """
+    for _ in range(_TRIES):
+        model.fit(X, y)
+        part = private_part(model)
+        if within(part.privacy_event_, release):
+            return model
+        part.set_params(epsilon=part.epsilon * shrink(part.privacy_event_, release) ** 2)
+    raise RuntimeError("a fit released more than was planned")
+
+
+def run(candidate, params, scorer, X, y, splits, release, neighboring):
+    """Fit and score a candidate on each split; a failure of any kind is an outcome like others.
+
+    Parameters
+    ----------
+    candidate : estimator or None
+        Its budget is set; None is one that could not be planned.
+    """
+    if candidate is None:
+        return Outcome()
+    try:
+        with silence():
+            scores, model = [], None
+            event = score_event(release, neighboring)
+            for split in splits:
+                (X_fit, X_score), (y_fit, y_score) = (
+                    [safe_indexing(array, rows) for rows in split] for array in (X, y)
+                )
+                model = fitted(clone(candidate), X_fit, y_fit, release)
+                score = scorer.prepared(model, X_score, y_score, event)
+                scores.append(score(charge(None, event)))
+            mean = float(np.mean(scores))
+    except Exception:  # whatever it was: an error would tell of a run that did not win
+        return Outcome()
+    if math.isnan(mean):
+        return Outcome()
+    return Outcome(params, mean, model if len(splits) == 1 else None)
+
+
+def best_of(outcomes):
+    """The best outcome; the first of equals. Of none, or of failures only, a failure."""
+    best = Outcome()
+    for outcome in outcomes:
+        if outcome.score > best.score:
+            best = outcome
+    return best

@@ -1,0 +1,395 @@
+"""A search over hyper-parameters whose whole cost is stated beforehand.
+
+    parameters, shapes, public facts -> slots, prototypes -> calibrate -> charge -> K runs -> the
+    best
+
+(a) One event is charged before the first fit: the best of a secret number of runs, each of which is
+    bounded by one release, and the refit (``privacy/proofs/private_tuning.md``).
+(b) Nothing else leaves: not K, not what was tried, no other score, no warning of a run.
+"""
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+
+from ..privacy.accounting._accounting import epsilon_of
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._spent import PrivacySpent
+from ..privacy.accounting._tuning import draw_count
+from ..privacy.ledger._accountant import charge
+from ..privacy.noise._noise import NoiseSource
+from ..utils._compat import num_samples
+from ..utils._input import read_array, refuse_broken
+from ..utils._public import MOST, check_count
+from ..utils._typing import ArrayLike
+from . import _budget, _candidates, _runs
+from ._plan import planned, set_n_public
+
+
+def _winner_has(name):
+    def check(self):
+        model = getattr(self, "best_estimator_", None)
+        return hasattr(self.estimator if model is None else model, name)
+
+    return check
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+    r"""Search for hyper-parameters privately: the whole search is (epsilon, delta)-DP.
+
+    A secret random number of candidates is drawn, each is fitted and scored privately, and the best
+    one leaves with its noisy score. Its cost grows with the *mean* number of runs, slowly, and not
+    with the size of the grid: of a total of epsilon = 1 every single run has 0.68 (mean 10).
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP, scores and
+      refit included, for neighbours as the estimator's `neighboring` says.
+    - Charged: one event, before the first fit. What runs cost is set by the search: `epsilon` and
+      `delta` of the estimator are ignored.
+    - Not released: the number of runs, which candidates were tried, and the scores, warnings and
+      errors of those that did not win. **The time** that `fit` takes, and the load of the machine,
+      follow the number of runs: do not let strangers measure it, and do not stop a search because
+      it takes long.
+    - Not protected: what an estimator of its own does not protect. A hold-out that is stated as an
+      array, and the candidates, must not have been chosen by looking at the records.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Private, with `planned_event` and parameters `epsilon` and `delta`; or scikit-learn's
+        Pipeline of such a one and steps that learn nothing. Without accountant and seed.
+    param_distributions : dict or list of dicts
+        For the name of each parameter a list, or a distribution with ``rvs``. A dict is chosen
+        first, each as likely as the others, then every parameter for itself, with replacement.
+    epsilon : float in (0, 1e6], default=1.0
+        Budget of everything together.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".
+    n_iter : float > 1, default=10
+        *Mean* number of runs (Poisson: > 0). The number itself is secret.
+    distribution : {"logarithmic", "geometric", "poisson"} or float, default="logarithmic"
+        Law of the number of runs: truncated negative binomial of shape 0, 1 or the given one, in
+        [-0.5, 100], or Poisson, which may make no run at all. The logarithmic one is the cheapest
+        and the most varied: with a mean of 10 one search in four makes a single run.
+    scoring : str or PrivateScorer, default=None
+        A name that `make_private_scorer` takes, or a scorer that it made, whose budget is ignored:
+        the search sets the noise. None is "accuracy" for classifiers and "r2" for regressors, which
+        needs `target_bounds`.
+    validation : float in (0, 1), array of int or splitter, default=0.25
+        What is scored and not fitted: a share of the records, row numbers, or a splitter by row
+        number (KFold, ShuffleSplit and their like). A record that a run fits or scores, not both,
+        costs the run one release; k folds cost k. Under "add_remove" only a share in [0.1, 0.9]
+        of 500 records or more: each draws a secret coin.
+    refit : bool, default=False
+        Whether to fit the best candidate again, on all records: a further release, which lowers the
+        budget of each run. If False the winner itself is the result. More folds than one need True.
+    accountant : PrivacyAccountant, default=None
+        What is charged, once.
+    n_jobs : int, default=None
+        For joblib.
+    random_state : int, RandomState or None, default=None
+        Draws the split only. The number of runs, candidates and noise are the operating system's.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator or None
+        The winner; None if there was no run, or if all of them failed. Its own `privacy_spent_` is
+        that of one run, not what the search cost. Released.
+    best_params_ : dict or None
+        Its parameters from `param_distributions`. Released.
+    best_score_ : float
+        Its noisy score, the greatest of several: on average too high. -inf if there is none.
+        Released.
+    cv_results_ : dict
+        The row of the winner alone: nothing may be published of the others.
+    run_epsilon_ : float
+        What each fit and each score had, at `delta`. Public.
+    n_splits_ : int
+        Public.
+    privacy_event_ : FitEvent
+        What was released. Public.
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        Public.
+    n_features_in_ : int
+        Public.
+
+    Raises
+    ------
+    BudgetExceededError, LedgerError
+        If the accountant refuses the charge or can't write it; no record was used.
+    TypeError, ValueError
+        If the estimator is not private, a parameter is invalid, no candidate can be planned, or the
+        budget is too small; nothing was charged.
+
+    Notes
+    -----
+    The cost is that of Papernot & Steinke's law of the number of runs with the exact trade-off
+    curve of a run in place of their bound: proof ``privacy/proofs/private_tuning.md``. All
+    candidates are bounded by one release: a Gaussian one if the planned candidates release
+    Gaussians only, else one of which the loss in zCDP is known, which is dear for mini-batches. A
+    candidate that can't be brought below it counts as failed.
+
+    References
+    ----------
+    Papernot & Steinke (2022). Hyperparameter tuning with Rényi differential privacy. ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn import DPRidgeSkGD
+    >>> from dpcd_sklearn.model_selection import PrivateSearchCV
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(4000, 3))
+    >>> y = X @ [1.0, -1.0, 0.0]
+    >>> model = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2))
+    >>> search = PrivateSearchCV(model, {"alpha": [1e-3, 1e4]}, epsilon=2.0).fit(X, y)
+    >>> search.privacy_spent_.epsilon
+    2.0
+    >>> round(search.run_epsilon_, 1)
+    1.4
+    >>> float(search.best_score_) < 2.0
+    True
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_distributions,
+        *,
+        epsilon: float = 1.0,
+        delta="auto",
+        n_iter: float = 10,
+        distribution="logarithmic",
+        scoring=None,
+        validation=0.25,
+        refit: bool = False,
+        accountant=None,
+        n_jobs: int | None = None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_iter = n_iter
+        self.distribution = distribution
+        self.scoring = scoring
+        self.validation = validation
+        self.refit = refit
+        self.accountant = accountant
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # ---- public: what a search would release ----
+
+    def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
+        """What a search would release; nothing is charged and no record is needed.
+
+        Parameters
+        ----------
+        n_samples : int, >= 2
+            Number of records; ignored under "add_remove".
+        n_features : int, >= 1
+        n_outputs : int, default=1
+
+        Returns
+        -------
+        FitEvent
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `fit` does.
+        """
+        check_count(n_samples, "n_samples", high=MOST)
+        return planned(self, n_samples, (n_features, n_outputs)).event
+
+    # ---- the search ----
+
+    def fit(self, X: ArrayLike, y: ArrayLike):
+        """Search, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self : PrivateSearchCV
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter, X or y is invalid; nothing was charged.
+        """
+        # 1. validation and plan: everything public
+        _budget.private_part(self.estimator)
+        X, y = self._check_records(X, y)
+        plan = planned(self, num_samples(X), (X.shape[1], 1))
+        # 2. one charge, for all of it
+        receipt = charge(
+            self.accountant,
+            plan.event,
+            estimator=type(self).__name__,
+            params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
+            n_samples=plan.n_samples,
+            n_features=X.shape[1],
+        )
+        receipt.redeem()
+        # 3. runs, of which the best one leaves
+        best = self._best(plan, X, y)
+        # 4. the refit
+        model = best.model
+        if self.refit:
+            model = None if best.params is None else self._refitted(plan, best.params, X, y)
+        self._set_released(plan, best, model, X)
+        return self
+
+    def _check_records(self, X, y):
+        if not hasattr(X, "iloc"):  # a data frame is read by the steps
+            refuse_broken(X)
+            X = X if issparse(X) else np.asarray(X)
+            read_array(X, accept_sparse=True, dtype=None)
+        n_samples = num_samples(X)
+        if np.ndim(y) != 1 or num_samples(y) != n_samples:
+            raise ValueError(f"y must have shape ({n_samples},), got {np.shape(y)}")
+        y = np.asarray(y)
+        kinds = y.dtype.kind
+        if kinds == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity")
+        if is_regressor(self.estimator) and kinds not in "biuf":
+            raise TypeError(f"y must hold real numbers, got dtype kind {kinds!r}")
+        classes = getattr(_budget.last_step(_budget.private_part(self.estimator)), "classes", None)
+        if is_classifier(self.estimator) and classes is not None:
+            stated = np.asarray(classes).dtype.kind
+            if {kinds, stated} - {"O"} and (kinds in "UST") != (stated in "UST"):
+                if "O" not in (kinds, stated):
+                    raise ValueError(
+                        f"y has dtype kind {kinds!r} and classes has dtype kind {stated!r}: no "
+                        "label of y could be among classes"
+                    )
+        return X, y
+
+    def _best(self, plan, X, y):
+        count = draw_count(plan.law, plan.mean, NoiseSource().words)
+        generator = _candidates.secret_generator()
+        splits = plan.slots.rows(num_samples(X))
+        tasks = []
+        with _runs.silence():
+            for _ in range(count):
+                params = _candidates.draw(plan.grids, generator)
+                model = self._budgeted(plan, params, min(plan.slots.n_train))
+                scorer = self._scorer_of(plan)
+                tasks.append((model, params, scorer, X, y, splits, plan.release, plan.neighboring))
+        # verbose, as a context of joblib's may ask for, would count the runs
+        outcomes = Parallel(n_jobs=self.n_jobs, verbose=0)(delayed(_runs.run)(*t) for t in tasks)
+        return _runs.best_of(outcomes)
+
+    def _budgeted(self, plan, params, n_records):
+        """A candidate with the budget of a run; None if there is none, as public facts decide."""
+        try:
+            model = _candidates.candidate(self.estimator, params)
+            set_n_public(model, n_records, plan.n_public)
+            sizes = (n_records, *plan.shape)
+            _budget.give_budget(model, plan.release, plan.delta, plan.neighboring, sizes)
+        except Exception:  # an error would tell of a run that did not win
+            return None
+        return model
+
+    def _scorer_of(self, plan):
+        if plan.n_public is None:
+            return plan.scorer
+        scorer = clone(plan.scorer, safe=False)
+        scorer.n_public = plan.slots.n_test[0]
+        return scorer
+
+    def _refitted(self, plan, params, X, y):
+        try:
+            with _runs.silence():
+                model = self._budgeted(plan, params, plan.n_samples)
+                return _runs.fitted(model, X, y, plan.release)
+        except Exception:  # it is paid for, and what failed might tell of records
+            return None
+
+    def _set_released(self, plan, best, model, X):
+        self.best_estimator_, self.best_params_ = model, best.params
+        self.best_score_ = best.score
+        rows = [] if best.params is None else [best]
+        self.cv_results_ = {
+            "params": [row.params for row in rows],
+            "mean_test_score": np.array([row.score for row in rows]),
+            "rank_test_score": np.ones(len(rows), dtype=np.int32),
+        }
+        self.n_splits_ = len(plan.slots.n_test)
+        self.run_epsilon_ = epsilon_of(FitEvent((plan.release,), plan.neighboring), plan.delta)
+        self.privacy_event_ = plan.event
+        self.privacy_spent_ = PrivacySpent(plan.epsilon, plan.delta)
+        self.n_features_in_ = X.shape[1]
+        if model is not None and hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+
+    # ---- the winner ----
+
+    def _winner(self):
+        if not hasattr(self, "best_estimator_"):
+            raise NotFittedError("This PrivateSearchCV instance is not fitted yet; call 'fit'")
+        if self.best_estimator_ is None:
+            raise NotFittedError(
+                "the search gave no model: there was no run (a Poisson law may draw none), or all "
+                "of them failed. What failed is not told, as it might tell of records; fit the "
+                "estimator by itself on made-up records to find out"
+            )
+        return self.best_estimator_
+
+    @available_if(_winner_has("predict"))
+    def predict(self, X: ArrayLike):
+        """Predictions of the winner.
+
+        Raises
+        ------
+        NotFittedError
+            If there is no winner.
+        """
+        return self._winner().predict(X)
+
+    @available_if(_winner_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike):
+        """Probabilities of the winner's classes."""
+        return self._winner().predict_proba(X)
+
+    @available_if(_winner_has("predict_log_proba"))
+    def predict_log_proba(self, X: ArrayLike):
+        """Logarithms of the probabilities of the winner's classes."""
+        return self._winner().predict_log_proba(X)
+
+    @available_if(_winner_has("decision_function"))
+    def decision_function(self, X: ArrayLike):
+        """Margins of the winner."""
+        return self._winner().decision_function(X)
+
+    @available_if(_winner_has("score"))
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Score of the winner by its own method, on these records; not private."""
+        return self._winner().score(X, y)
+
+    @property
+    def classes_(self):
+        """Labels of the winner."""
+        return self._winner().classes_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.non_deterministic = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,140 @@
+"""Which rows a run fits and which it scores: slots by row number, or coins of the records."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..privacy.noise._noise import NoiseSource
+from ..utils._learns_nothing import full_name
+from ..utils._public import check_real
+
+# Splitters whose slots follow row numbers alone.
+BY_ROW = {
+    f"sklearn.model_selection.{name}"
+    for name in (
+        "KFold",
+        "LeaveOneOut",
+        "LeavePOut",
+        "PredefinedSplit",
+        "RepeatedKFold",
+        "ShuffleSplit",
+        "TimeSeriesSplit",
+    )
+}
+
+
+_COINS = "under add_remove no slot of secret coins may be nearly empty"
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How rows are divided, before records are there.
+
+    Attributes
+    ----------
+    splits : tuple of (train, test), or None
+        Row numbers; None for coins.
+    n_train, n_test : tuple of int
+        Public numbers of records of each split.
+    n_seen : int
+        How many fits and scores of a run one record meets, at most.
+    share : float
+        Of coins that say "score".
+    """
+
+    splits: tuple | None
+    n_train: tuple
+    n_test: tuple
+    n_seen: int
+    share: float = 0.0
+
+    def rows(self, n_samples):
+        """Row numbers (train, test) of each split."""
+        if self.splits is not None:
+            return self.splits
+        words = np.array(NoiseSource().words(n_samples), dtype=np.uint64)
+        scored = words < np.uint64(int(self.share * 2.0**64))
+        return ((np.flatnonzero(~scored), np.flatnonzero(scored)),)
+
+
+def slots_of(validation, n_samples, *, random_state=None, n_public=None):
+    """Divide rows; nothing but their number is looked at.
+
+    Parameters
+    ----------
+    validation : float in (0, 1), array of int, or splitter
+    n_samples : int
+        Public under replace_one, ignored under add_remove.
+    random_state : int, RandomState or None
+        Draws the split.
+    n_public : int or None
+        Not None is add_remove.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of these, or a slot would be empty or follow more than row numbers.
+    """
+    if isinstance(validation, Real) and not isinstance(validation, (bool, Integral)):
+        share = check_real(validation, "validation", low=0.0, high=1.0)
+        return _share(share, n_samples, random_state, n_public)
+    if n_public is not None:
+        raise ValueError(
+            "under neighboring='add_remove' row numbers are not public, so validation must be a "
+            "share: each record draws a secret coin"
+        )
+    if hasattr(validation, "split") and hasattr(validation, "get_n_splits"):
+        return _of_splits(_splits(validation, n_samples), n_samples)
+    rows = _index_array(validation, n_samples)
+    return _of_splits([(np.setdiff1d(np.arange(n_samples), rows), rows)], n_samples)
+
+
+def _share(share, n_samples, random_state, n_public):
+    n = n_samples if n_public is None else n_public
+    n_test = min(max(1, round(share * n)), n - 1)
+    if n_test < 1:
+        raise ValueError("one record can't be both fitted and scored; a search needs two at least")
+    if n_public is not None:
+        # an empty slot would be an error, and errors tell: never, of the records that are promised
+        check_real(share, "validation", low=0.1, high=0.9, closed="both", advice=_COINS)
+        return Slots(None, (n - n_test,), (n_test,), 1, share)
+    order = check_random_state(random_state).permutation(n)
+    return _of_splits([(np.sort(order[n_test:]), np.sort(order[:n_test]))], n)
+
+
+def _index_array(validation, n_samples):
+    rows = np.asarray(validation)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise TypeError(
+            "validation must be a share between 0 and 1, an array of row numbers, or a splitter by "
+            f"row number, got {validation!r}"
+        )
+    if not len(rows) or rows.min() < 0 or rows.max() >= n_samples:
+        raise ValueError(f"row numbers of validation must lie in [0, {n_samples}), at least one")
+    if len(np.unique(rows)) != len(rows):
+        raise ValueError("a row number stands twice in validation")
+    return rows
+
+
+def _splits(splitter, n_samples):
+    name = full_name(type(splitter))
+    if name not in BY_ROW:
+        hint = "its slots follow labels" if "Stratified" in name else "it may look at records"
+        raise ValueError(
+            f"{type(splitter).__name__} is not known to split by row number ({hint}); use KFold or "
+            "ShuffleSplit"
+        )
+    return list(splitter.split(np.zeros((n_samples, 1))))
+
+
+def _of_splits(splits, n_samples):
+    seen = np.zeros(n_samples, dtype=np.int64)
+    for train, test in splits:
+        if not len(train) or not len(test):
+            raise ValueError("a split leaves no record to fit or none to score")
+        seen[train] += 1
+        seen[test] += 1
+    sizes = [tuple(map(len, side)) for side in zip(*splits, strict=True)]
+    return Slots(tuple(splits), *sizes, int(seen.max()))

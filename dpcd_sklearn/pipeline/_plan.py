@@ -1,0 +1,321 @@
+"""What the private steps of a pipeline will release together, from public facts alone.
+
+A few rows go through copies of the steps that learn nothing, and through a stand-in for each
+private one: what is taken from them is their width, what is public about them by then, and whether
+they are sparse. Nothing of their values is.
+"""
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length
+
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._joint import joint_budgets
+from ..utils._compat import check_sample_weight
+from ..utils._input import read_input
+from ..utils._leak_rules import RULES
+from ..utils._object_tree import tree_of
+from ..utils._public import check_real
+from ._budget import is_private, stated_budget
+from ._public_facts import PublicFacts, StandIn, facts_after
+
+# Share of μ² of each private step that scales, beside what the model behind it has.
+_SCALING_SHARE = 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class StepPlan:
+    """A private step: what it is told, and its share of μ².
+
+    Attributes
+    ----------
+    name : str
+        Where it is in the pipeline, as `set_params` takes it.
+    step : estimator
+    told : dict
+        Public facts that it does not state, as its parameters.
+    n_features, n_outputs : int
+    sparse : bool
+        Whether it is given sparse records.
+    share : float
+    """
+
+    name: str
+    step: object
+    told: dict
+    n_features: int
+    n_outputs: int
+    sparse: bool
+    share: float
+
+    def planned(self, n_samples, relation):
+        """From an (epsilon, delta) to what this step would release."""
+        step = clone(self.step).set_params(**self.told, **relation)
+        sizes = {"n_outputs": self.n_outputs} if self.n_outputs != 1 else {}
+        if "sparse" in inspect.signature(step.planned_event).parameters:
+            sizes["sparse"] = self.sparse
+
+        def event(epsilon, delta):
+            step.set_params(epsilon=epsilon, delta=delta)
+            return step.planned_event(n_samples, self.n_features, **sizes)
+
+        return event
+
+
+@dataclass(frozen=True, eq=False)
+class PipelinePlan:
+    """All private steps, with the budget of each and the event of all.
+
+    Attributes
+    ----------
+    steps : list of StepPlan
+    budgets : list of (epsilon, delta)
+    event : FitEvent
+    """
+
+    steps: list
+    budgets: list
+    event: FitEvent
+
+
+def planned(steps, n_samples, epsilon, delta, relation):
+    """Divide a budget over `steps`, as `walked` returns them."""
+    planners = [step.planned(n_samples, relation) for step in steps]
+    budgets, event = joint_budgets(planners, [step.share for step in steps], epsilon, delta)
+    return PipelinePlan(steps, budgets, event)
+
+
+# ---- which steps may be in it -------------------------------------------------------------------
+
+
+_CONTAINERS = ("ColumnTransformer", "FeatureUnion", "Pipeline")  # that fit each part once
+
+
+def private_parts(name, step):
+    """The private steps in a step, by the names that `set_params` takes: itself, or within it."""
+    if is_private(step):
+        return {name: step}
+    params = step.get_params(deep=True) if hasattr(step, "get_params") else {}
+    found = {f"{name}__{key}": value for key, value in params.items() if is_private(value)}
+    within = tuple(f"{path}__" for path in found)  # those divide what they get by themselves
+    return {path: part for path, part in found.items() if not path.startswith(within)}
+
+
+def check_steps(steps, public_steps):
+    """Refuse what learns for free, and private steps with budgets of their own.
+
+    Parameters
+    ----------
+    steps : list of (name, estimator)
+        Without those that pass records through.
+    public_steps : list of str
+        Names of steps that the user vouches for.
+
+    Returns
+    -------
+    dict of str to estimator
+        The private ones, in the order of their fits.
+
+    Raises
+    ------
+    ValueError
+        It says what to use instead.
+    """
+    names = [name for name, _ in steps]
+    if unknown := [name for name in public_steps if name not in names]:
+        raise ValueError(f"public_steps names {unknown}, but the steps are {names}")
+    private = {}
+    for name, step in steps:
+        parts = private_parts(name, step)
+        private |= parts
+        if name in parts and name in public_steps:
+            raise ValueError(
+                f"step {name!r} is private, so it is charged; leave it out of public_steps"
+            )
+        for path, part in parts.items():
+            if stated := stated_budget(part):
+                raise ValueError(
+                    f"step {path!r} states {', '.join(stated)}, but the steps of a PrivatePipeline "
+                    "share its budget. Leave them at their defaults, state them to the pipeline, "
+                    "and divide epsilon by shares="
+                )
+        if name not in parts:
+            _refuse_leaks(name, step, vouched_for=name in public_steps)
+    if not private:
+        raise ValueError(
+            "no step is private, so there is nothing to spend a budget on; use scikit-learn's "
+            "Pipeline, or add a step of dpcd_sklearn"
+        )
+    return private
+
+
+def _refuse_leaks(name, step, vouched_for):
+    for part in tree_of(step).inside():
+        if part.kind == "private":
+            if not all(outer.short in _CONTAINERS for outer in part.above()):
+                raise ValueError(
+                    f"step {name!r} may fit its private {part.short} several times or otherwise "
+                    f"than planned; private steps may be in {', '.join(_CONTAINERS)} only"
+                )
+            if any(outer.get("n_jobs") not in (None, 1) for outer in part.above()):
+                raise ValueError(
+                    f"step {name!r} may fit its private {part.short} in another process, but one "
+                    "charge is shared in one process; leave n_jobs=None"
+                )
+            if not hasattr(part.value, "transform"):
+                raise ValueError(
+                    f"step {name!r} holds the private model {part.short}; make the model the last "
+                    "step of the PrivatePipeline itself"
+                )
+            continue
+        leaks = [] if vouched_for else [leak for rule in RULES for leak in rule.leaks(part)]
+        for leak in leaks:
+            if leak.severity != "note":
+                raise ValueError(
+                    f"step {name!r} is not covered by the guarantee: {leak.what}. {leak.why} "
+                    f"Instead: {leak.instead}. If you know that it learns nothing from these "
+                    "records, name it in public_steps"
+                )
+
+
+def shares_of(private, shares):
+    """The share of μ² of each private step, by name; they sum to one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `shares` is no dict with one positive number for every private step.
+    """
+    names = list(private)
+    if isinstance(shares, str):
+        if hasattr(private[names[-1]], "transform"):  # nothing but scalers
+            return dict.fromkeys(names, 1 / len(names))
+        weights = dict.fromkeys(names, _SCALING_SHARE)
+        weights[names[-1]] = max(1.0 - _SCALING_SHARE * (len(names) - 1), 0.5)
+    else:
+        if set(shares) != set(names):
+            raise ValueError(
+                f"shares must have a number for each private step, {names}, got {sorted(shares)}"
+            )
+        weights = {name: check_real(shares[name], f"shares[{name!r}]", low=0.0) for name in names}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+# ---- the walk -----------------------------------------------------------------------------------
+
+
+def walked(steps, rows, shares, n_outputs=1):
+    """Every private step with what is public when its turn comes.
+
+    Parameters
+    ----------
+    steps : list of (name, estimator)
+        As `check_steps` passed them.
+    rows : array-like of shape (n_rows, n_features)
+        A few records, or made-up ones. The steps themselves are not fitted, copies are.
+    shares : dict
+        As `shares_of` returns them.
+    n_outputs : int
+        Of the last step.
+
+    Returns
+    -------
+    list of StepPlan
+    """
+    found, facts = [], PublicFacts(width_of(rows))
+    for name, step in steps:
+        last = step is steps[-1][1]
+        if is_private(step):
+            told, n = _untold(step, facts), n_outputs if last else 1
+            found.append(
+                StepPlan(name, step, told, width_of(rows), n, issparse(rows), shares[name])
+            )
+            if last:
+                break
+        tried, stand_ins = _tried(name, step)
+        rows = (
+            tried.fit_transform(rows)
+            if hasattr(tried, "fit_transform")
+            else tried.fit(rows, None).transform(rows)
+        )
+        facts = facts_after(tried, facts, width_of(rows))
+        for path, given in stand_ins.items():
+            if path != name:  # a step within this one
+                n_features = given.n_features_in_
+                found.append(
+                    StepPlan(path, given.of, {}, n_features, 1, given.sparse, shares[path])
+                )
+    return found
+
+
+def _tried(name, step):
+    """A copy of a step in which stand-ins are for what is private, and these by name."""
+    stand_ins = {path: StandIn(path, part) for path, part in private_parts(name, step).items()}
+    if name in stand_ins:
+        return stand_ins[name], stand_ins
+    tried = clone(step)
+    if stand_ins:
+        start = len(name) + 2
+        tried.set_params(**{path[start:]: stand_in for path, stand_in in stand_ins.items()})
+    return tried, stand_ins
+
+
+def width_of(rows):
+    """Number of columns of an array, a data frame or a list of rows."""
+    if hasattr(rows, "shape"):
+        return rows.shape[1]
+    if not hasattr(rows[0], "__len__"):
+        raise ValueError("Expected 2D array, got a list of single cells instead")
+    return len(rows[0])
+
+
+def _untold(step, facts):
+    """The public facts that a step takes as parameters and that its user did not state."""
+    params = step.get_params(deep=False)
+    return {
+        name: value
+        for name, value in facts.stated().items()
+        if name in params and params[name] is None
+    }
+
+
+# ---- the target ---------------------------------------------------------------------------------
+
+
+def n_outputs_of(step, X, y, sample_weight=None):
+    """How many outputs the last step has for this target, which is checked as its fit would.
+
+    That fit comes after the charge; a target that it refuses must be refused before.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the step would.
+    """
+    if y is None:
+        return 1
+    read_input(check_consistent_length, X, y, name="y")
+    while hasattr(step, "steps"):  # a pipeline
+        step = step.steps[-1][1]
+    if not hasattr(step, "_encode_labels"):
+        return 1
+    # what is no number is no number for the fit either; all else is left as it stands
+    kind = np.float64 if step._target_is_numeric and _is_object(y) else None
+    target = read_input(np.asarray, y, dtype=kind, name="y")
+    if target.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real numbers")
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    weights = check_sample_weight(sample_weight, X)
+    return clone(step)._encode_labels(target, weights)[1]
+
+
+def _is_object(y):
+    return read_input(np.asarray, y, name="y").dtype.kind == "O"

@@ -1,0 +1,380 @@
+"""scikit-learn's Pipeline, with one budget for all of its private steps."""
+
+import math
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.metaestimators import available_if
+
+from ..engines._private_fit import PrivateFit, check_sizes
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._spent import PrivacySpent
+from ..privacy.ledger._prepaid import Prepaid
+from ..utils._compat import HasMethods, Interval, StrOptions, safe_indexing
+from ..utils._input import refuse_broken
+from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._typing import ArrayLike, Auto, Neighboring
+from ._budget import BUDGET
+from ._plan import check_steps, n_outputs_of, planned, shares_of, walked, width_of
+
+
+class PrivatePipeline(PrivateFit, Pipeline):
+    """A Pipeline whose private steps share one budget.
+
+    Steps of this package are private by themselves, each at a price of its own. Here they are
+    planned together: one (`epsilon`, `delta`) is divided over them, exactly, and charged as one
+    entry before a record is used. What a step makes public is told to the next one.
+
+    **Privacy**
+
+    - Guarantee: everything that `fit` releases, the fitted attributes of all private steps, is
+      together (`epsilon`, `delta`)-DP.
+    - Which steps: private ones, and those that are known to learn nothing from the records. Any
+      other one is refused, unless `public_steps` names it: then **you** vouch for it.
+    - Charged: all releases of all private steps, as one event, when the first of them asks for it,
+      before it uses a record. What fails after that stays charged.
+    - Not protected: what each step says of itself. Steps that learn nothing map the records before
+      the charge; their errors, like those of any bad input, cost nothing and may tell of records.
+
+    Parameters
+    ----------
+    steps : list of (name, estimator)
+        As in scikit-learn's Pipeline. Private steps keep their `epsilon`, `delta`, `accountant`,
+        `neighboring` and `n_public` at the defaults: they are given theirs while fitting. Private
+        transformers may also be in a ColumnTransformer or a FeatureUnion, for some columns.
+    epsilon : float in (0, inf], default=1.0
+        Budget of all steps together. Infinity adds no noise, and protects nobody.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".
+    accountant : PrivacyAccountant, default=None
+        What is charged.
+    shares : "auto" or dict {name: float > 0}, default="auto"
+        How the budget is divided over private steps: shares of μ² (of the squared parameter of
+        Gaussian DP, or of ρ), a number for each by its name, "columns__numbers" within another
+        step; only the ratios count. "auto" gives .15 to each scaler and what is left, at least
+        half, to the model; alike if there is no model.
+    public_steps : list of str, default=()
+        Names of steps that are not known to learn nothing, for which you vouch that what they keep
+        is public: a transformer of your own that maps each row by itself, one that was fitted to
+        other, public records.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+    n_public : int, default=None
+        A public number of records, for "add_remove".
+    verbose : bool, default=False
+        Whether to print the time of each step: time may follow the records.
+
+    Attributes
+    ----------
+    privacy_event_ : FitEvent
+        What was released, of all steps together. Public.
+    privacy_spent_ : PrivacySpent
+        Named tuple (epsilon, delta) of this fit. Those of the steps do not add up to it. Public.
+    shares_ : dict
+        Share of μ² of each private step; they sum to one. Public.
+    told_ : dict {step name: dict}
+        Parameters that a step was given because steps before it made them public: `feature_bounds`,
+        `row_norm_bound`. Public.
+    named_steps, classes_, n_features_in_, feature_names_in_
+        As in scikit-learn's Pipeline.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant refuses the charge; nothing was released.
+    LedgerError
+        If the accountant's ledger can't be written; nothing was released.
+    TypeError, ValueError
+        If a parameter of the pipeline or of a step is invalid, a step is not covered, or the input
+        is malformed; nothing was charged. What only a later step can see in its records is charged.
+
+    See Also
+    --------
+    make_private_pipeline : Names the steps by itself.
+    dpcd_sklearn.inspection.find_leaks : What the guarantee does not cover, of any object.
+
+    Notes
+    -----
+    The budget of step k is the (ε, δ) of a fit that is sqrt(share_k) μ-Gaussian-DP, where μ is that
+    of the whole. If all releases are Gaussian this is exact. Choices and mini-batches compose in
+    another way: then the union of all events is computed, and all parts are scaled by one factor
+    until it costs `epsilon`, up to one part in a million.
+
+    What is told: bounds after BoundsScaler, DPStandardScaler, encoders with public categories, and
+    a ColumnTransformer of these; the norm of rows after RowNormClipper and Normalizer. A parameter
+    that the next step states itself stays as it is, and all are put back after the fit: `clone` and
+    searches see what you wrote.
+
+    A cache (`memory`) is not offered: a step that comes from it would not have been charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn import DPRidgeSkGD
+    >>> from dpcd_sklearn.pipeline import make_private_pipeline
+    >>> from dpcd_sklearn.preprocessing import DPStandardScaler
+    >>> X = np.random.default_rng(0).normal([30, 1e6], [10, 1e5], size=(50_000, 2))
+    >>> y = X @ [0.5, 3e-5]
+    >>> model = make_private_pipeline(
+    ...     DPStandardScaler(), DPRidgeSkGD(target_bounds=(0, 100)), epsilon=1.0)
+    >>> model.fit(X, y).score(X, y) > 0.8
+    True
+    >>> model.privacy_spent_
+    PrivacySpent(epsilon=1.0, delta=4e-10)
+    >>> model.told_
+    {'dpridgeskgd': {'feature_bounds': (-1.0, 1.0)}}
+    """
+
+    shares_one_budget = True
+    memory = None
+    transform_input = None
+    random_state = None  # the steps have theirs
+
+    _parameter_constraints = {
+        "steps": [list, tuple],
+        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
+        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+        "shares": [StrOptions({"auto"}), dict],
+        "public_steps": [list, tuple, set],
+        "neighboring": [StrOptions(set(NEIGHBORING))],
+        "n_public": [None, Interval(Integral, 1, None, closed="left")],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        steps,
+        *,
+        epsilon: float = 1.0,
+        delta: Auto = "auto",
+        accountant=None,
+        shares="auto",
+        public_steps=(),
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        verbose: bool = False,
+    ):
+        self.steps = steps
+        self.epsilon = epsilon
+        self.delta = delta
+        self.accountant = accountant
+        self.shares = shares
+        self.public_steps = public_steps
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.verbose = verbose
+
+    # ---- public: what a fit would release ----
+
+    def planned_event(
+        self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
+        """What a fit would release, of all steps together; nothing is charged.
+
+        Parameters
+        ----------
+        n_samples : int, >= 1
+            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
+        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
+            How many columns there are before the first step; or made-up rows of the columns, for
+            steps that ask for names, words or numbers within a range.
+        n_outputs : int, default=1
+            Number of classes, as in the last step's method.
+        sparse : bool, default=False
+            Whether X is, if `n_features` is a number.
+
+        Returns
+        -------
+        FitEvent
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
+        """
+        self._validate_params()
+        if isinstance(n_features, Integral):
+            check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
+            shape = (2, int(n_features))
+            rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
+        else:
+            check_sizes(n_samples=n_samples, n_outputs=n_outputs)
+            rows = n_features
+        return self._plan(n_samples, rows, n_outputs)[0].event
+
+    def _plan(self, n_samples, rows, n_outputs):
+        """The plan, delta and the public number of records."""
+        self._validate_steps()
+        self._check_budget()
+        steps = [(name, step) for _, name, step in self._iter()]
+        private = check_steps(steps, self.public_steps)
+        n = int(self.n_public) if self.neighboring == "add_remove" else n_samples
+        delta = self._resolve_delta(n)
+        relation = {"neighboring": self.neighboring, "n_public": self.n_public}
+        walk = walked(steps, rows, shares_of(private, self.shares), n_outputs)
+        return planned(walk, n_samples, float(self.epsilon), delta, relation), delta, n
+
+    # ---- fitting ----
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params) -> Self:
+        """Fit all steps on one budget, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+        **params : dict
+            For single steps, as ``name__parameter``: ``dplassocd__sample_weight``. As in
+            scikit-learn's Pipeline.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; nothing was released.
+        TypeError, ValueError
+            If a parameter or the input is invalid.
+        """
+        with self._one_budget(X, y, params):
+            return super().fit(X, y, **params)
+
+    @available_if(lambda self: hasattr(Pipeline(self.steps), "fit_transform"))
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **params):
+        """Fit all steps on one budget, and transform X by all of them.
+
+        Parameters
+        ----------
+        X, y, **params
+            As in `fit`.
+
+        Returns
+        -------
+        X_transformed : array-like of shape (n_samples, n_transformed_features)
+            Not private.
+        """
+        with self._one_budget(X, y, params):
+            return super().fit_transform(X, y, **params)
+
+    @contextmanager
+    def _one_budget(self, X, y, params):
+        """Plan, give the private steps their parts of it, and take them back afterwards."""
+        self._validate_params()
+        self._validate_steps()
+        X_rows, n_samples = _first_rows(X, whole=bool(self.public_steps))
+        name, last = self.steps[-1]
+        n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
+        plan, delta, n_normalizer = self._plan(n_samples, X_rows, n_outputs)
+        account = Prepaid(
+            self.accountant,
+            plan.event,
+            estimator=type(self).__name__,
+            params=self.get_params(deep=False),
+            n_samples=n_normalizer,
+            n_features=width_of(X_rows),
+            reproducible=any(
+                isinstance(value, ReproducibleNoise) for value in self.get_params().values()
+            ),
+        )
+        before = [(s.step, s.step.get_params(deep=False)) for s in plan.steps]
+        steps = self.steps  # scikit-learn's fit puts a copy of the list in its place
+        try:
+            for part, (epsilon, own_delta) in zip(plan.steps, plan.budgets, strict=True):
+                part.step.set_params(
+                    **part.told,
+                    epsilon=epsilon,
+                    delta=own_delta,
+                    accountant=account,
+                    neighboring=self.neighboring,
+                    n_public=self.n_public,
+                )
+                if isinstance(part.step, PrivateFit):  # before one that comes earlier is charged
+                    part.step._refuse_unprotected_charge()
+            yield
+        finally:
+            for part, (step, params_before) in zip(plan.steps, before, strict=True):
+                changed = (*BUDGET, *part.told)
+                step.set_params(**{key: params_before[key] for key in changed})
+            self.steps = steps
+        self.privacy_event_ = plan.event
+        self.privacy_spent_ = PrivacySpent(float(self.epsilon), delta)
+        self.shares_ = {part.name: part.share for part in plan.steps}
+        self.told_ = {part.name: part.told for part in plan.steps if part.told}
+
+    def __getitem__(self, index):
+        """A step, or a plain Pipeline of some of them, which is not fitted on this budget."""
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise ValueError("Pipeline slicing only supports a step of 1")
+            return Pipeline(self.steps[index], verbose=self.verbose)
+        return super().__getitem__(index)
+
+
+def _first_rows(X, whole):
+    """The rows that copies of public steps are tried on, and the number of all."""
+    refuse_broken(X)
+    if not hasattr(X, "shape") and hasattr(X, "__array__"):
+        X = np.asarray(X)
+    shape = getattr(X, "shape", None)
+    if shape is None and not isinstance(X, (list, tuple)):
+        raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
+    if shape is not None and len(shape) != 2:
+        raise ValueError(f"Expected 2D array, got {len(shape)} dimension(s) instead")
+    n_samples = len(X) if shape is None else shape[0]
+    if n_samples == 0:
+        raise ValueError("X has no records; at least one is needed")
+    if whole:
+        return X, n_samples
+    return safe_indexing(X.tocsr() if issparse(X) else X, slice(0, 2)), n_samples
+
+
+def make_private_pipeline(
+    *steps,
+    epsilon: float = 1.0,
+    delta: Auto = "auto",
+    accountant=None,
+    shares="auto",
+    public_steps=(),
+    neighboring: Neighboring = "replace_one",
+    n_public: int | None = None,
+    verbose: bool = False,
+) -> PrivatePipeline:
+    """A PrivatePipeline whose steps have the names of their classes in lower case.
+
+    Parameters
+    ----------
+    *steps : estimators
+    epsilon, delta, accountant, shares, public_steps, neighboring, n_public, verbose
+        As in `PrivatePipeline`.
+
+    Returns
+    -------
+    pipeline : PrivatePipeline
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPLassoCD
+    >>> from dpcd_sklearn.pipeline import make_private_pipeline
+    >>> from dpcd_sklearn.preprocessing import BoundsScaler
+    >>> model = make_private_pipeline(BoundsScaler((0, 10)), DPLassoCD(), epsilon=2.0)
+    >>> [name for name, _ in model.steps]
+    ['boundsscaler', 'dplassocd']
+    """
+    return PrivatePipeline(
+        make_pipeline(*steps).steps,
+        epsilon=epsilon,
+        delta=delta,
+        accountant=accountant,
+        shares=shares,
+        public_steps=public_steps,
+        neighboring=neighboring,
+        n_public=n_public,
+        verbose=verbose,
+    )

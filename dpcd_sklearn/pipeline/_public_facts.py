@@ -1,0 +1,172 @@
+"""What is public about the output of a step, whatever the records: bounds, and norms of rows.
+
+A table of steps; of what is not in it nothing is known. Only the parameters and shapes of a fitted
+step are looked at, or what it has released.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+)
+
+from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+
+
+class StandIn(BoundsScaler):
+    """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
+
+    What it puts out has the width, the layout and the column names of what the step will.
+    """
+
+    def __init__(self, name, of):
+        super().__init__((-1.0, 1.0))
+        if not isinstance(of, OneToOneFeatureMixin):
+            raise ValueError(
+                f"step {name!r} does not say how many features it puts out before it is fitted, so "
+                "what comes after it can't be planned; only private steps that keep the number of "
+                "features (OneToOneFeatureMixin) may stand before others"
+            )
+        self.name, self.of, self.sparse = name, of, False
+        if hasattr(of, "_sklearn_output_config"):
+            self.set_output(transform=of._sklearn_output_config["transform"])
+
+    def fit(self, X, y=None):
+        self.sparse = issparse(X)
+        return super().fit(X, y)
+
+    def __sklearn_clone__(self):
+        return self  # so that who clones its parts fits this very one
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """Public facts about records of so many features.
+
+    Attributes
+    ----------
+    n_features : int
+    bounds : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+    row_norm : float or None
+        No row is longer.
+    """
+
+    n_features: int
+    bounds: tuple | None = None
+    row_norm: float | None = None
+
+    def stated(self):
+        """As parameters of a model: those that say something."""
+        stated = {}
+        if self.bounds is not None:
+            lo, hi = self.bounds
+            same = (lo == lo[0]).all() and (hi == hi[0]).all()
+            stated["feature_bounds"] = (float(lo[0]), float(hi[0])) if same else (lo, hi)
+        if self.row_norm is not None:
+            stated["row_norm_bound"] = self.row_norm
+        return stated
+
+
+def _within(n_features, lo, hi):
+    return PublicFacts(n_features, (np.full(n_features, lo), np.full(n_features, hi)))
+
+
+def facts_after(step, before, n_features):
+    """Facts about the output of a fitted step, which has `n_features`.
+
+    Parameters
+    ----------
+    step : transformer, fitted; of private ones the parameters are enough
+    before : PublicFacts
+        About what it was given.
+    n_features : int
+    """
+    for kind, rule in _RULES.items():
+        if type(step) is kind:  # an heir may do anything
+            return rule(step, before, n_features)
+    return PublicFacts(n_features)
+
+
+def _after_bounds_scaler(step, before, n_features):
+    divisor = np.where(step.half_width_ > 0, step.half_width_, 1.0)
+    lo, hi = ((edge - step.center_) / divisor for edge in (step.lo_, step.hi_))
+    return PublicFacts(n_features, (np.clip(lo, -1.0, 1.0), np.clip(hi, -1.0, 1.0)))
+
+
+def _after_row_norm_clipper(step, before, n_features):
+    norm = float(step.norm) if before.row_norm is None else min(before.row_norm, float(step.norm))
+    if before.bounds is None:
+        return replace(before, row_norm=norm)
+    lo, hi = before.bounds  # a shorter row lies between the longer one and zero
+    return PublicFacts(n_features, (np.minimum(lo, 0.0), np.maximum(hi, 0.0)), norm)
+
+
+def _after_normalizer(step, before, n_features):
+    if step.norm == "max":
+        return _within(n_features, -1.0, 1.0)
+    return PublicFacts(n_features, row_norm=1.0)  # euclidean, or the sum of magnitudes
+
+
+def _after_polynomials(step, before, n_features):
+    if before.bounds is None or max(np.abs(side).max() for side in before.bounds) > 1.0:
+        return PublicFacts(n_features)
+    return _within(n_features, -1.0, 1.0)
+
+
+def _after_function(step, before, n_features):
+    return before if step.func is None else PublicFacts(n_features)
+
+
+def _after_columns(step, before, n_features):
+    lo, hi = np.empty(n_features), np.empty(n_features)
+    for name, inner, _ in step.transformers_:
+        here = step.output_indices_[name]
+        width = here.stop - here.start
+        if width == 0:
+            continue
+        # which of the columns before these are is not looked at
+        known = facts_after(inner, PublicFacts(width), width)
+        if known.bounds is None:
+            return PublicFacts(n_features)
+        lo[here], hi[here] = known.bounds
+    return PublicFacts(n_features, (lo, hi))
+
+
+def _after_pipeline(step, before, n_features):
+    inner = [part for _, part in step.steps if part not in (None, "passthrough")]
+    # what one puts out is what the next takes in
+    widths = [getattr(part, "n_features_in_", None) for part in inner[1:]]
+    facts = before
+    for part, width in zip(inner, [*widths, n_features], strict=True):
+        if width is None:
+            return PublicFacts(n_features)
+        facts = facts_after(part, facts, width)
+    return facts
+
+
+_RULES = {
+    BoundsScaler: _after_bounds_scaler,
+    DPStandardScaler: lambda step, before, n: _within(n, -1.0, 1.0),
+    RowNormClipper: _after_row_norm_clipper,
+    Normalizer: _after_normalizer,
+    OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    StandIn: lambda step, before, n: facts_after(step.of, before, n),
+    MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
+    Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
+    PolynomialFeatures: _after_polynomials,
+    FunctionTransformer: _after_function,
+    FrozenEstimator: lambda step, before, n: facts_after(step.estimator, before, n),
+    ColumnTransformer: _after_columns,
+    Pipeline: _after_pipeline,
+}

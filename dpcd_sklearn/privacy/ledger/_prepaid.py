@@ -1,0 +1,115 @@
+"""One charge for the fits of several estimators, each of which takes its part.
+
+An estimator charges its accountant before it uses a record. Given a `Prepaid` for an accountant,
+the first one to do so charges the whole; the others find their parts paid for. What was not
+planned is refused: before the charge if it comes first, and without a release in any case.
+"""
+
+import threading
+
+from ..accounting._events import FitEvent
+from ..accounting._receipt import Receipt
+
+
+class Prepaid:
+    """An accountant for the parts of one event, which is charged once.
+
+    Parameters
+    ----------
+    accountant : PrivacyAccountant, Prepaid or None
+        Who is charged; with None nothing is recorded.
+    event : FitEvent
+        All releases of all parts, fixed before a record is used.
+    **facts
+        Of the one entry, as in `PrivacyAccountant.charge`.
+    """
+
+    def __init__(self, accountant, event, **facts):
+        self._accountant, self._event, self._facts = accountant, event, facts
+        self._receipt, self._lock = None, threading.Lock()
+        self._reproducible = facts.pop("reproducible", False)
+
+    def charge(self, event, *, reproducible=False, **facts):
+        """Take the receipt of a part; the first call charges the whole.
+
+        Parameters
+        ----------
+        event : FitEvent
+            The releases of this part.
+        reproducible : bool, default=False
+            As in `PrivacyAccountant.charge`.
+        **facts
+            Not used: the entry has the facts of the whole.
+
+        Returns
+        -------
+        receipt : Receipt
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError, TypeError, ValueError
+            As the accountant does, of the whole.
+        RuntimeError
+            If it is no part of what was planned, or was taken before; nothing may be released.
+        """
+        if not isinstance(event, FitEvent):
+            raise TypeError(f"a FitEvent is charged, got {event!r}")
+        with self._lock:
+            if self._receipt is None:
+                Receipt(self._event, None).redeem(event)  # a rehearsal: it raises if it can't be
+                self._reproducible = self._reproducible or reproducible
+                self._receipt = self._charge_all()
+            elif reproducible and not self._reproducible and self._accountant is not None:
+                raise ValueError(
+                    "the noise of a later part can be drawn again by who knows a seed, and the "
+                    "charge did not say so; leave random_state=None"
+                )
+            part = self._receipt.redeem(event)
+        return Receipt(part, self._receipt.entry_id)
+
+    def _charge_all(self):
+        if self._accountant is None:
+            return Receipt(self._event, None)
+        return self._accountant.charge(
+            self._event, reproducible=self._reproducible, **self._facts
+        )
+
+    @property
+    def testing(self):
+        """Whether what protects nobody is admitted: as without an accountant, if there is none."""
+        return self._accountant is None or self._accountant.testing
+
+    @property
+    def currency(self):
+        """What the ledger adds up; "rdp", which admits everything, if there is none."""
+        return "rdp" if self._accountant is None else self._accountant.currency
+
+    def cost(self, *args, **kwargs):
+        """As `PrivacyAccountant.cost`."""
+        return self._ledger().cost(*args, **kwargs)
+
+    def spent(self):
+        """As `PrivacyAccountant.spent`."""
+        return self._ledger().spent()
+
+    def _ledger(self):
+        if self._accountant is None:
+            raise ValueError("nothing is recorded without an accountant")
+        return self._accountant
+
+    def __repr__(self):
+        return f"Prepaid({self._accountant!r})"
+
+    # a copy would pay a second time with the same money
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("parts of a charge are taken in the process that charged")

@@ -1,0 +1,176 @@
+"""Which fits a search, a cross-validation or a pipeline would charge, found by a rehearsal.
+
+scikit-learn's own code runs over rows of zeros, with an understudy in the place of the model. It
+notes what the model would release from so many records, and fits nothing: no record is needed,
+nothing is drawn and nothing is charged. So numbers of candidates, folds, rounds and resources are
+scikit-learn's, whatever its version.
+"""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+
+def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
+    """What would be charged, in order.
+
+    Parameters
+    ----------
+    estimator : private estimator, pipeline of one or more, or search over one
+    n_samples : int
+    n_features : int, or rows of the columns
+    n_outputs : int
+    cv : splitter, int or iterable, or None
+        With folds there is a fit for each and none of all records, as in `cross_validate`.
+    price : callable
+        From an event to a number; a halving search keeps its dearest candidates.
+
+    Returns
+    -------
+    list of (FitEvent, int)
+        The event of each fit, and the number of its records.
+
+    Raises
+    ------
+    TypeError
+        If something in it can't say what it would release.
+    ValueError
+        If the split can't be made without the records, or a parameter is invalid.
+    """
+    book = _Book(n_features, n_outputs, price)
+    if cv is None:
+        book.enter(estimator, n_samples)
+    else:
+        _on_rows(
+            lambda X, y: cross_validate(
+                _Understudy(estimator, book), X, y, cv=cv, scoring=_dearest, error_score="raise"
+            ),
+            *_rows(estimator, n_samples, n_outputs),
+        )
+    return book.fits
+
+
+class _Book:
+    """The fits that were asked for, in order."""
+
+    def __init__(self, n_features, n_outputs, price):
+        self.n_features, self.n_outputs, self.price = n_features, n_outputs, price
+        self.fits = []
+
+    def enter(self, estimator, n_samples):
+        """Note what a fit of so many records would charge; returns the price of it."""
+        start = len(self.fits)
+        if hasattr(type(estimator), "planned_event"):
+            self._enter_event(estimator, n_samples, self.n_features)
+        elif isinstance(estimator, Pipeline):
+            self._enter_pipeline(estimator, n_samples)
+        elif {"estimator", "cv", "refit"} <= set(_params(estimator)):
+            self._enter_search(estimator, n_samples)
+        else:
+            raise TypeError(
+                f"{type(estimator).__name__} can't say what it would release: it has no method "
+                "planned_event, and is no search or pipeline. Ask for each private part by itself"
+            )
+        return sum(self.price(event) for event, _ in self.fits[start:])
+
+    def _enter_event(self, estimator, n_samples, n_features):
+        options = {} if self.n_outputs == 1 else {"n_outputs": self.n_outputs}
+        if not isinstance(n_features, Integral) and not hasattr(estimator, "steps"):
+            if issparse(n_features):
+                options["sparse"] = True
+            n_features = n_features.shape[1]  # of rows that only pipelines look at
+        event = estimator.planned_event(n_samples, n_features, **options)
+        self.fits.append((event, n_samples))
+
+    def _enter_pipeline(self, pipeline, n_samples):
+        rows = self.n_features
+        if isinstance(rows, Integral):
+            rows = np.zeros((2, rows))
+        before = len(self.fits)
+        for _, step in pipeline.steps:
+            if step in (None, "passthrough"):
+                continue
+            if hasattr(type(step), "planned_event"):  # those that are transformers keep the width
+                self._enter_event(step, n_samples, rows)
+            elif hasattr(step, "transform"):
+                rows = clone(step).fit_transform(rows)
+            else:
+                inner = _Book(rows, self.n_outputs, self.price)
+                inner.enter(step, n_samples)
+                self.fits += inner.fits
+        if len(self.fits) == before:
+            raise TypeError("no step of this pipeline can say what it would release")
+
+    def _enter_search(self, search, n_samples):
+        rehearsed = clone(search)
+        rehearsed.set_params(
+            estimator=_Understudy(search.estimator, self),
+            scoring=_dearest,
+            refit=bool(search.refit),
+            error_score="raise",
+            n_jobs=None,
+            verbose=0,
+        )
+        _on_rows(rehearsed.fit, *_rows(search.estimator, n_samples, self.n_outputs))
+
+
+class _Understudy(BaseEstimator):
+    """Has the parameters of an estimator, and notes in a book what each fit of it would charge."""
+
+    def __init__(self, estimator, book):
+        self.estimator, self.book = estimator, book
+
+    def get_params(self, deep=True):
+        return self.estimator.get_params(deep)
+
+    def set_params(self, **params):
+        self.estimator.set_params(**params)
+        return self
+
+    def fit(self, X, y=None):
+        self.price_ = self.book.enter(self.estimator, len(X))
+        return self
+
+    def __sklearn_clone__(self):
+        return _Understudy(clone(self.estimator), self.book)
+
+    def __sklearn_tags__(self):
+        return get_tags(self.estimator)
+
+
+def _dearest(understudy, X, y=None):
+    """The price of a fit as its score: whoever drops candidates keeps the dearest."""
+    return understudy.price_
+
+
+def _params(estimator):
+    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+
+
+def _rows(estimator, n_samples, n_outputs):
+    """As many rows, and as many classes, which some halving searches count."""
+    while "estimator" in _params(estimator):
+        estimator = estimator.estimator
+    n_classes = 1
+    if is_classifier(estimator):
+        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        stated = getattr(last, "classes", None)
+        n_classes = max(2, n_outputs, 0 if stated is None else len(stated))
+    return np.zeros((n_samples, 1)), np.arange(n_samples) % n_classes
+
+
+def _on_rows(run, X, y):
+    try:
+        run(X, y)
+    except ValueError as error:
+        if "groups" in str(error):
+            raise ValueError(
+                "the folds follow groups of the records, so the fits can't be counted without "
+                "them; ask for a splitter by row number, such as KFold"
+            ) from None
+        raise

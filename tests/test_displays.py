@@ -1,0 +1,85 @@
+"""Displays of models and of what privacy costs: what is drawn is what was released."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+
+from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn.inspection import CoefDisplay, CoefPathDisplay, EpsilonDisplay
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(120, 4))
+Y = X @ [0.5, -0.3, 0.0, 0.1]
+LABELS = RNG.integers(3, size=120)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_the_largest_coefficients_are_drawn_from_the_top():
+    model = make_private_pipeline(BoundsScaler(), DPRidgeSkGD()).fit(X, Y)
+    display = CoefDisplay.from_estimator(model, feature_names=list("abcd"), max_features=3)
+    coef = model[-1].coef_
+    largest = np.argsort(-np.abs(coef))[:3][::-1]
+    (bars,) = display.bars_
+    np.testing.assert_allclose([bar.get_width() for bar in bars], coef[largest])
+    names = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert names == ["abcd"[j] for j in largest]
+    assert "3 of 4" in display.ax_.get_title()
+
+
+def test_each_class_has_its_bars_and_sparse_coefficients_are_read():
+    model = DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2).fit(X, LABELS)
+    display = CoefDisplay.from_estimator(model.sparsify())
+    assert len(display.bars_) == 3
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["0", "1", "2"]
+
+
+def test_the_path_ends_where_its_last_iterate_is():
+    model = DPLassoCD(coef_path=True, max_iter=3).fit(X, Y)
+    display = CoefPathDisplay.from_estimator(model, max_labels=2)
+    assert len(display.lines_) == 4
+    for j, line in enumerate(display.lines_):
+        np.testing.assert_array_equal(line.get_ydata(), model.coef_path_[:, j])
+    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert named == [f"x{j}" for j in np.argsort(-np.abs(model.coef_path_[-1]))[:2]]
+    several = DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2, coef_path=True)
+    display = CoefPathDisplay.from_estimator(several.fit(X, LABELS), ax=display.ax_)
+    assert len(display.lines_) == 12
+    assert display.feature_names[4] == "x0, 1"
+
+
+def test_what_is_not_there_is_not_drawn():
+    model = DPLassoCD(max_iter=2)
+    with pytest.raises(NotFittedError):
+        CoefDisplay.from_estimator(model)
+    with pytest.raises(ValueError, match="fit it with coef_path=True"):
+        CoefPathDisplay.from_estimator(model.fit(X, Y))
+    with pytest.raises(ValueError, match="3 names for 4 features"):
+        CoefDisplay.from_estimator(model, feature_names=list("abc"))
+
+
+def test_scores_are_drawn_by_epsilon_beside_the_fit_without_noise():
+    model = DPRidgeSkGD(alpha=1e-3, feature_bounds=(-1, 1))
+    display = EpsilonDisplay.from_estimator(model, X, Y, X, Y, epsilons=[0.5, 100.0], n_repeats=2)
+    assert display.scores.shape == (2, 2)
+    assert display.plain_score > 0.99
+    np.testing.assert_array_equal(display.line_.get_ydata(), np.median(display.scores, axis=1))
+    assert display.ax_.get_ylabel() == "R²"
+    assert model.epsilon == 1.0  # it was not changed
+    charged = DPRidgeSkGD(accountant=PrivacyAccountant(1.0, 1e-5))
+    with pytest.raises(ValueError, match="PlanDisplay, or public records"):
+        EpsilonDisplay.from_estimator(charged, X, Y, X, Y)
+    with pytest.raises(ValueError, match="epsilons"):
+        EpsilonDisplay.from_estimator(model, X, Y, X, Y, epsilons=[-1.0])
+    with pytest.raises(TypeError, match="has no budget"):
+        EpsilonDisplay.from_estimator(Ridge(), X, Y, X, Y)

@@ -1,0 +1,662 @@
+"""Scales that nobody stated: found within the promise, whatever is found, and nothing for free."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.engines import _scales
+from dpcd_sklearn.engines._engine import Engine
+from dpcd_sklearn.engines._engines_coordinates import SkGDEngine
+from dpcd_sklearn.engines._engines_gradients import CompGDEngine
+from dpcd_sklearn.engines._scales import NOTHING, FoundScales
+from dpcd_sklearn.exceptions import UnknownScaleWarning
+from dpcd_sklearn.inspection._fits import FoundRows, Subject
+from dpcd_sklearn.inspection._watch import Watch
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting._calibration import choices_event
+from dpcd_sklearn.privacy.accounting._events import FitEvent, SelectionEvent
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from dpcd_sklearn.privacy.sums._sums import Place
+from dpcd_sklearn.testing import ReproducibleNoise
+
+N, P, EPSILON, DELTA = 400, 3, 50.0, 1e-3
+SCALES = np.array([1.0, 1e3, 1e-3])
+BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+SOLVERS = {
+    "cd": DPLinearRegressor(solver="cd", penalty="l1"),
+    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", block_size=2),
+    "skgd": DPLinearRegressor(solver="skgd"),
+    "skgd in blocks": DPLinearRegressor(solver="skgd", sampling="block-importance"),
+    "compgd": DPLinearRegressor(solver="compgd", penalty="l2"),
+    "sgd": DPLinearRegressor(solver="sgd"),
+    "sgd of all": DPLinearRegressor("huber", solver="sgd", sampling_rate=1.0),
+    "svrg": DPLinearRegressor(solver="svrg"),
+    "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL),
+    "logistic": DPLogisticGCD(classes=[0, 1]),
+    "multinomial": DPLinearClassifier("multinomial", solver="sgd", classes=[0, 1, 2]),
+}
+GAUSSIAN = ["cd", "skgd", "skgd in blocks", "compgd", "sgd of all"]
+every_solver = pytest.mark.parametrize("name", SOLVERS)
+pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
+
+
+def model_of(name, **params):
+    fixed = {"epsilon": EPSILON, "delta": DELTA, "max_iter": 5}
+    return clone(SOLVERS[name]).set_params(**fixed | params)
+
+
+def records(model, n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, P)) * SCALES + [5.0, -2e3, 0.0]
+    if hasattr(model, "classes"):
+        return X, rng.integers(0, 2, n)
+    return X, X @ (1 / SCALES) * 100 + rng.standard_normal(n)
+
+
+def is_centred(model):
+    return model.fit_intercept
+
+
+def n_target(model):
+    return 0 if hasattr(model, "classes") else (3 if is_centred(model) else 1)
+
+
+# --- every solver finds scales --------------------------------------------------------------------
+
+VARIANTS = {
+    "dense": ({}, lambda X: X),
+    "float32": ({}, np.float32),
+    "Fortran": ({}, np.asfortranarray),
+    "sparse": ({}, sparse.csr_array),
+    "sparse columns": ({}, sparse.csc_matrix),
+    "no intercept": ({"fit_intercept": False}, lambda X: X),
+    "weights": ({}, lambda X: X),
+    "data frame": ({}, lambda X: pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))),
+    "add_remove": ({"neighboring": "add_remove", "n_public": N}, lambda X: X),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@every_solver
+def test_every_solver_finds_scales_of_every_kind_of_records(name, variant):
+    params, layout = VARIANTS[variant]
+    model = model_of(name, **params)
+    X, y = records(model)
+    weights = np.linspace(0.5, 1.5, N) if variant == "weights" else None
+    model.fit(layout(X), y, sample_weight=weights)
+    is_sparse = variant.startswith("sparse")
+    centred = is_centred(model)
+    n_features = 1 if is_sparse else (3 if centred else 1) * P
+    choices, *updates = model.privacy_event_.releases
+    assert choices.count == n_features + n_target(model)
+    assert updates and model.privacy_event_ == model.planned_event(N, P, sparse=is_sparse)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+    if is_sparse:
+        assert model.feature_bounds_ is None
+        median = np.median(np.linalg.norm(X, axis=1))
+        assert 1 <= model.row_norm_bound_ / median <= 2
+    else:
+        assert model.row_norm_bound_ is None
+        lo, hi = model.feature_bounds_
+        assert lo.shape == hi.shape == (P,)
+        inside = ((lo <= X) & (X <= hi)).mean(axis=0)
+        size = np.std(X, axis=0) if centred else np.median(np.abs(X), axis=0)
+        assert (inside > 0.7).all() and ((hi - lo) / size < 20).all()
+        assert centred or (lo == -hi).all()
+    if n_target(model):
+        lo, hi = model.target_bounds_
+        assert ((lo <= y) & (y <= hi)).mean() > 0.7 and hi - lo < 20 * np.std(y)
+
+
+# --- the price ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{}, {"epsilon": 5.0, "delta": 1e-6}, {"n_public": 10**5}])
+@every_solver
+def test_choices_and_updates_together_are_what_is_promised(name, params):
+    if "n_public" in params:
+        params = {"neighboring": "add_remove", "epsilon": 0.5} | params
+    model = model_of(name, **params)
+    plan = model._plan(params.get("n_public", 5000), P, model._stated_outputs(1))
+    search = plan.request.scales
+    assert search.n_choices == (3 if is_centred(model) else 1) * P + n_target(model)
+    assert 0.0499 <= search.share <= 0.3001
+    choices, updates = plan.parts
+    assert choices.releases == (SelectionEvent(search.eta, search.n_choices),)
+    assert plan.event == FitEvent(choices.releases + updates.releases, model.neighboring)
+    told = epsilon_of(plan.event, model.delta)
+    assert told <= model.epsilon
+    if name in GAUSSIAN:
+        assert told >= (1 - 1e-5) * model.epsilon
+    # updates alone, and with stated facts, cost no more than what choices left
+    assert epsilon_of(plan.part, model.delta) < model.epsilon
+    (*_, mine), (*_, alone) = plan.part.releases, plan.alone.releases
+    noise = "noise_multiplier" if hasattr(mine, "noise_multiplier") else "eta"
+    ratio = getattr(mine, noise) / getattr(alone, noise)
+    assert (ratio if noise == "noise_multiplier" else 1 / ratio) > 1
+
+
+def test_a_share_of_the_budget_is_no_longer_that_of_the_updates():
+    model = DPRidgeSkGD(epsilon=1.0, delta=1e-6)
+    found, told = (
+        clone(model).set_params(**facts)._plan(10**4, 8, 1).request
+        for facts in ({}, {"feature_scale": 1.0, "target_bounds": (-1, 1)})
+    )
+    assert 0.0499 <= found.scales.share <= 0.3001
+    assert_allclose(found.mu, told.mu * math.sqrt(1 - found.scales.share))
+
+
+FACTS = [
+    {"feature_bounds": (-3, 3)},
+    {"feature_scale": 1.0},
+    {"row_norm_bound": 10.0},
+    {"feature_bounds": (-3, 3), "row_norm_bound": 10.0},
+]
+
+
+@pytest.mark.parametrize("facts", FACTS, ids=str)
+@every_solver
+def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
+    model = model_of(name, **facts)
+    if n_target(model):
+        model.set_params(target_bounds=(-300, 300))
+    event = model.planned_event(N, P)
+    assert event == model._plan(N, P, model._stated_outputs(1)).alone
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("scales were looked for")
+
+    monkeypatch.setattr(_scales, "QuantileOracle", refuse)
+    model.fit(*records(model))
+    assert model.privacy_event_ == event
+    assert model.row_norm_bound_ == facts.get("row_norm_bound")
+    bounds = facts.get("feature_bounds")
+    assert (model.feature_bounds_ is None) == (bounds is None)
+    if n_target(model):
+        assert model.target_bounds_ == (-300, 300)
+
+
+def test_what_is_stated_of_one_leaves_the_other_to_be_found():
+    X, y = records(DPRidgeSkGD())
+    params = {"epsilon": EPSILON, "delta": DELTA}
+    model = DPRidgeSkGD(feature_bounds=(-1, 1), **params).fit(X, y)
+    assert model.privacy_event_.releases[0].count == 3
+    assert_array_equal(model.feature_bounds_, [-np.ones(P), np.ones(P)])
+    assert model.target_bounds_[1] > 100
+    model = DPRidgeSkGD(target_bounds=(-1, 1), **params).fit(X, y)
+    assert model.privacy_event_.releases[0].count == 3 * P
+    assert model.target_bounds_ == (-1, 1) and model.feature_bounds_[1][1] > 100
+
+
+def test_nothing_is_found_without_noise_or_with_hidden_states():
+    for params in (
+        {"epsilon": np.inf},
+        {"accounting": "hidden_state", "row_norm_bound": 1.0, "penalize_intercept": True},
+    ):
+        model = DPRidgeSkGD(delta=DELTA, **{"epsilon": EPSILON} | params)
+        assert model._plan(10**6, P, 1).request.scales is NOTHING
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e300])
+@pytest.mark.parametrize("n_public", [3, 10**4, 10**9, 2**53])
+def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
+    """Whatever a choice would be refused for is known before the charge."""
+    model = DPRidgeSkGD(epsilon=epsilon, delta=1e-9, neighboring="add_remove", n_public=n_public)
+    try:
+        clone(model).set_params(feature_scale=1.0, target_bounds=(-1, 1)).planned_event(n_public, P)
+    except ValueError:
+        with pytest.raises(ValueError, match="noise multiplier"):
+            model.planned_event(n_public, P)
+        return
+    plan = model._plan(n_public, P, 1)
+    if (search := plan.request.scales).n_choices:
+        assert QuantileUnits(plan.parts[0]).eta == search.eta
+        assert n_public * search.eta >= 20 and search.share < 0.3001
+        assert epsilon_of(plan.event, 1e-9) <= epsilon
+
+
+# --- ledgers --------------------------------------------------------------------------------------
+
+
+@every_solver
+def test_a_fit_with_a_search_is_one_entry(name):
+    accountant = PrivacyAccountant(epsilon=10 * EPSILON, delta=1e-2)
+    model = model_of(name, accountant=accountant)
+    model.fit(*records(model))
+    (entry,) = accountant.entries()
+    assert entry.event == str(model.privacy_event_)
+    assert "choices of bounded range" in entry.event
+    assert entry.amount == accountant.cost(model_of(name), N, P).amount
+
+
+@pytest.mark.parametrize("name", ["skgd", "cd"])
+def test_a_gaussian_ledger_asks_for_the_facts_and_charges_nothing(name):
+    accountant = PrivacyAccountant(epsilon=10 * EPSILON, delta=1e-2, currency="gdp")
+    model = model_of(name, accountant=accountant)
+    X, y = records(model)
+    words = "feature_bounds.*feature_scale.*target_bounds"
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, y)
+    assert accountant.entries() == [] and not hasattr(model, "coef_")
+    model.set_params(feature_bounds=(-10, 10), target_bounds=(-300, 300)).fit(X, y)
+    assert len(accountant.entries()) == 1
+
+
+# --- what may be known ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["skgd", "gcd", "logistic"])
+def test_add_remove_never_uses_the_true_number(name):
+    params = {"neighboring": "add_remove", "n_public": N}
+    events, kinds = [], []
+    for n in (1, 30, N, 20 * N):
+        model = model_of(name, **params)
+        watch = Watch(model)
+        model.fit(*records(model, n))
+        events.append(model.privacy_event_)
+        kinds.append(watch.plan.request.scales)
+        assert model.feature_bounds_ is not None
+    assert len(set(events)) == 1 and len(set(kinds)) == 1
+    few = model_of(name, **params | {"n_public": 2, "epsilon": 1.0})
+    assert few._plan(10**6, P, 1).request.scales is NOTHING
+
+
+def test_the_search_and_the_updates_have_keys_of_their_own(monkeypatch):
+    keys = []
+
+    class Watched(QuantileOracle):
+        def __init__(self, *args, key):
+            keys.append(key)
+            super().__init__(*args, key=key)
+
+    monkeypatch.setattr(_scales, "QuantileOracle", Watched)
+    found = []
+    for _ in range(2):
+        model = model_of("skgd", random_state=ReproducibleNoise(0))
+        Watch(model).before_run = lambda receipt, records, key, generator: keys.append(key)
+        found.append(model.fit(*records(model)))
+    ours, theirs = keys[:2]
+    assert len(ours) == len(theirs) == 32 and ours != theirs
+    assert keys[2:] == keys[:2]
+    assert_array_equal(found[0].coef_, found[1].coef_)
+    keys.clear()
+    model_of("skgd").fit(*records(model))
+    assert keys == [None]  # the operating system's entropy
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_noise_finds_the_same_in_every_layout(dtype):
+    model = model_of("skgd", random_state=ReproducibleNoise(0))
+    X, y = records(model)
+    X = X.astype(np.float32)
+    expected = clone(model).fit(X.astype(np.float64), y)
+    for layout in (np.ascontiguousarray, np.asfortranarray):
+        found = clone(model).fit(layout(X.astype(dtype)), y)
+        assert_array_equal(found.feature_bounds_, expected.feature_bounds_)
+        assert found.target_bounds_ == expected.target_bounds_
+
+
+def test_a_record_beyond_all_others_does_not_move_what_is_found():
+    model = model_of("skgd", random_state=ReproducibleNoise(0))
+    X, y = records(model)
+    expected = clone(model).fit(X, y)
+    X[0], y[0] = 1e300, -1e300
+    found = clone(model).fit(X, y)
+    assert_allclose(found.feature_bounds_, expected.feature_bounds_, rtol=0.2)
+    assert np.abs(found.coef_ * SCALES).max() < 1e3
+
+
+# --- too few records ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["skgd", "logistic", "frank-wolfe"])
+def test_too_few_records_have_unit_scale_and_a_warning(name):
+    model = model_of(name, epsilon=1.0)
+    X, y = records(model, 20)
+    with pytest.warns(UnknownScaleWarning, match="State feature_bounds"):
+        model.fit(X, y)
+    unit = {"feature_scale": 1.0}
+    unit |= {"target_bounds": (-1, 1)} if n_target(model) else {}
+    assert model.privacy_event_ == clone(model).set_params(**unit).planned_event(20, P)
+    assert model.feature_bounds_ is None and model.row_norm_bound_ is None
+    assert getattr(model, "target_bounds_", None) is None
+
+
+def test_the_finest_way_that_has_evidence_enough_is_taken():
+    ways = []
+    for n in (10, 100, 300, 1000, 10**4):
+        search = DPRidgeSkGD(epsilon=1.0, delta=1e-6)._plan(n, 20, 1).request.scales
+        ways.append((search.features, search.target))
+        least = 40 if "quartiles" in ways[-1] else 20
+        assert ways[-1] == (None, None) or n * search.eta >= least * (1 - 1e-12)
+    assert ways[0] == (None, None) and ways[-1] == ("quartiles", "quartiles")
+    assert len(set(ways)) >= 4
+
+
+# --- whatever is found ----------------------------------------------------------------------------
+
+
+def wild_cells(rng):
+    """Choices of any cells at all, the first and last ones above all."""
+
+    def choose(self, counts, quantile, prior):
+        n_cells, size = counts.shape[1], counts.shape[0]
+        if rng.random() < 0.5:
+            return rng.choice([0, 1, n_cells - 2, n_cells - 1], size)
+        return rng.integers(n_cells, size=size)
+
+    return choose
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Pairs of the plan that was charged and the one that is carried out."""
+    pairs, located = [], Engine.located
+
+    def watch(self, *args):
+        pairs.append((self, located(self, *args)))
+        return pairs[-1][1]
+
+    monkeypatch.setattr(Engine, "located", watch)
+    return pairs
+
+
+WILD = {
+    "plain": {},
+    "a loud penalty": {"alpha": 1e6},
+    "a narrow clip": {"clip": 1e-6},
+    "a wide clip": {"clip": 1e6},
+    "long steps": {"step_size": 1e3, "averaging": "last"},
+    "a path": {"coef_path": True},
+}
+
+
+@pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.UnknownScaleWarning")
+@pytest.mark.parametrize("wild", WILD)
+@every_solver
+def test_whatever_is_found_the_charged_updates_are_carried_out(name, wild, watched, monkeypatch):
+    params = {key: value for key, value in WILD[wild].items() if key in SOLVERS[name].get_params()}
+    model = model_of(name, **params)
+    X, y = records(model)
+    try:
+        event = model.planned_event(N, P)
+    except ValueError:  # refused before anything is charged
+        event = None
+    rng = np.random.default_rng(sum(map(ord, name + wild)))
+    monkeypatch.setattr(QuantileOracle, "_choose", wild_cells(rng))
+    if event is None:
+        accountant = PrivacyAccountant(epsilon=10 * EPSILON, delta=1e-2)
+        with pytest.raises(ValueError):
+            model.set_params(accountant=accountant).fit(X, y)
+        assert accountant.entries() == []
+        return
+    for _ in range(6):
+        model.fit(X, y)
+        planned, carried_out = watched.pop()
+        assert carried_out.parts is planned.parts
+        assert carried_out.n_updates == planned.n_updates == model.n_iter_
+        assert carried_out.event == model.privacy_event_ == event
+        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+        assert np.isfinite(model.predict(X)).all()
+
+
+ABSURD = {
+    "an l1 beyond all numbers": DPLassoCD(alpha=1e300),
+    "a box that is none": DPLinearRegressor(
+        solver="cd", penalty="box", coef_bounds=(1e300, 1.1e300)
+    ),
+    "a clip below all": DPLinearRegressor(solver="cd", clip=1e-20),
+    "a threshold of nothing": DPLinearRegressor("huber", solver="cd", huber_threshold=5e-324),
+    "a radius beyond greedy scores": DPLinearRegressor(solver="frank-wolfe", **BALL),
+    "a penalty beyond greedy scores": DPLinearRegressor(solver="gcd", penalty="l1", alpha=100.0),
+}
+NARROW = FoundScales((np.full(P, -(2.0**-29)), np.full(P, 2.0**-29)), None, (-1e-13, 1e-13))
+WIDE = FoundScales((np.full(P, -(2.0**29)), np.full(P, 2.0**29)), None, (-1e19, 1e19))
+
+
+@pytest.mark.parametrize("found", [NARROW, WIDE], ids=["narrow", "wide"])
+@pytest.mark.parametrize("absurd", ABSURD)
+def test_what_a_mechanism_would_refuse_is_carried_out_in_unit_scale(absurd, found):
+    model = clone(ABSURD[absurd]).set_params(epsilon=EPSILON, delta=DELTA, max_iter=5)
+    plan = model._plan(10**6, P, 1)
+    try:
+        plan._located(found, model._loss(1, found.half_width(plan.request))).planned(10**6)
+        refused = False
+    except ValueError:
+        refused = True
+    if not refused:
+        located = model._plan(10**6, P, 1, located=(plan, found))
+        assert located is not plan
+        return
+    with pytest.warns(UnknownScaleWarning, match="do not go with the other parameters"):
+        located = model._plan(10**6, P, 1, located=(plan, found))
+    assert located is plan
+
+
+def test_some_of_these_are_refused_as_they_are_found():
+    model = clone(ABSURD["a radius beyond greedy scores"]).set_params(epsilon=EPSILON, delta=DELTA)
+    plan = model._plan(10**6, P, 1)
+    wide = dataclasses.replace(WIDE, target_bounds=(-1, 1))
+    with pytest.raises(ValueError, match="greedy scores"):
+        plan._located(wide, model._loss(1, 1.0)).planned(10**6)
+    model = clone(ABSURD["an l1 beyond all numbers"]).set_params(epsilon=EPSILON, delta=DELTA)
+    plan = model._plan(10**6, P, 1)
+    with pytest.raises(ValueError, match="l1"):
+        plan._located(NARROW, model._loss(1, 1e-13)).planned(10**6)
+
+
+def test_one_narrow_column_does_not_cost_the_others_their_scale():
+    """A greedy penalty is loud against it; it is read a little wider, and the others as found."""
+    model = DPLinearRegressor(solver="gcd", penalty="l1", alpha=1.0, epsilon=1.0, delta=1e-6)
+    plan = model._plan(10**6, P, 1)
+    half = np.array([1.0, 100.0, 2.0**-29])
+    found = FoundScales((-half, half), None, (-0.01, 0.01))
+    with pytest.raises(ValueError, match="greedy scores"):
+        plan._located(found, plan.request.loss).planned(10**6)
+    located = model._plan(10**6, P, 1, located=(plan, found))
+    assert_allclose(located.geometry.clipped_to[1], [1.0, 100.0, 100 / 1024])
+    assert located.parts is plan.parts and located.n_updates == plan.n_updates
+
+
+def test_a_sampling_that_fails_beside_what_was_found_has_unit_scale():
+    class Moody:
+        block_size = 2
+
+        def draw(self, generator, count):
+            return ([0, 1] for _ in range(count))
+
+        def curvature(self, spread):
+            if spread.__self__.smoothness[0] != 1:
+                raise RuntimeError("not with these")
+            return 2.0
+
+    model = model_of("skgd", sampling=Moody(), accountant=PrivacyAccountant(1e3, 1e-2))
+    with pytest.warns(UnknownScaleWarning, match="not with these"):
+        model.fit(*records(model))
+    assert len(model.accountant.entries()) == 1
+    assert np.isfinite(model.coef_).all() and model.feature_bounds_ is None
+
+
+def test_a_step_of_compgd_that_was_sound_in_unit_scale_is_shortened():
+    params = {"solver": "compgd", "penalty": "l2", "alpha": 0.5, "step_size": 15.0}
+    model = DPLinearRegressor(epsilon=EPSILON, delta=DELTA, max_iter=500, **params)
+    plan = model._plan(N, P, 1)  # accepted: the curvature of unit scale outweighs the ridge
+    assert isinstance(plan, CompGDEngine)
+    half = np.full(P, 1e-3)
+    located = model._plan(N, P, 1, located=(plan, FoundScales((-half, half), None, (-1, 1))))
+    problem, l2 = located.problem, located.problem.penalty.l2
+    least = problem.curvature * problem.smoothness.min()
+    assert plan.problem.step_size == 15.0 and 15.0 * l2 > 2 * (least + l2)
+    assert problem.step_size * l2 <= 1.8 * (least + l2) * (1 + 1e-12)
+    wide = model._plan(N, P, 1, located=(plan, FoundScales((-1e3 + half, 1e3 + half), None, None)))
+    assert wide.problem.step_size == 15.0  # nothing to mend
+    X = np.random.default_rng(0).standard_normal((N, P)) * 1e-3
+    model.fit(X, X @ [1e3, 2e3, 3e3])
+    assert np.abs(model.coef_).max() < 1e4 and abs(model.intercept_) < 1e3
+
+
+# --- columns of every kind ------------------------------------------------------------------------
+
+
+def test_raw_columns_of_wildly_different_units_are_as_good_as_least_squares():
+    rng = np.random.default_rng(0)
+    n, scales = 20_000, np.array([1e-5, 1.0, 30.0, 1e4, 1e8])
+    Z = rng.standard_normal((n, 5))
+    X = (Z + [3.0, -1.0, 0.0, 2.0, 0.5]) * scales
+    y = 1e6 + 2e4 * (Z @ [1.0, -0.5, 0.5, 0.3, 0.8] + rng.standard_normal(n))
+    plain = LinearRegression().fit(X, y).score(X, y)
+    for model in (DPRidgeSkGD(), DPLinearRegressor(penalty=None)):
+        model.set_params(random_state=ReproducibleNoise(0)).fit(X, y)
+        assert model.score(X, y) > plain - 0.03
+
+
+@pytest.mark.parametrize("name", ["skgd", "cd", "gcd", "sgd", "logistic"])
+def test_columns_of_every_kind_are_taken(name):
+    rng = np.random.default_rng(0)
+    n = 3000
+    z = rng.standard_normal(n)
+    X = np.column_stack(
+        [
+            z,
+            np.where(rng.random(n) < 0.95, 0.0, 7.0),  # mostly zero
+            np.zeros(n),
+            np.full(n, 5.0),
+            1e12 * rng.standard_normal(n),
+            1e-12 * rng.standard_normal(n),
+            1e300 * rng.standard_normal(n),
+        ]
+    )
+    model = clone(SOLVERS[name]).set_params(random_state=ReproducibleNoise(0), epsilon=5.0)
+    y = (z > 0).astype(int) if name == "logistic" else 10 * z
+    model.fit(X, y)
+    lo, hi = model.feature_bounds_
+    assert np.isfinite([lo, hi]).all() and (lo < hi).all()
+    assert (lo[1], hi[1]) == (lo[2], hi[2]) == (-1, 1)  # indicators of "not zero"
+    assert lo[3] <= 5 <= hi[3] and hi[3] - lo[3] < 2
+    assert np.abs([lo[0], hi[0]]).max() < 10
+    assert (hi - lo)[4] == 2.0**30  # the widest that is proved
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+    assert model.score(X, y) > (0.8 if name == "logistic" else 0.5)
+
+
+# --- mutants --------------------------------------------------------------------------------------
+
+
+class Forgetful(SkGDEngine):
+    """Has scales found, and charges the updates alone."""
+
+    @property
+    def event(self):
+        return self.part
+
+
+class Louder(SkGDEngine):
+    """Charges choices of half the range that it makes."""
+
+    @property
+    def event(self):
+        choices, updates = self.parts
+        charged = choices_event(
+            choices.releases[0].eta / 2, choices.releases[0].count, "replace_one"
+        )
+        return FitEvent(charged.releases + updates.releases, "replace_one")
+
+
+@pytest.mark.parametrize("mutant", [Forgetful, Louder])
+def test_choices_that_were_not_charged_are_refused_by_the_receipt(mutant):
+    class Model(DPRidgeSkGD):
+        def _plan(self, *public, located=None, **options):
+            plan = super()._plan(*public, located=located, **options)
+            return plan if located else mutant(plan.request)
+
+    model = Model(epsilon=EPSILON, delta=DELTA)
+    with pytest.raises(RuntimeError, match="pay|charged"):
+        model.fit(*records(model))
+    assert not hasattr(model, "coef_")
+
+
+class Octaves(Place):
+    """The same octaves in many columns: as many independent choices."""
+
+    def __init__(self, counts, n_columns):
+        self.n_features = n_columns
+        self._counts = np.repeat(np.array(counts)[np.newaxis], n_columns, axis=0)
+
+    def counts(self, of, **cells):
+        return self._counts
+
+
+def narrow_scales(eta, n_columns=60_000):
+    """Whether scales below the median's octave are found, on two neighbours."""
+    at = 25  # far from what is expected beforehand: most weight lies above
+    one = np.zeros(_scales.N_OCTAVES, dtype=int)
+    one[0], one[at], one[-1] = 40, 3, 40
+    other = one.copy()
+    other[0] -= 1
+    other[-1] += 1
+    found = []
+    for counts in (one, other):
+        event = choices_event(eta, n_columns, "replace_one")
+        oracle = QuantileOracle(
+            charge(None, event), QuantileUnits(event), Octaves(counts, n_columns)
+        )
+        _, half_width = _scales.find_scales(oracle, "features", False, width=3.0)
+        octave = np.log2(half_width / 3.0) - _scales.LOWEST
+        found.append((octave < at) | (half_width == 1.0))  # of a column that is mostly zero
+    return found
+
+
+def test_choices_of_twice_the_range_are_caught_and_the_real_ones_are_not(monkeypatch):
+    eta, confidence = 1.0, 1 - 1e-7
+
+    def shown():
+        """Of the privacy loss, at least, by Clopper-Pearson bounds on both probabilities."""
+        bounds = []
+        for sample in narrow_scales(eta):
+            interval = stats.binomtest(int(sample.sum()), sample.size).proportion_ci(confidence)
+            bounds.append((interval.low, interval.high))
+        pairs = [*zip(bounds, bounds[::-1], strict=True)]
+        ratios = [(one[0] / other[1], (1 - one[1]) / (1 - other[0])) for one, other in pairs]
+        return math.log(np.max(ratios))
+
+    assert 0.5 * eta < shown() <= eta
+    scale = QuantileUnits.noise_scale
+    monkeypatch.setattr(QuantileUnits, "noise_scale", lambda *args: scale(*args) / 2)
+    assert shown() > eta
+
+
+# --- audits ---------------------------------------------------------------------------------------
+
+
+def test_an_audit_reads_records_in_the_scales_of_each_fit():
+    """Of Gaussian sums the mean log ratio is half its variance, in any scale but a wrong one."""
+    rng = np.random.default_rng(0)
+    n = 60
+    X = rng.standard_normal((n, 2)) * [1.0, 50.0]
+    y = 5 + 3 * rng.standard_normal(n)
+    X[0], y[0] = [1.0, 100.0], 1e3
+    other = y.copy()
+    other[0] = -1e3
+    model = DPLinearRegressor(solver="sgd", epsilon=20.0, delta=1e-2, max_iter=1)
+    subject = Subject(model, ((X, y), (X, other)), None)
+    assert isinstance(subject.rows, FoundRows) and subject.fitted.feature_bounds_ is not None
+    one, two = (subject.shows(side, 100)[:, 0] for side in (0, 1))
+    assert one.mean() > 0 > two.mean()
+    assert_allclose(one.mean(), one.var() / 2, rtol=0.8)
+    stated = clone(model).set_params(feature_scale=1.0, target_bounds=(-1, 1))
+    assert not isinstance(Subject(stated, ((X, y), (X, other)), None).rows, FoundRows)

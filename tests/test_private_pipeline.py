@@ -1,0 +1,521 @@
+"""Pipelines whose private steps share one budget: claims, charges, refusals, what is handed on."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
+from dpcd_sklearn.pipeline._budget import private_part, set_budget
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.accounting._joint import joined, joint_budgets
+from dpcd_sklearn.privacy.accounting._receipt import Receipt
+from dpcd_sklearn.privacy.ledger._prepaid import Prepaid
+from dpcd_sklearn.testing import ReproducibleNoise
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* are few for the scales of")
+
+N, P = 400, 3
+X = np.random.default_rng(0).normal([30.0, 1e4, -5.0], [10.0, 2e3, 1.0], size=(N, P))
+Y = (X - X.mean(0)) @ [0.5, 3e-3, 0.0]
+LABELS = np.where(Y > 0, "yes", "no")
+TARGET = {"target_bounds": (-50, 50)}
+
+MODELS = {
+    "ridge": (DPRidgeSkGD(**TARGET), Y),
+    "lasso": (DPLassoCD(**TARGET), Y),
+    "greedy": (DPLogisticGCD(classes=["no", "yes"], max_iter=20), LABELS),
+    "sampled": (DPLinearRegressor(solver="sgd", max_iter=3, **TARGET), Y),
+}
+
+
+def pipeline(model=MODELS["ridge"][0], **params):
+    return make_private_pipeline(DPStandardScaler(), clone(model), **params)
+
+
+def ledger(epsilon=5.0, **params):
+    return PrivacyAccountant(epsilon, 1e-5, **params)
+
+
+# ---- the claim ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_event_of_all_steps_costs_what_is_claimed_and_hardly_less(name, epsilon):
+    model, _ = MODELS[name]
+    event = pipeline(model, epsilon=epsilon, delta=1e-5).planned_event(N, P)
+    cost = epsilon_of(event, 1e-5)
+    assert epsilon * (1 - 1e-6) <= cost <= epsilon
+
+
+def test_what_the_steps_released_is_the_event_that_was_charged():
+    for model, y in MODELS.values():
+        accountant = ledger()
+        fitted = pipeline(model, delta=1e-5, accountant=accountant).fit(X, y)
+        of_steps = joined([step.privacy_event_ for _, step in fitted.steps])
+        assert of_steps == fitted.privacy_event_ == fitted.planned_event(N, P)
+        assert epsilon_of(of_steps, 1e-5) <= 1.0
+        assert fitted.privacy_spent_ == (1.0, 1e-5)
+        (entry,) = accountant.entries()
+        assert (entry.estimator, entry.n_samples, entry.n_features) == ("PrivatePipeline", N, P)
+        assert len(entry.releases) == len(of_steps.releases)
+        assert accountant.cost(fitted, N, P).amount == entry.amount
+
+
+def test_one_private_step_has_all_of_the_budget():
+    alone = DPRidgeSkGD(epsilon=0.7, feature_bounds=(-1.0, 1.0), **TARGET)
+    piped = make_private_pipeline(BoundsScaler((0, 1e5)), DPRidgeSkGD(**TARGET), epsilon=0.7)
+    assert piped.planned_event(N, P) == alone.planned_event(N, P)
+
+
+def test_shares_divide_the_squares_of_mu():
+    ridges = {
+        share: pipeline(shares={"dpstandardscaler": share, "dpridgeskgd": 1.0}, delta=1e-5)
+        for share in (0.1, 1.0, 9.0)
+    }
+    noise = {}
+    for share, model in ridges.items():
+        fitted = model.fit(X, Y)
+        assert fitted.shares_["dpridgeskgd"] == pytest.approx(1 / (1 + share))
+        noise[share] = fitted[1].privacy_event_.releases[0]
+    mu = {share: event.count**0.5 / event.noise_multiplier for share, event in noise.items()}
+    # choices are a little dearer than their share: all parts are scaled by one factor near 1
+    for share, found in mu.items():
+        assert found**2 / mu[0.1] ** 2 == pytest.approx(1.1 / (1 + share), rel=0.1)
+
+
+def test_auto_gives_scalers_a_small_share_and_the_model_the_rest():
+    def shares(*steps):
+        return list(make_private_pipeline(*steps).fit(X, Y).shares_.values())
+
+    ridge = DPRidgeSkGD(**TARGET)
+    assert shares(DPStandardScaler(), ridge) == pytest.approx([0.15, 0.85])
+    assert shares(BoundsScaler(), ridge) == [1.0]
+    assert shares(DPStandardScaler(), DPStandardScaler()) == [0.5, 0.5]
+
+
+def test_a_target_at_a_jump_is_missed_on_the_safe_side():
+    def jumps(epsilon, delta):  # of a step that releases more once it can afford it
+        noise = 8.0 if epsilon < 0.5 else 1.0
+        return FitEvent((GaussianEvent(noise),))
+
+    def follows(epsilon, delta):
+        return FitEvent((GaussianEvent(4.0 / epsilon),))
+
+    _, event = joint_budgets([jumps, follows], [0.5, 0.5], 1.0, 1e-5)
+    assert epsilon_of(event, 1e-5) <= 1.0
+    with pytest.raises(ValueError, match="must follow the epsilon"):
+        joint_budgets([lambda *_: FitEvent((GaussianEvent(1.0),))] * 2, [1, 1], 1.0, 1e-5)
+
+
+# ---- charges ------------------------------------------------------------------------------------
+
+
+def test_a_refused_charge_lets_no_private_step_see_a_record():
+    accountant = ledger(0.5)
+    model = pipeline(accountant=accountant, delta=1e-5)
+    with pytest.raises(BudgetExceededError):
+        model.fit(X, Y)
+    assert not accountant.entries()
+    assert not hasattr(model[0], "center_")
+
+
+class Breaks(DPRidgeSkGD):
+    """Fails after its charge, as a fit that is interrupted."""
+
+    def _scale_target(self, y, request):
+        raise RuntimeError("interrupted")
+
+
+def test_a_fit_that_fails_in_a_later_step_stays_charged():
+    accountant = ledger()
+    model = make_private_pipeline(DPStandardScaler(), Breaks(**TARGET), accountant=accountant)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        model.fit(X, Y)
+    assert len(accountant.entries()) == 1
+    assert model[1].get_params()["accountant"] is None  # and the steps are as they were
+
+
+@pytest.mark.parametrize(
+    ("records", "target", "match"),
+    [
+        (np.where(X == X[7, 1], np.nan, X), Y, "contains NaN"),
+        (X, np.where(Y == Y[7], np.nan, Y), "y contains NaN"),
+        (X, Y[:-1], "inconsistent numbers"),
+        (X[:, 0], Y, "Expected 2D"),
+        (X[:0], Y[:0], "no records"),
+        (list(X[:, 0]), Y, "Expected 2D"),
+    ],
+)
+def test_bad_input_costs_nothing(records, target, match):
+    accountant = ledger()
+    with pytest.raises(ValueError, match=match):
+        pipeline(accountant=accountant, delta=1e-5).fit(records, target)
+    assert not accountant.entries()
+
+
+def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):
+    """The scaler finds that nobody paid for it, and releases nothing."""
+    honest = _private_pipeline.planned
+
+    def forgets(*args):
+        plan = honest(*args)
+        object.__setattr__(plan, "event", FitEvent(plan.event.releases[1:]))
+        return plan
+
+    monkeypatch.setattr(_private_pipeline, "planned", forgets)
+    accountant = ledger()
+    model = pipeline(accountant=accountant)
+    with pytest.raises(RuntimeError, match="no part of what was charged"):
+        model.fit(X, Y)
+    assert not hasattr(model[0], "center_")
+    assert not accountant.entries()
+
+
+def test_a_mutant_that_splits_epsilon_by_halves_is_not_tight():
+    halves = [
+        step.set_params(epsilon=0.5, delta=1e-5).planned_event(N, P)
+        for step in (DPStandardScaler(), DPRidgeSkGD(feature_bounds=(-1, 1), **TARGET))
+    ]
+    assert epsilon_of(joined(halves), 1e-5) < 0.8
+
+
+def test_parts_are_taken_once_and_nothing_else_is():
+    scaling, model = FitEvent((GaussianEvent(2.0, 3),)), FitEvent((GaussianEvent(5.0),))
+    accountant = ledger(testing=True)
+    account = Prepaid(accountant, joined([scaling, model]), estimator="both")
+    with pytest.raises(RuntimeError, match="no part of what was charged"):
+        account.charge(FitEvent((GaussianEvent(1.0),)))
+    assert not accountant.entries()  # refused before the charge
+    receipt = account.charge(scaling)
+    assert isinstance(receipt, Receipt)
+    assert receipt.event == scaling
+    with pytest.raises(RuntimeError, match="redeemed before"):
+        clone(account, safe=False).charge(scaling)
+    with pytest.raises(ValueError, match="can be drawn again"):
+        account.charge(model, reproducible=True)
+    account.charge(model)
+    assert [entry.estimator for entry in accountant.entries()] == ["both"]
+    with pytest.raises(ValueError, match="one neighbouring relation"):
+        joined([scaling, FitEvent((GaussianEvent(1.0),), "add_remove")])
+
+
+def test_without_an_accountant_noise_may_be_left_out_and_with_one_not():
+    assert pipeline(epsilon=math.inf).fit(X, Y).score(X, Y) > 0.99
+    with pytest.raises(ValueError, match="epsilon=inf"):
+        pipeline(epsilon=math.inf, accountant=ledger()).fit(X, Y)
+    testing = ledger(testing=True)
+    pipeline(epsilon=math.inf, accountant=testing).fit(X, Y)
+    assert testing.spent().epsilon == math.inf
+
+
+def test_noise_that_is_known_is_refused_before_anything_is_charged():
+    seeded = DPRidgeSkGD(random_state=ReproducibleNoise(0), **TARGET)
+    accountant = ledger()
+    model = make_private_pipeline(DPStandardScaler(), seeded, accountant=accountant)
+    with pytest.raises(ValueError, match="random_state"):
+        model.fit(X, Y)
+    assert not accountant.entries()
+    testing = ledger(testing=True)
+    with pytest.warns(ReproducibleNoiseWarning):
+        model.set_params(accountant=testing).fit(X, Y)
+    assert testing.spent().epsilon == math.inf
+    with pytest.warns(ReproducibleNoiseWarning):
+        model.set_params(accountant=None).fit(X, Y)
+
+
+# ---- which steps --------------------------------------------------------------------------------
+
+
+class Shift(TransformerMixin, BaseEstimator):
+    """A step of a user's own: nobody knows what it learns."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.asarray(X) + 1.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "match"),
+    [
+        ([StandardScaler(), DPLassoCD()], "BoundsScaler with public bounds"),
+        ([Shift(), DPLassoCD()], "name it in public_steps"),
+        ([DPStandardScaler(), Ridge()], "not known to be private"),
+        ([FeatureUnion([("a", PCA(1))]), DPLassoCD()], "GaussianRandomProjection"),
+        ([BoundsScaler()], "no step is private"),
+        ([DPStandardScaler(), DPLassoCD(epsilon=0.5)], "states epsilon"),
+        ([DPStandardScaler(delta=1e-9), DPLassoCD()], "states delta"),
+        ([DPStandardScaler(), DPLassoCD(accountant=ledger())], "states accountant"),
+        ([DPLassoCD(neighboring="add_remove", n_public=9)], "states neighboring, n_public"),
+    ],
+)
+def test_steps_that_are_not_covered_are_refused_before_the_charge(steps, match):
+    accountant = ledger()
+    model = make_private_pipeline(*steps, accountant=accountant)
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match=match):
+        model.planned_event(N, P)
+    assert not accountant.entries()
+
+
+def test_you_may_vouch_for_a_step_by_name():
+    model = make_private_pipeline(Shift(), DPRidgeSkGD(**TARGET), public_steps=["shift"])
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match="public_steps names"):
+        clone(model).set_params(public_steps=["shif"]).fit(X, Y)
+    with pytest.raises(ValueError, match="is private, so it is charged"):
+        clone(model).set_params(public_steps=["shift", "dpridgeskgd"]).fit(X, Y)
+    # one that was fitted to public records, and needs more than a few to be copied
+    public = FrozenEstimator(PCA(2).fit(X + 1.0))
+    model = make_private_pipeline(public, DPRidgeSkGD(**TARGET), public_steps=["frozenestimator"])
+    assert model.fit(X, Y)[1].n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    ("shares", "kind", "match"),
+    [
+        ({"dpstandardscaler": 1.0}, ValueError, "a number for each private step"),
+        ({"dpstandardscaler": 0.0, "dpridgeskgd": 1.0}, ValueError, "shares"),
+        ({"dpstandardscaler": "much", "dpridgeskgd": 1.0}, TypeError, "shares"),
+        ("half", ValueError, "shares"),
+    ],
+)
+def test_shares_that_say_nothing_are_refused(shares, kind, match):
+    with pytest.raises(kind, match=match):
+        pipeline(shares=shares).fit(X, Y)
+
+
+# ---- as any pipeline ----------------------------------------------------------------------------
+
+
+def expected_failures(_):
+    reason = "steps are fitted in place, as those of scikit-learn's Pipeline are"
+    return {"check_estimators_overwrite_params": reason}
+
+
+@parametrize_with_checks(
+    [
+        make_private_pipeline(BoundsScaler((-9, 9)), DPRidgeSkGD(**TARGET), epsilon=math.inf),
+        make_private_pipeline(DPStandardScaler(), DPLinearClassifier(), epsilon=math.inf),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def test_clone_params_and_a_search():
+    accountant = ledger(20.0)
+    model = pipeline(accountant=accountant, delta=1e-5)
+    fitted = clone(model).fit(X, Y)
+    assert repr(clone(fitted)) == repr(model)  # nothing that was set while fitting stays
+    assert fitted.get_params()["dpridgeskgd__epsilon"] == 1.0
+    assert fitted[1].get_params()["feature_bounds"] is None
+    grid = {"dpridgeskgd__alpha": [0.1, 1.0], "epsilon": [0.5]}
+    search = GridSearchCV(model, grid, cv=KFold(2), error_score="raise").fit(X, Y)
+    assert len(accountant.entries()) == 1 + 2 * 2 + 1
+    assert search.best_estimator_.privacy_spent_.epsilon == 0.5
+    assert type(fitted[:-1]) is Pipeline
+    assert np.abs(fitted[:-1].transform(X)).max() <= 1.0
+
+
+def test_fit_transform_of_scalers_alone_is_charged_once():
+    accountant = ledger()
+    model = make_private_pipeline(BoundsScaler((-1e5, 1e5)), DPStandardScaler())
+    scaled = model.set_params(accountant=accountant).fit_transform(X)
+    assert np.abs(scaled).max() <= 1.0
+    assert len(accountant.entries()) == 1
+
+
+def test_parameters_of_single_steps_reach_them():
+    weights = np.r_[np.ones(N // 2), np.zeros(N - N // 2)]
+    labels = np.where(np.arange(N) < N // 2, LABELS, "third")
+    model = make_private_pipeline(DPStandardScaler(), DPLinearClassifier("multinomial"))
+    model.fit(X, labels, dplinearclassifier__sample_weight=weights)
+    assert list(model.classes_) == ["no", "yes"]
+    assert list(clone(model).fit(X, labels).classes_) == ["no", "third", "yes"]
+
+
+def test_add_remove_is_told_to_every_step():
+    accountant = ledger(neighboring="add_remove", n_public=N)
+    params = {"neighboring": "add_remove", "n_public": N, "delta": 1e-5}
+    pipeline(accountant=accountant, **params).fit(X[:-7], Y[:-7])
+    (entry,) = accountant.entries()
+    assert entry.n_samples == N
+    with pytest.raises(ValueError, match="needs n_public"):
+        pipeline(neighboring="add_remove", delta=1e-5).fit(X, Y)
+
+
+def test_a_sparse_table_is_planned_as_such():
+    model = make_private_pipeline(DPStandardScaler(with_centering=False), DPRidgeSkGD())
+    fitted = clone(model).fit(sparse.csr_array(X), Y)
+    assert fitted.privacy_event_ == model.planned_event(N, P, sparse=True)
+    unscaled = make_private_pipeline(RowNormClipper(1e5), DPRidgeSkGD())
+    fitted = clone(unscaled).fit(sparse.csr_array(X), Y)
+    assert fitted.privacy_event_ == unscaled.planned_event(N, P, sparse=True)
+
+
+def test_a_pipeline_in_a_pipeline_takes_its_part():
+    accountant = ledger()
+    inner = pipeline()
+    outer = make_private_pipeline(DPStandardScaler(), inner, accountant=accountant, delta=1e-5)
+    outer.fit(X, Y)
+    (entry,) = accountant.entries()
+    assert len(entry.releases) == 3
+    assert epsilon_of(outer.privacy_event_, 1e-5) <= 1.0
+
+
+# ---- what is handed on --------------------------------------------------------------------------
+
+
+def told(*steps, records=X, **params):
+    model = make_private_pipeline(*steps, DPRidgeSkGD(**TARGET), **params)
+    return model.fit(records, Y).told_.get("dpridgeskgd", {})
+
+
+def test_what_a_step_made_public_is_told_to_the_next_one():
+    unit = {"feature_bounds": (-1.0, 1.0)}
+    assert told(DPStandardScaler()) == unit
+    assert told(BoundsScaler((-1e5, 1e5))) == unit
+    clipped = RowNormClipper(norm=2.0)
+    assert told(clipped) == {"row_norm_bound": 2.0}
+    assert told(BoundsScaler((-1e5, 1e5)), clipped) == unit | {"row_norm_bound": 2.0}
+    assert told(DPStandardScaler(), PolynomialFeatures(2)) == unit
+    assert told(DPStandardScaler(), FunctionTransformer(np.exp)) == {}
+    lo, hi = told(BoundsScaler((0.0, 1e5), with_centering=False))["feature_bounds"]
+    assert (lo, hi) == (0.0, 1.0)
+    assert told(BoundsScaler((-1e5, 1e5)), records=sparse.csr_array(X)) == unit
+
+
+def test_what_a_step_states_itself_stays():
+    model = make_private_pipeline(
+        BoundsScaler((-1e5, 1e5)), DPRidgeSkGD(feature_bounds=(-0.5, 0.5), **TARGET)
+    ).fit(X, Y)
+    assert model.told_ == {}
+    assert np.all(model[1].feature_bounds_[1] == 0.5)
+
+
+# ---- where a budget is kept ---------------------------------------------------------------------
+
+
+def test_a_budget_is_set_where_it_is_kept():
+    accountant = ledger()
+    for model in (
+        DPLassoCD(),
+        pipeline(),
+        Pipeline([("scale", BoundsScaler()), ("model", DPLassoCD())]),
+        Pipeline([("inner", Pipeline([("model", DPLassoCD())]))]),
+    ):
+        assert set_budget(model, 0.3, 1e-7, accountant) is model
+        part = private_part(model)
+        assert (part.epsilon, part.delta, part.accountant) == (0.3, 1e-7, accountant)
+    with pytest.raises(TypeError, match="has no budget"):
+        set_budget(Ridge(), 0.3)
+    with pytest.raises(ValueError, match="make it a PrivatePipeline"):
+        set_budget(Pipeline([("a", DPStandardScaler()), ("b", DPLassoCD())]), 0.3)
+
+
+# ---- mixed tables -------------------------------------------------------------------------------
+
+
+FRAME = pd.DataFrame(
+    {
+        "age": np.where(np.arange(N) % 9, X[:, 0], np.nan),
+        "pay": X[:, 1],
+        "town": np.where(np.arange(N) % 2, "north", "south"),
+    }
+)
+WORDS = OneHotEncoder(
+    categories=[["north", "south"]], handle_unknown="ignore", sparse_output=False
+)
+FILL = SimpleImputer(strategy="constant", fill_value=30.0, keep_empty_features=True)
+
+
+def columns(numbers):
+    filled = make_pipeline(clone(FILL), numbers).set_output(transform="pandas")
+    table = [("numbers", filled, ["age", "pay"]), ("words", clone(WORDS), ["town"])]
+    return ColumnTransformer(table)
+
+
+def test_a_mixed_table_with_bounds_by_name_tells_the_model_the_bounds_of_every_column():
+    scaler = BoundsScaler({"age": (0, 100), "pay": (0, 30_000)})
+    accountant = ledger()
+    model = make_private_pipeline(
+        columns(scaler), DPRidgeSkGD(**TARGET), accountant=accountant, delta=1e-5
+    ).fit(FRAME, Y)
+    lo, hi = model.told_["dpridgeskgd"]["feature_bounds"]
+    np.testing.assert_array_equal(lo, [-1, -1, 0, 0])
+    np.testing.assert_array_equal(hi, [1, 1, 1, 1])
+    assert model.planned_event(N, FRAME.head(1)) == model.privacy_event_
+    assert accountant.cost(model, N, FRAME.head(1)).amount == accountant.entries()[0].amount
+    unseen = FRAME.assign(town="elsewhere", age=1e9)
+    assert np.isfinite(model.predict(unseen)).all()
+
+
+def test_private_steps_for_some_columns_share_the_budget_too():
+    accountant = ledger()
+    model = make_private_pipeline(
+        columns(DPStandardScaler()), DPRidgeSkGD(**TARGET), accountant=accountant, delta=1e-5
+    ).fit(FRAME, Y)
+    name = "columntransformer__numbers__dpstandardscaler"
+    assert model.shares_ == pytest.approx({name: 0.15, "dpridgeskgd": 0.85})
+    (entry,) = accountant.entries()
+    fitted = model[0].named_transformers_["numbers"][-1]
+    assert joined([fitted.privacy_event_, model[-1].privacy_event_]) == model.privacy_event_
+    assert fitted.privacy_event_.releases[0].count == 3 * 2
+    assert epsilon_of(model.privacy_event_, 1e-5) <= 1.0
+    assert model.get_params()[f"{name}__epsilon"] == 0.2  # as it was
+    assert np.all(model.told_["dpridgeskgd"]["feature_bounds"][0] == [-1, -1, 0, 0])
+    half = clone(model).set_params(shares={name: 1.0, "dpridgeskgd": 1.0})
+    assert half.fit(FRAME, Y).shares_[name] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("step", "match"),
+    [
+        (columns(DPStandardScaler(epsilon=0.1)), "states epsilon"),
+        (columns(StandardScaler()), "BoundsScaler"),
+        (ColumnTransformer([("a", WORDS, lambda X: ["town"])]), "names or positions"),
+        (columns(BoundsScaler((0, 1))).set_params(words__sparse_output=True), "sparse_threshold=0"),
+        (SelectFromModel(DPLassoCD()), "may be in ColumnTransformer"),
+        (FeatureUnion([("a", DPStandardScaler())], n_jobs=2), "leave n_jobs=None"),
+        (FeatureUnion([("a", Pipeline([("m", DPLassoCD())]))]), "the last step"),
+    ],
+)
+def test_what_is_within_a_step_is_looked_at(step, match):
+    with pytest.raises(ValueError, match=match):
+        make_private_pipeline(step, DPRidgeSkGD(**TARGET)).fit(FRAME, Y)

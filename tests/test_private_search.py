@@ -1,0 +1,639 @@
+"""The private search: one charge, one winner, and nothing about the rest."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy import stats
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLinearClassifier,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
+from dpcd_sklearn.model_selection._plan import planned
+from dpcd_sklearn.model_selection._slots import slots_of
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, search_fit_event
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    TuningEvent,
+    ZCDPEvent,
+)
+
+RELATIONS = ["replace_one", "add_remove"]
+RIDGE = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2), max_iter=10)
+LOGISTIC = DPLogisticGCD(feature_bounds=(-1, 1), classes=[0, 1], max_iter=3)
+GRID = {"alpha": [0.01, 1.0]}
+OTHER_NEIGHBOURS = make_private_scorer("r2", neighboring="add_remove", n_public=9)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(600, 3))
+    return X, X @ [1.0, -1.0, 0.0], (X[:, 0] > 0).astype(int)
+
+
+class ToyMean(RegressorMixin, BaseEstimator):
+    """The mean of a target in [-1, 1] with noise: private in twenty lines, and fast.
+
+    ``calls`` counts fits, ``noise`` multiplies what is drawn, ``fail`` raises.
+    """
+
+    calls = []
+    neighboring = "replace_one"
+
+    def __init__(self, epsilon=1.0, delta=1e-3, shift=0.0, noise=1.0, fail=False):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.shift = shift
+        self.noise = noise
+        self.fail = fail
+
+    target_bounds = (-1, 1)
+
+    def planned_event(self, n_samples, n_features, n_outputs=1):
+        return gaussian_fit_event(self.epsilon, self.delta, 1, "replace_one")
+
+    def fit(self, X, y):
+        ToyMean.calls.append((len(y), self.shift))
+        if self.fail:
+            warnings.warn("a secret of a loser", UserWarning, stacklevel=2)
+            raise RuntimeError("a secret of a loser")
+        event = self.planned_event(*X.shape)
+        z = event.releases[0].noise_multiplier
+        std = self.noise * z * 2 / len(y)
+        self.mean_ = np.clip(y, -1, 1).mean() + std * np.random.default_rng().normal() + self.shift
+        self.privacy_event_ = event
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def toy(n=40, **params):
+    X, y = np.zeros((n, 1)), np.zeros(n)
+    search = PrivateSearchCV(ToyMean(), {"shift": [0.0, 0.1]}, delta=1e-3, **params)
+    return search, X, y
+
+
+@pytest.fixture
+def calls():
+    ToyMean.calls.clear()
+    yield ToyMean.calls
+    ToyMean.calls.clear()
+
+
+def with_count(monkeypatch, count):
+    monkeypatch.setattr(_search, "draw_count", lambda law, mean, words: count)
+
+
+# ---- the budget ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson", 0.5])
+@pytest.mark.parametrize("refit", [False, True])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 10.0])
+def test_the_whole_search_is_what_was_stated(distribution, refit, epsilon):
+    search = PrivateSearchCV(
+        RIDGE, GRID, epsilon=epsilon, delta=1e-6, distribution=distribution, refit=refit
+    )
+    event = search.planned_event(600, 3)
+    assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
+    runs, *rest = event.releases
+    assert isinstance(runs, TuningEvent) and len(rest) == refit
+    assert gdp_squared(runs.base) is not None
+
+
+def test_a_run_has_two_thirds_of_the_budget():
+    search = PrivateSearchCV(RIDGE, GRID, epsilon=1.0, delta=1e-6)
+    (runs,) = search.planned_event(600, 3).releases
+    assert epsilon_of(runs.base, 1e-6) == pytest.approx(0.678, abs=1e-3)
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_every_fit_and_every_score_stays_within_one_release(data, refit, monkeypatch):
+    X, y, _ = data
+    with_count(monkeypatch, 4)
+    events, honest = [], _runs.charge
+    monkeypatch.setattr(_runs, "charge", lambda a, e: events.append(e) or honest(a, e))
+    search = PrivateSearchCV(RIDGE, GRID, delta=1e-6, refit=refit).fit(X, y)
+    release = FitEvent(search.privacy_event_.releases[0].base.releases)
+    assert len(events) == 4
+    for event in (*events, search.best_estimator_.privacy_event_):
+        assert gdp_squared(event) <= gdp_squared(release)
+        assert gdp_squared(event) >= gdp_squared(release) * (1 - 1e-6)
+    assert search.best_estimator_.epsilon == pytest.approx(search.run_epsilon_)
+    assert search.privacy_spent_ == (1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("validation", "n_seen"),
+    [
+        (0.3, 1),
+        (np.arange(5), 1),
+        (KFold(4), 4),
+        (KFold(4, shuffle=True, random_state=0), 4),
+        (PredefinedSplit([0, 1] * 20), 2),
+    ],
+)
+def test_a_record_costs_as_many_releases_as_it_meets(validation, n_seen):
+    search, X, y = toy(validation=validation, refit=True)
+    event = search.planned_event(*X.shape)
+    assert sum(release.count for release in event.releases[0].base.releases) == n_seen
+    search.fit(X, y)
+    assert search.n_splits_ == n_seen
+
+
+def test_folds_are_fitted_scored_and_refitted(calls, monkeypatch):
+    with_count(monkeypatch, 3)
+    search, X, y = toy(validation=KFold(4), refit=True, epsilon=50.0)
+    search.fit(X, y)
+    assert [n for n, _ in calls] == [30] * 12 + [40]
+    assert calls[-1][1] == search.best_params_["shift"]
+    assert search.n_splits_ == 4
+
+
+def test_choices_are_bounded_by_zcdp(data):
+    X, _, y = data
+    search = PrivateSearchCV(LOGISTIC, {"C": [0.1, 1.0], "max_iter": [2, 5]}, delta=1e-6)
+    (runs,) = search.planned_event(600, 3).releases
+    (release,) = runs.base.releases
+    assert isinstance(release, ZCDPEvent)
+    model = search.fit(X, y).best_estimator_
+    assert _budget.within(model.privacy_event_, release)
+    assert _budget.loss_of(model.privacy_event_, release) > 0.9 * release.rho
+
+
+def test_a_candidate_of_another_kind_than_planned_counts_as_failed(data, monkeypatch):
+    X, _, y = data
+    model = DPLinearClassifier(classes=[0, 1], feature_bounds=(-1, 1), max_iter=2)
+    monkeypatch.setattr(_candidates, "MOST_PLANNED", 0)
+    monkeypatch.setattr(_candidates, "prototypes", lambda grids: [{"solver": "skgd"}])
+    search = PrivateSearchCV(model, {"solver": ["gcd"]}, delta=1e-6, distribution="geometric")
+    search.fit(X, y)
+    assert search.best_estimator_ is None and search.best_score_ == -math.inf
+
+
+def test_a_fit_that_released_more_than_planned_is_made_again_with_less():
+    release = GaussianEvent(3.0)
+
+    class More(ToyMean):
+        def fit(self, X, y):
+            super().fit(X, y)
+            self.privacy_event_ = gaussian_fit_event(1.5 * self.epsilon, 1e-3, 1, "replace_one")
+            return self
+
+    model = More(epsilon=1.0)
+    _budget.give_budget(model, release, 1e-3, "replace_one", (10, 1, 1))
+    before = model.epsilon
+    _runs.fitted(model, np.zeros((10, 1)), np.zeros(10), release)
+    assert model.epsilon < before and _budget.within(model.privacy_event_, release)
+
+
+# ---- the ledger ---------------------------------------------------------------------------------
+
+
+def test_one_entry_reserved_before_the_first_fit(data, monkeypatch):
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
+    search, X, y = toy(accountant=accountant)
+    honest = ToyMean.fit
+
+    def watched(self, X, y):
+        assert len(accountant.entries()) == 1
+        return honest(self, X, y)
+
+    monkeypatch.setattr(ToyMean, "fit", watched)
+    search.fit(X, y)
+    assert search.best_estimator_ is not None
+    (entry,) = accountant.entries()
+    assert entry.estimator == "PrivateSearchCV" and entry.n_samples == 40
+    assert entry.params["n_iter"] == 10 and "count" not in entry.params
+    assert accountant.cost(search, 40, 1).amount == entry.amount
+    assert 1.0 < accountant.spent().epsilon <= 2.5  # at an order that suits 3.0, not 1.0
+
+
+def test_a_ledger_for_one_fit_takes_a_search_of_its_whole_budget():
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-3, single_fit=True)
+    search, X, y = toy(accountant=accountant)
+    search.fit(X, y)
+    assert len(accountant.entries()) == 1 and accountant.remaining() == 0.0
+    gaussian = PrivacyAccountant(epsilon=9.0, delta=1e-3, currency="gdp")
+    with pytest.raises(ValueError, match="Gaussians only"):
+        search.set_params(accountant=gaussian).fit(X, y)
+
+
+def test_a_refused_search_has_fitted_nothing(calls):
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-3)
+    search, X, y = toy(accountant=accountant)
+    with pytest.raises(BudgetExceededError):
+        search.fit(X, y)
+    assert calls == [] and accountant.entries() == []
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_an_interrupted_search_stays_charged(monkeypatch):
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
+    search, X, y = toy(accountant=accountant)
+
+    def interrupted(self, X, y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ToyMean, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert len(accountant.entries()) == 1 and not hasattr(search, "best_estimator_")
+
+
+# ---- what leaves, and what does not -------------------------------------------------------------
+
+
+def test_nothing_tells_how_many_runs_there_were(monkeypatch):
+    sizes = set()
+    accountant = PrivacyAccountant(epsilon=30.0, delta=1e-2)
+    for count in (1, 60):
+        with_count(monkeypatch, count)
+        search, X, y = toy(accountant=accountant, validation=0.5)
+        search.param_distributions = {"shift": [0.5]}
+        search.fit(X, y)
+        assert set(vars(search)) - set(search.get_params()) == {
+            *("best_estimator_", "best_params_", "best_score_", "cv_results_", "n_splits_"),
+            *("run_epsilon_", "privacy_event_", "privacy_spent_", "n_features_in_"),
+        }
+        assert {name: len(values) for name, values in search.cv_results_.items()} == {
+            "params": 1,
+            "mean_test_score": 1,
+            "rank_test_score": 1,
+        }
+        sizes.add(len(pickle.dumps(search)))
+    assert len(sizes) == 1
+    one, other = accountant.entries()
+    assert (one.params, one.event, one.amount) == (other.params, other.event, other.amount)
+
+
+def test_losers_fail_in_silence(monkeypatch, capfd, calls):
+    with_count(monkeypatch, 30)
+    search, X, y = toy(epsilon=5.0)
+    search.param_distributions = {"fail": [True, False]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.fit(X, y)
+    assert search.best_params_ == {"fail": False}
+    assert 30 >= len(calls) > 5
+    assert capfd.readouterr() == ("", "")
+
+
+def test_planning_of_losers_is_silent_and_joblib_counts_no_runs(monkeypatch, capfd):
+    with_count(monkeypatch, 12)
+    search, X, y = toy()
+    honest, planned = ToyMean.planned_event, []
+
+    def warns(self, *args):
+        planned.append(1)
+        if len(planned) > 4:  # after the plan, which is public
+            warnings.warn("which candidate it is", UserWarning, stacklevel=2)
+        return honest(self, *args)
+
+    monkeypatch.setattr(ToyMean, "planned_event", warns)
+    with warnings.catch_warnings(), parallel_config(verbose=50):
+        warnings.simplefilter("error")
+        search.fit(X, y)
+    assert len(planned) > 20 and search.best_estimator_ is not None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_callbacks_of_the_estimator_see_no_run():
+    inner = make_pipeline(BoundsScaler((-1, 1)), clone(RIDGE))
+    for part in (inner, inner[-1]):
+        part._skl_callbacks = ["a progress bar"]
+    assert hasattr(clone(inner), "_skl_callbacks")  # clones hand them on
+    made = _candidates.candidate(inner, {"dpridgeskgd__alpha": 2.0})
+    assert not hasattr(made, "_skl_callbacks") and not hasattr(made[-1], "_skl_callbacks")
+
+
+def test_where_all_runs_fail_or_none_is_there_is_no_model(monkeypatch):
+    search, X, y = toy()
+    search.param_distributions = {"fail": [True]}
+    none, _, _ = toy(distribution="poisson")
+    for given, count in ((search, 7), (none, 0)):
+        with_count(monkeypatch, count)
+        given.fit(X, y)
+        assert given.best_estimator_ is None and given.best_params_ is None
+        assert given.best_score_ == -math.inf and given.cv_results_["params"] == []
+        with pytest.raises(NotFittedError, match="gave no model"):
+            given.predict(X)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        clone(search).predict(X)
+
+
+def test_a_score_that_is_no_number_never_wins():
+    outcomes = [_runs.Outcome(), _runs.Outcome({"a": 1}, 0.2, "x"), _runs.Outcome({"a": 2}, 0.2)]
+    assert _runs.best_of(outcomes).params == {"a": 1}
+    assert _runs.best_of([]) == _runs.Outcome()
+
+
+def test_the_number_of_runs_and_candidates_follow_no_seed(calls):
+    seen = []
+    for _ in range(12):
+        search, X, y = toy(random_state=0)
+        calls.clear()
+        np.random.seed(0)  # noqa: NPY002 - a global seed must not matter
+        search.fit(X, y)
+        seen.append(tuple(calls))
+    assert len(set(seen)) > 1  # all alike once in 10^9
+
+
+def test_the_seed_draws_the_split():
+    one, same, other = (slots_of(0.3, 50, random_state=seed).splits for seed in (0, 0, 1))
+    assert np.array_equal(one[0][1], same[0][1])
+    assert not np.array_equal(one[0][1], other[0][1])
+    assert sorted(np.concatenate(one[0])) == list(range(50))
+
+
+def test_candidates_are_drawn_with_replacement_each_as_likely():
+    grids = [{"a": [1, 2, 3], "b": [4, 5]}, {"a": stats.uniform(10, 1)}]
+    generator = _candidates.secret_generator()
+    drawn = [_candidates.draw(grids, generator) for _ in range(1200)]
+    of_first = [d for d in drawn if "b" in d]
+    assert stats.binomtest(len(of_first), 1200).pvalue > 1e-6
+    counts = [sum(d == {"a": a, "b": b} for d in of_first) for a in (1, 2, 3) for b in (4, 5)]
+    assert stats.chisquare(counts).pvalue > 1e-6
+    assert all(10 <= d["a"] <= 11 for d in drawn if "b" not in d)
+
+
+def test_of_a_small_grid_every_candidate_is_planned_and_of_a_large_one_some():
+    assert len(_candidates.prototypes([{"a": [1, 2, 3], "b": [4, 5]}, {"a": [1]}])) == 7
+    many = _candidates.prototypes([{"a": list(range(9)), "b": stats.uniform()}])
+    assert len(many) == _candidates.MOST_PLANNED
+
+
+# ---- it works where scikit-learn's tools do ------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_it_finds_the_better_candidate(data, n_jobs, monkeypatch):
+    X, y, _ = data
+    with_count(monkeypatch, 9)
+    grid = {"alpha": [1e-3, 1e5]}
+    search = PrivateSearchCV(RIDGE, grid, epsilon=20.0, distribution="geometric", n_jobs=n_jobs)
+    search.fit(X, y)
+    # nine runs miss one of two candidates once in 512
+    assert search.best_params_["alpha"] == 1e-3 or search.best_score_ < 0.5
+    if search.best_params_["alpha"] == 1e-3:
+        assert search.score(X, y) > 0.4 and abs(search.best_score_ - search.score(X, y)) < 0.3
+    assert search.predict(X).shape == (600,) and search.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc"])
+def test_classifiers_under_both_relations(data, relation, scoring):
+    X, _, y = data
+    n_public = 600 if relation == "add_remove" else None
+    model = clone(LOGISTIC).set_params(neighboring=relation, n_public=n_public)
+    search = PrivateSearchCV(
+        model, {"C": [1.0, 10.0]}, epsilon=20.0, delta=1e-6, scoring=scoring, n_iter=3
+    )
+    if relation == "add_remove" and scoring == "roc_auc":
+        with pytest.raises(ValueError, match="no private form"):
+            search.fit(X, y)
+        return
+    search.fit(X, y)
+    assert math.isfinite(search.best_score_)
+    assert search.predict_proba(X).shape == (600, 2) and list(search.classes_) == [0, 1]
+    assert search.decision_function(X).shape == (600,)
+    assert search.best_estimator_.n_public == (450 if n_public else None)
+    assert search.privacy_event_.neighboring == relation
+
+
+def test_coins_are_fresh_and_of_the_stated_share():
+    slots = slots_of(0.3, 100, random_state=0, n_public=1000)
+    (train, test), *_ = slots.rows(5000)
+    assert sorted([*train, *test]) == list(range(5000))
+    assert stats.binomtest(len(test), 5000, 0.3).pvalue > 1e-6
+    assert not np.array_equal(test, slots.rows(5000)[0][1])
+    assert (slots.n_train, slots.n_test) == ((700,), (300,))
+
+
+def test_pipelines_inside_and_around(data):
+    X, y, _ = data
+    inner = make_pipeline(BoundsScaler((-1, 1)), clone(RIDGE))
+    search = PrivateSearchCV(inner, {"dpridgeskgd__alpha": [0.01, 0.1]}, epsilon=5.0)
+    outer = make_pipeline(BoundsScaler((-1, 1)), search).fit(X, y)
+    assert outer[-1].best_estimator_[-1].alpha in (0.01, 0.1)
+    assert outer.predict(X).shape == (600,)
+    again = pickle.loads(pickle.dumps(outer))
+    assert np.array_equal(again.predict(X), outer.predict(X))
+    alone = PrivateSearchCV(clone(RIDGE), {"alpha": stats.loguniform(1e-3, 1e2)}, epsilon=5.0)
+    assert clone(alone).fit(X, y).best_params_["alpha"] < 1e2
+    assert find_leaks(alone) is not None
+
+
+def test_data_frames_and_sparse_records(data):
+    pandas = pytest.importorskip("pandas")
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y, _ = data
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    search = PrivateSearchCV(clone(RIDGE), GRID, epsilon=5.0, n_iter=2).fit(frame, pandas.Series(y))
+    assert list(search.feature_names_in_) == list("abc")
+    model = clone(RIDGE).set_params(feature_bounds=None)
+    PrivateSearchCV(model, GRID, epsilon=5.0, n_iter=2).fit(sparse.csr_array(X), y)
+
+
+# ---- bad input: a clear error, nothing charged ---------------------------------------------------
+
+
+def refused(search, X, y, error, match):
+    accountant = PrivacyAccountant(epsilon=100.0, delta=1e-2)
+    with pytest.raises(error, match=match):
+        search.set_params(accountant=accountant).fit(X, y)
+    assert accountant.entries() == [] and not hasattr(search, "best_estimator_")
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "match"),
+    [
+        ({"estimator": DecisionTreeClassifier()}, TypeError, "not private"),
+        ({"estimator": StandardScaler}, TypeError, "not private"),
+        ({"estimator": None}, TypeError, "not private"),
+        ({"estimator": make_pipeline(StandardScaler(), RIDGE)}, ValueError, "StandardScaler"),
+        ({"estimator": make_pipeline(DPStandardScaler(), RIDGE)}, ValueError, "2 steps"),
+        ({"estimator": DPRidgeSkGD()}, ValueError, "unbounded without public bounds"),
+        ({"estimator": DPLogisticGCD()}, ValueError, "state classes="),
+        ({"param_distributions": {}}, ValueError, "names no parameter"),
+        ({"param_distributions": []}, TypeError, "not empty"),
+        ({"param_distributions": {"alpha": []}}, ValueError, "is empty"),
+        ({"param_distributions": {"alpha": 1.0}}, TypeError, "rvs"),
+        ({"param_distributions": {"alpha": "abc"}}, TypeError, "rvs"),
+        ({"param_distributions": {1: [2]}}, TypeError, "strings"),
+        ({"param_distributions": 3}, TypeError, "dict"),
+        ({"param_distributions": [3]}, TypeError, "dicts"),
+        ({"param_distributions": {"beta": [1.0]}}, ValueError, "beta"),
+        ({"param_distributions": {"alpha": [-1.0]}}, ValueError, "alpha"),
+        ({"param_distributions": {"epsilon": [1.0]}}, ValueError, "search sets it"),
+        ({"param_distributions": {"classes": [None]}}, ValueError, "same labels"),
+        ({"param_distributions": {"accountant": [None]}}, ValueError, "how many runs"),
+        ({"scoring": "neg_max_error"}, ValueError, "one of"),
+        ({"scoring": "accuracy"}, ValueError, "no score of"),
+        ({"scoring": lambda model, X, y: 1.0}, ValueError, "unbounded, or have no noise"),
+        ({"scoring": OTHER_NEIGHBOURS}, ValueError, "other neighbours"),
+        ({"epsilon": 0.0}, ValueError, "epsilon"),
+        ({"epsilon": math.inf}, ValueError, "epsilon"),
+        ({"epsilon": 1e-200}, ValueError, "epsilon"),
+        ({"epsilon": "1"}, TypeError, "epsilon"),
+        ({"delta": 0.0}, ValueError, "delta"),
+        ({"delta": "n"}, ValueError, "delta"),
+        ({"n_iter": 1}, ValueError, "mean"),
+        ({"n_iter": math.nan}, ValueError, "mean"),
+        ({"distribution": "binomial"}, ValueError, "distribution"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
+        ({"n_jobs": "all"}, ValueError, "n_jobs"),
+        ({"refit": "yes"}, TypeError, "refit"),
+        ({"random_state": "zero"}, ValueError, "seed"),
+        ({"validation": StratifiedKFold(3)}, ValueError, "follow labels"),
+        ({"validation": GroupKFold(3)}, ValueError, "row number"),
+        ({"validation": KFold(3)}, ValueError, "refit=True"),
+        ({"validation": 1.0}, ValueError, "validation"),
+        ({"validation": 5}, TypeError, "validation"),
+        ({"validation": True}, TypeError, "validation"),
+        ({"validation": [0.5, 1.0]}, TypeError, "validation"),
+        ({"validation": [0, 0]}, ValueError, "twice"),
+        ({"validation": [600]}, ValueError, "row numbers"),
+        ({"validation": np.arange(600)}, ValueError, "no record"),
+    ],
+    ids=lambda value: None,
+)
+def test_bad_parameters_are_refused(data, params, error, match):
+    search = PrivateSearchCV(clone(RIDGE), GRID).set_params(**params)
+    y = data[2] if "state classes" in match else data[1]
+    refused(search, data[0], y, error, match)
+
+
+def test_accountants_and_seeds_inside_are_refused(data):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-3)
+    inside = clone(RIDGE).set_params(accountant=accountant)
+    refused(PrivateSearchCV(inside, GRID), *data[:2], ValueError, "how many runs")
+    seeded = clone(RIDGE).set_params(random_state=0)
+    refused(PrivateSearchCV(seeded, GRID), *data[:2], ValueError, "random_state")
+    hidden = make_pipeline(BoundsScaler((-1, 1)), clone(RIDGE))
+    candidates = {"dpridgeskgd": [inside]}
+    refused(PrivateSearchCV(hidden, candidates), *data[:2], ValueError, "how many runs")
+    scorer = make_private_scorer("r2", 0.1, accountant, target_bounds=(-2, 2))
+    refused(
+        PrivateSearchCV(clone(RIDGE), GRID, scoring=scorer),
+        *data[:2],
+        ValueError,
+        "pays for scores",
+    )
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("validation", [KFold(3), [1, 2]], ids=str)
+def test_row_numbers_are_not_public_under_add_remove(data, validation):
+    model = clone(RIDGE).set_params(neighboring="add_remove", n_public=600)
+    search = PrivateSearchCV(model, GRID, delta=1e-6, validation=validation, refit=True)
+    refused(search, *data[:2], ValueError, "secret coin")
+    nearly = PrivateSearchCV(model, GRID, delta=1e-6, validation=0.95)
+    refused(nearly, *data[:2], ValueError, "nearly empty")
+    auto = PrivateSearchCV(model, GRID)
+    refused(auto, *data[:2], ValueError, "state it")
+
+
+def test_records_that_are_none_are_refused(data):
+    X, y, labels = data
+    search = PrivateSearchCV(clone(RIDGE), GRID)
+    refused(search, X, y[:10], ValueError, "shape")
+    refused(search, X[:1], y[:1], ValueError, "state it")
+    refused(search, np.where(X > 0.9, np.nan, X), y, ValueError, "NaN")
+    refused(search, X, np.where(y > 1.5, np.inf, y), ValueError, "y contains")
+    refused(search, X, y.astype(str), TypeError, "real numbers")
+    refused(search, X.ravel(), y, ValueError, "2D")
+    words = PrivateSearchCV(clone(LOGISTIC), {"C": [1.0]})
+    refused(words, X, labels.astype(str), ValueError, "no label of y")
+
+
+def test_a_budget_that_admits_no_noise_of_the_grid_is_refused(data):
+    refused(PrivateSearchCV(clone(RIDGE), GRID, epsilon=1e-9), *data[:2], ValueError, "noise|eps")
+
+
+# ---- the audit of a whole search -----------------------------------------------------------------
+
+
+def errors_of_guesses(noise, n_runs):
+    """Wrong guesses about one record of two, by the mean that won; half of the runs set the cut."""
+    shown = []
+    for target in (-1.0, 1.0):
+        # scored like a high mean: the best of many runs has the most noise
+        y = np.ones(12)
+        y[:6] = 0.0
+        y[0] = target
+        X = np.zeros((12, 1))
+        search = PrivateSearchCV(
+            ToyMean(noise=noise),
+            {"shift": [0.0]},
+            epsilon=2.0,
+            delta=1e-2,
+            n_iter=2,
+            validation=np.arange(6, 12),
+            scoring="neg_mean_squared_error",
+        )
+        plan = planned(search, 12, (1, 1))  # once: it is public
+        shown += [(search._best(plan, X, y).model.mean_, target) for _ in range(n_runs)]
+    values, truths = np.array(shown).T
+    train, test = slice(None, None, 2), slice(1, None, 2)
+    cuts = np.quantile(values[train], np.linspace(0.02, 0.98, 49))
+    wrong = [np.mean((values[train] > cut) != (truths[train] > 0)) for cut in cuts]
+    cut = cuts[int(np.argmin(wrong))]
+    return int(np.sum((values[test] > cut) != (truths[test] > 0)))
+
+
+@pytest.mark.slow
+def test_an_audit_of_a_whole_search_does_not_contradict_it_and_a_seventh_of_the_noise_is_caught():
+    least = (1 - 1e-2) / (1 + math.exp(2.0))  # of (2, 1e-2)-DP, on average over both
+    assert stats.binom.cdf(errors_of_guesses(1.0, 400), 400, least) > 1e-6
+    assert stats.binom.cdf(errors_of_guesses(0.15, 400), 400, least) < 1e-3
+
+
+def test_calibration_is_monotone_and_exact():
+    last = 0.0
+    for epsilon in (0.01, 0.1, 1.0, 5.0, 100.0):
+        for gaussian in (True, False):
+            event, release = search_fit_event(
+                epsilon, 1e-6, "logarithmic", 10.0, 1, gaussian, 0, "replace_one"
+            )
+            assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
+        assert release.rho > last
+        last = release.rho
+    with pytest.raises(ValueError, match="epsilon"):
+        search_fit_event(1e-30, 1e-6, "logarithmic", 10.0, 1, True, 0, "replace_one")
+
+
+def test_shuffled_splits_may_be_scored_several_times():
+    slots = slots_of(ShuffleSplit(3, test_size=0.5, random_state=0), 10)
+    counts = np.zeros(10)
+    for train, test in slots.splits:
+        counts[train] += 1
+        counts[test] += 1
+    assert slots.n_seen == counts.max() == 3

@@ -1,0 +1,391 @@
+"""Private scorers: what one record moves, what noise is added, what is charged, what is refused."""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.metrics._metrics import METRICS, Facts, codes_of
+from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting._receipt import Receipt
+from dpcd_sklearn.privacy.mechanisms import _scores
+from dpcd_sklearn.privacy.mechanisms._scores import (
+    ScoreOracle,
+    ScoreUnits,
+    pair_weights,
+    score_sensitivity,
+)
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.sums import _score_sums
+
+RELATIONS = ["replace_one", "add_remove"]
+CLASSIFIERS = [name for name, metric in METRICS.items() if metric.task == "classification"]
+REGRESSORS = [name for name, metric in METRICS.items() if metric.task == "regression"]
+
+
+class Stated:
+    """A model whose answers are its rows: X holds them."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, X):
+        return X[:, 0]
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+def some_records(rng, name, n):
+    """Answers and truths, of all kinds: at the ends of their range more often than not."""
+    if METRICS[name].task == "regression":
+        wild = [-50.0, -1.0, -0.3, 0.0, 1.0, 1e9, math.nan]
+        return rng.choice(wild, (n, 1)), rng.choice([-7.0, -1.0, 0.0, 0.6, 1.0, 30.0], n)
+    answers = [0.0, 1.0, 0.5, 0.2, 1e-300]
+    answers = answers[:2] if "accuracy" in name else [*answers, math.nan]
+    return rng.choice(answers, (n, 1)), rng.choice([0, 1, 7], n)
+
+
+def weighted(name, X, y, facts):
+    with np.errstate(all="ignore"):
+        sums = METRICS[name].sums(Stated(), X, y, facts)
+    return np.array(sums) * (pair_weights(len(y)) if METRICS[name].kind == "pairs" else 1)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", METRICS)
+def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(name, relation):
+    metric, rng, most = METRICS[name], np.random.default_rng(0), 0.0
+    if relation not in metric.relations:
+        with pytest.raises(ValueError, match="no sensitivity"):
+            score_sensitivity(metric.kind, 2, 10, relation)
+        return
+    facts = Facts(n=9, classes=Stated.classes_, clip=1.4 if "log" in name else 1.0)
+    for _ in range(600):
+        n = int(rng.integers(1, 8))
+        X, y = some_records(rng, name, n)
+        i = int(rng.integers(n))
+        sensitivity = score_sensitivity(metric.kind, metric.size(facts), n, relation)
+        before = weighted(name, X, y, facts)
+        if relation == "add_remove":
+            after = weighted(name, np.delete(X, i, axis=0), np.delete(y, i), facts)
+        else:
+            Z, z = some_records(rng, name, 1)
+            X2, y2 = X.copy(), y.copy()
+            X2[i], y2[i] = Z[0], z[0]
+            after = weighted(name, X2, y2, facts)
+        moved = np.linalg.norm(before - after)
+        assert moved <= sensitivity * (1 + 1e-12)
+        most = max(most, moved / sensitivity)
+    # of R² the three numbers never all move by the whole width
+    assert most > (0.7 if name == "r2" else 0.95)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_pairs_of_all_small_cases_stay_within_their_sensitivity(n):
+    facts, most = Facts(n=n, classes=Stated.classes_), 0.0
+    sensitivity = score_sensitivity("pairs", 2, n, "replace_one")
+    cells = list(itertools.product([0, 1], [0.0, 1.0, 2.0]))
+    rng = np.random.default_rng(n)
+    for _ in range(600):
+        chosen = [cells[k] for k in rng.integers(len(cells), size=n)]
+        y, X = np.array([c[0] for c in chosen]), np.array([[c[1]] for c in chosen])
+        before = weighted("roc_auc", X, y, facts)
+        for label, margin in cells:
+            y2, X2 = y.copy(), X.copy()
+            y2[0], X2[0] = label, margin
+            moved = np.linalg.norm(before - weighted("roc_auc", X2, y2, facts))
+            assert moved <= sensitivity * (1 + 1e-12)
+            most = max(most, moved / sensitivity)
+    assert most > (0.7 if n == 5 else 0.999)  # the worst case of five is rare
+
+
+def test_pairs_are_those_of_a_double_loop():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        codes, margins = rng.integers(0, 2, 12), rng.integers(0, 4, 12).astype(float)
+        pairs = sum(
+            np.sign(margins[i] - margins[j])
+            for i in range(12)
+            for j in range(12)
+            if codes[i] == 1 and codes[j] == 0
+        )
+        assert _score_sums.sum_pairs(codes, margins) == [pairs, codes.sum()]
+
+
+# ---- the scores without noise are scikit-learn's ------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def classified():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + 0.7 * rng.normal(size=400) > 0.5).astype(int)
+    return X, y, LogisticRegression(C=0.1).fit(X[:200], y[:200])
+
+
+@pytest.fixture(scope="module")
+def regressed():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 3))
+    y = X @ [1.0, 2.0, -1.0] + 0.3 * rng.normal(size=400) + 5
+    return X, y, LinearRegression().fit(X[:200], y[:200])
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_little_noise_leaves_scikit_learns_score_of_a_classifier(classified, name, relation):
+    if relation not in METRICS[name].relations:
+        with pytest.raises(ValueError, match="no private form under"):
+            make_private_scorer(name, 1.0, delta=1e-6, neighboring=relation, n_public=400)
+        return
+    X, y, model = classified
+    n_public = 400 if relation == "add_remove" else None
+    clip = 30.0 if name == "neg_log_loss" else None
+    scorer = make_private_scorer(
+        name, 1e6, delta=1e-6, neighboring=relation, n_public=n_public, clip=clip
+    )
+    assert scorer(model, X, y) == pytest.approx(get_scorer(name)(model, X, y), abs=0.005)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_little_noise_leaves_scikit_learns_score_of_a_regressor(regressed, name, relation):
+    X, y, model = regressed
+    n_public = 400 if relation == "add_remove" else None
+    scorer = make_private_scorer(
+        name, 1e6, delta=1e-6, neighboring=relation, n_public=n_public, target_bounds=(-1, 11)
+    )
+    assert scorer(model, X, y) == pytest.approx(get_scorer(name)(model, X, y), abs=0.01)
+
+
+def test_several_classes_and_words(classified):
+    X, y, _ = classified
+    words = np.array(["no", "yes", "maybe"])[y + (X[:, 1] > 1)]
+    model = LogisticRegression().fit(X, words)
+    for name in ("accuracy", "balanced_accuracy", "neg_log_loss"):
+        scorer = make_private_scorer(name, 1e6, delta=1e-6, clip=30.0 if "log" in name else None)
+        assert scorer(model, X, words) == pytest.approx(get_scorer(name)(model, X, words), abs=0.01)
+    with pytest.raises(ValueError, match="two classes"):
+        make_private_scorer("roc_auc", 1.0)(model, X, words)
+
+
+def test_a_label_outside_the_classes_counts_as_the_first():
+    class Odd:
+        def __hash__(self):
+            raise RuntimeError("never seen")
+
+    labels = np.array(["a", 3, None, "b", Odd()], dtype=object)
+    assert codes_of(labels, np.array(["a", "b"])).tolist() == [0, 0, 0, 1, 0]
+
+
+# ---- noise --------------------------------------------------------------------------------------
+
+
+def units_of(z, kind="right", size=1, n=50, relation="replace_one"):
+    return ScoreUnits(FitEvent((GaussianEvent(z),), relation), kind, size, n)
+
+
+@pytest.mark.parametrize("z", [1e-3, 2.0, 1e5])
+@pytest.mark.parametrize(
+    ("kind", "size"), [("right", 1), ("cells", 6), ("bounded", 3), ("pairs", 2)]
+)
+def test_noise_has_at_least_its_standard_deviation_and_hardly_more(kind, size, z):
+    units = units_of(z, kind, size)
+    for std, weight in zip(units.noise_std, units.weights, strict=True):
+        assert z * units.sensitivity <= std * weight <= z * units.sensitivity * (1 + 5e-3)
+
+
+def test_released_sums_are_those_plus_the_noise():
+    units, draws = units_of(3.0, "pairs", 2), []
+    for k in range(600):
+        oracle = ScoreOracle(Receipt(units.event, None), units, key=k.to_bytes(32, "little"))
+        draws.append(oracle.release_score([10**6, 25]))
+    errors = (np.array(draws) - [10**6, 25]) / units.noise_std
+    assert stats.kstest(errors.ravel(), "norm").pvalue > 1e-6
+
+
+def shown(n_runs=400):
+    """The smallest share of wrong guesses about which of two neighbours was scored."""
+    units, values = units_of(0.5), []
+    for total in (20, 21):
+        runs = []
+        for k in range(n_runs):
+            key = (2 * k + total % 2).to_bytes(32, "little")
+            oracle = ScoreOracle(Receipt(units.event, None), units, key=key)
+            runs += oracle.release_score([total])
+        values.append(runs)
+    return (np.sum(np.array(values[0]) > 20.5) + np.sum(np.array(values[1]) < 20.5)) / 2 / n_runs
+
+
+def test_half_the_noise_is_caught_and_the_real_score_is_not(monkeypatch):
+    # z = 1/2 is 2-GDP: at least 15.9 % of the guesses are wrong
+    assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) > 1e-3
+
+    class Halved:
+        def __init__(self, key):
+            self.source = NoiseSource(key)
+
+        def gaussians(self, size, bits):
+            return self.source.gaussians(size, bits - 1)
+
+    monkeypatch.setattr(_scores, "NoiseSource", Halved)
+    assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) < 1e-6
+
+
+# ---- paid for, once -----------------------------------------------------------------------------
+
+
+def test_a_score_is_released_once():
+    units = units_of(2.0)
+    receipt = Receipt(units.event, None)
+    oracle = ScoreOracle(receipt, units)
+    oracle.release_score([3])
+    with pytest.raises(RuntimeError, match="once"):
+        oracle.release_score([3])
+    with pytest.raises(RuntimeError, match="redeemed"):
+        ScoreOracle(receipt, units)
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(oracle)
+    with pytest.raises(ValueError, match="1 sums"):
+        ScoreOracle(Receipt(units.event, None), units).release_score([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        (FitEvent((SelectionEvent(0.1),)), TypeError),
+        (FitEvent((GaussianEvent(1.0, 2),)), ValueError),
+        (FitEvent((GaussianEvent(1e15),)), ValueError),
+        (FitEvent((GaussianEvent(1e-40),)), ValueError),
+    ],
+)
+def test_events_that_are_no_score_are_refused(event, error):
+    with pytest.raises(error):
+        ScoreUnits(event, "right", 1, 100)
+
+
+def test_the_charge_comes_before_the_model_sees_a_record(classified):
+    X, y, model = classified
+    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-6)
+
+    class Watched(LogisticRegression):
+        def predict(self, X):
+            assert len(accountant.entries()) == 1
+            return super().predict(X)
+
+    watched = Watched().fit(X, y)
+    scorer = make_private_scorer("accuracy", 0.3, accountant, delta=1e-6)
+    assert 0 < scorer(watched, X, y) < 2
+    (entry,) = accountant.entries()
+    assert entry.estimator == "score (accuracy)" and entry.n_samples == 400
+    with pytest.raises(BudgetExceededError):
+        make_private_scorer("accuracy", 0.6, accountant, delta=1e-6)(model, X, y)
+    assert len(accountant.entries()) == 1
+
+
+def test_scorers_work_in_scikit_learns_tools_and_are_charged(classified):
+    X, y, _ = classified
+    accountant = PrivacyAccountant(epsilon=30.0, delta=1e-4)
+    model = make_pipeline(
+        BoundsScaler((-4, 4)), DPLogisticGCD(classes=[0, 1], delta=1e-5, accountant=accountant)
+    )
+    scorer = make_private_scorer("balanced_accuracy", 1.0, accountant, delta=1e-5)
+    scores = cross_val_score(model, X, y, cv=KFold(3), scoring=scorer, error_score="raise")
+    assert scores.shape == (3,) and len(accountant.entries()) == 6
+    search = GridSearchCV(
+        model,
+        {"dplogisticgcd__C": [0.1, 1.0]},
+        cv=KFold(2),
+        scoring=scorer,
+        error_score="raise",
+    ).fit(X, y)
+    assert len(accountant.entries()) == 6 + 9 and np.isfinite(search.best_score_)
+    assert accountant.verify() is None
+
+
+def test_bounds_come_from_the_model_if_it_states_some(regressed):
+    X, y, model = regressed
+    private = DPRidgeSkGD(target_bounds=(-1, 11), delta=1e-5).fit(X, y)
+    scorer = make_private_scorer("r2", 1e5)
+    for stated in (private, make_pipeline(BoundsScaler((-1, 1)), private).fit(X, y)):
+        assert math.isfinite(scorer(stated, X, y))
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-6)
+    with pytest.raises(ValueError, match="unbounded without public"):
+        make_private_scorer("r2", 0.1, accountant)(model, X, y)
+    assert accountant.entries() == []
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "match"),
+    [
+        ("f1", {}, "one of"),
+        (None, {}, "one of"),
+        (len, {}, "one of"),
+        ("accuracy", {"epsilon": 0}, "epsilon"),
+        ("accuracy", {"epsilon": math.inf}, "epsilon"),
+        ("accuracy", {"delta": 2.0}, "delta"),
+        ("accuracy", {"neighboring": "swap"}, "neighboring"),
+        ("accuracy", {"neighboring": "add_remove"}, "n_public"),
+        ("accuracy", {"n_public": 10}, "n_public"),
+        ("accuracy", {"clip": 1.0}, "nothing of accuracy is clipped"),
+        ("r2", {"clip": -1.0}, "clip"),
+        ("r2", {"target_bounds": (1, 0)}, "lo must be below hi"),
+        ("r2", {"target_bounds": (0, math.inf)}, "finite"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(name, params, match):
+    with pytest.raises(ValueError, match=match):
+        make_private_scorer(name, **params)
+
+
+@pytest.mark.parametrize(
+    ("params", "X", "y", "match"),
+    [
+        ({}, np.zeros((4, 3)), np.zeros(3), "shape"),
+        ({}, np.zeros((4, 3)), np.zeros((4, 2)), "shape"),
+        ({}, np.zeros((1, 3)), np.zeros(1), "state it"),
+        ({"classes": [0, 1, 2]}, np.zeros((4, 3)), np.zeros(4), "other classes"),
+        ({"neighboring": "add_remove", "n_public": 9}, np.zeros((4, 3)), np.zeros(4), "state it"),
+    ],
+)
+def test_records_that_do_not_suit_are_refused_uncharged(classified, params, X, y, match):
+    accountant = PrivacyAccountant(
+        epsilon=1.0,
+        delta=1e-6,
+        **({k: v for k, v in params.items() if k != "classes"}),
+    )
+    scorer = make_private_scorer("accuracy", 0.1, accountant, **params)
+    with pytest.raises(ValueError, match=match):
+        scorer(classified[2], X, y)
+    assert accountant.entries() == []
+
+
+def test_a_score_of_another_task_is_refused(classified, regressed):
+    with pytest.raises(ValueError, match="classifiers"):
+        make_private_scorer("accuracy", 0.1)(regressed[2], *regressed[:2])
+
+
+def test_a_constant_model_has_its_score(classified):
+    X, y, _ = classified
+    model = DummyClassifier().fit(X, y)
+    assert make_private_scorer("roc_auc", 1e6, delta=1e-6)(model, X, y) == pytest.approx(
+        0.5, abs=1e-3
+    )
+    assert "make_private_scorer('r2', epsilon=0.1)" == repr(make_private_scorer("r2"))
