@@ -253,6 +253,28 @@ def test_a_start_beyond_all_bounds_is_finite():
     assert np.isfinite(model.set_params(max_iter=1).fit(X, REAL).coef_).all()
 
 
+# ---- zeros --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPLassoCD(0.03),
+        DPLinearRegressor(penalty="l1", alpha=0.03, solver="sgd", averaging="weighted"),
+    ],
+    ids=["tail", "weighted"],
+)
+def test_a_mean_of_iterates_has_the_zeros_of_the_last_one(model):
+    wide = np.random.default_rng(1).uniform(-1, 1, (2000, 12))
+    params = {"epsilon": 10.0, "target_bounds": (-1, 1), "random_state": ReproducibleNoise(0)}
+    model = clone(model).set_params(coef_path=True, **UNIT, **params).fit(wide, 0.8 * wide[:, 0])
+    last = model.coef_path_[-1]
+    assert_array_equal(model.coef_ == 0, last == 0)
+    assert 4 < (model.coef_ == 0).sum() < 12 and model.sparse_coef_.nnz < 8
+    moved = model.coef_ != 0
+    assert (model.coef_[moved] != last[moved]).any()  # a mean for all that
+
+
 # ---- verbose ------------------------------------------------------------------------------------
 
 

@@ -61,8 +61,8 @@ class DPLassoCD(PrivateRegressor):
         γ: coordinate j moves with the step γ / M_j, M_j its smoothness.
     averaging : {"auto", "last", "tail", "periodic"}, default="auto"
         The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
-        restart from the mean of every `n_inner` iterates. A mean of iterates has few coefficients
-        that are exactly zero: use "last" where sparsity matters. "auto" is "tail".
+        restart from the mean of every `n_inner` iterates. With "last" and "tail" coefficients that
+        end at zero are exactly zero. "auto" is "tail".
     n_inner : int >= 1, default=None
         K, the number of updates in one inner loop with `averaging="periodic"`; None is a tenth of
         all.

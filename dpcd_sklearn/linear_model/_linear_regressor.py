@@ -163,9 +163,9 @@ class DPLinearRegressor(PrivateRegressor):
         ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`
         iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
         their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
-        Only "last" keeps coefficients exactly zero, and "tail" of "newton", which averages models
-        and not iterates. "auto" is "last" for "gcd", "frank-wolfe" and
-        hidden states, and "tail" for the others.
+        Coefficients that end at zero are exactly zero in means too, but for "periodic"; "newton"
+        averages models and not iterates. "auto" is "last" for "gcd", "frank-wolfe" and hidden
+        states, and "tail" for the others.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
         counts the last iterate only: see DPRidgeSkGD. It needs `solver="skgd"` and an l2

@@ -138,7 +138,10 @@ cdef class Iterate:
                 kept.append(self._shaped(self.coef.copy()))
             if periods[2] and (done % periods[2] == 0 or finished):
                 problem.watch(done)
-        coef = self.mean() if problem.averaging in ("tail", "weighted") else self.coef
+        coef = self.coef
+        if problem.averaging in ("tail", "weighted"):
+            # the model that is averaged has the zeros of the last iterate: a mean has hardly any
+            coef = np.where(self.coef == 0.0, 0.0, self.mean())
         return Solution(self._shaped(coef), done, None if kept is None else np.array(kept),
                         converged)
 
