@@ -31,6 +31,7 @@ MODELS = {
     "sgd": DPLinearRegressor(solver="sgd", **UNIT),
     "found scales": DPLassoCD(0.01),
     "one against the others": DPLogisticGCD(multi_class="ovr", classes=[0, 1, 2], **UNIT),
+    "newton": DPLinearRegressor(solver="newton", **UNIT),
     "no noise": DPLassoCD(0.01, epsilon=math.inf, max_iter=1e5),
     "hidden state": DPRidgeSkGD(
         accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0

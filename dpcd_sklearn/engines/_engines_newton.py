@@ -117,4 +117,4 @@ class NewtonEngine(Engine):
                 fit_intercept=self.request.fit_intercept,
                 key=key,
             )
-            return self.solve(oracle, self.problem, self.sampling, generator)
+            return self.solve(oracle, self.attended, self.sampling, generator)

@@ -41,11 +41,21 @@ class _Path:
     def __init__(self, oracle, problem):
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
-        self.coef = np.zeros(problem.n_coordinates)
-        self.coef[: problem.n_penalized] = problem.penalty.proximal(0.0, 1.0)
+        self.coef = self._first()
         values, vectors = np.linalg.eigh(oracle.release_curvature())
         self._fix_geometry(values, vectors)
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
+
+    def _first(self):
+        """The start, or zero, in the penalty's domain."""
+        problem, n = self._problem, self._problem.n_penalized
+        if problem.start is None:
+            coef = np.zeros(problem.n_coordinates)
+            coef[:n] = problem.penalty.proximal(0.0, 1.0)
+            return coef
+        coef = problem.start.copy()
+        coef[:n] = [problem.penalty.proximal(w, 0.0) for w in coef[:n]]
+        return coef
 
     def _fix_geometry(self, values, vectors):
         """P, with directions that the noise may have made too flat raised to the floor."""
@@ -96,6 +106,8 @@ class _Path:
             before, self.coef = self.coef, self._step()
             if problem.path_every:
                 path.append(self.coef)
+            if problem.watch is not None:
+                problem.watch(self._t + 1)
             converged = bool(problem.tol) and not problem.sweep_moved(before, self.coef)
             if converged:
                 break
