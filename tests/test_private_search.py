@@ -42,6 +42,7 @@ from dpcd_sklearn.privacy.accounting._events import (
     TuningEvent,
     ZCDPEvent,
 )
+from dpcd_sklearn.testing import ReproducibleNoise
 
 RELATIONS = ["replace_one", "add_remove"]
 RIDGE = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2), max_iter=10)
@@ -535,7 +536,7 @@ def test_accountants_and_seeds_inside_are_refused(data):
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-3)
     inside = clone(RIDGE).set_params(accountant=accountant)
     refused(PrivateSearchCV(inside, GRID), *data[:2], ValueError, "how many runs")
-    seeded = clone(RIDGE).set_params(random_state=0)
+    seeded = clone(RIDGE).set_params(random_state=ReproducibleNoise(0))
     refused(PrivateSearchCV(seeded, GRID), *data[:2], ValueError, "random_state")
     hidden = make_pipeline(BoundsScaler((-1, 1)), clone(RIDGE))
     candidates = {"dpridgeskgd": [inside]}

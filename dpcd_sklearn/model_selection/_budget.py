@@ -1,5 +1,7 @@
 """Where a candidate of a search keeps its budget, and how to bring it below what a run may cost."""
 
+from inspect import signature
+
 from sklearn.pipeline import Pipeline
 
 from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
@@ -104,7 +106,7 @@ def give_budget(estimator, release, delta, neighboring, sizes):
     release : GaussianEvent or ZCDPEvent
     delta : float
     neighboring : str
-    sizes : tuple (n_samples, n_features, n_outputs)
+    sizes : tuple (n_samples, n_features, n_outputs, is_sparse)
 
     Raises
     ------
@@ -130,8 +132,10 @@ def give_budget(estimator, release, delta, neighboring, sizes):
 
 def planned_event(estimator, sizes):
     """What a fit would release; of more outputs than one only where the estimator takes them."""
-    n_samples, n_features, n_outputs = sizes
+    n_samples, n_features, n_outputs, is_sparse = sizes
     part = private_part(estimator)
-    if n_outputs == 1:
-        return part.planned_event(n_samples, n_features)
-    return part.planned_event(n_samples, n_features, n_outputs=n_outputs)
+    # facts that a default does not say, of estimators that know of them
+    others = {"n_outputs": n_outputs} if n_outputs > 1 else {}
+    if is_sparse and "sparse" in signature(part.planned_event).parameters:
+        others["sparse"] = True
+    return part.planned_event(n_samples, n_features, **others)

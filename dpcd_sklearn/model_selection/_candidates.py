@@ -9,6 +9,8 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from ..utils._reproducible_noise import ReproducibleNoise
+
 # A grid of no more candidates is planned whole before a search; of another one so many are drawn.
 MOST_PLANNED = 48
 # What the search sets, or what would tell strangers of its runs or void them.
@@ -120,7 +122,7 @@ def refuse_accountants(estimator):
                 f"{name} is an accountant within a candidate, whose entries would tell how many "
                 "runs there were; give it to the search, which makes one entry"
             )
-        if last == "random_state" and value is not None:
+        if isinstance(value, ReproducibleNoise):
             raise ValueError(
                 f"{name}={value!r} makes the noise of a candidate known; leave it None"
             )

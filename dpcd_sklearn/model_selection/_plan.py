@@ -33,7 +33,7 @@ class Plan:
         Of all records; not None is add_remove.
     n_samples : int
         Public number of all records.
-    shape : tuple (n_features, n_outputs)
+    shape : tuple (n_features, n_outputs, is_sparse)
     grids : list of dict
     scorer : PrivateScorer
     slots : Slots
@@ -59,7 +59,7 @@ class Plan:
 
 
 def planned(search, n_samples, shape):
-    """The plan of a search over so many records; `shape` is (n_features, n_outputs).
+    """The plan of a search over so many records; `shape` is (n_features, n_outputs, is_sparse).
 
     Raises
     ------

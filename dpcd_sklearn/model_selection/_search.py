@@ -186,7 +186,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     # ---- public: what a search would release ----
 
-    def planned_event(self, n_samples: int, n_features: int, n_outputs: int = 1) -> FitEvent:
+    def planned_event(
+        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
         """What a search would release; nothing is charged and no record is needed.
 
         Parameters
@@ -195,6 +197,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             Number of records; ignored under "add_remove".
         n_features : int, >= 1
         n_outputs : int, default=1
+        sparse : bool, default=False
+            Whether X is.
 
         Returns
         -------
@@ -206,7 +210,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             As `fit` does.
         """
         check_count(n_samples, "n_samples", high=MOST)
-        return planned(self, n_samples, (n_features, n_outputs)).event
+        return planned(self, n_samples, (n_features, n_outputs, sparse)).event
 
     # ---- the search ----
 
@@ -232,7 +236,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         # 1. validation and plan: everything public
         _budget.private_part(self.estimator)
         X, y = self._check_records(X, y)
-        plan = planned(self, num_samples(X), (X.shape[1], 1))
+        plan = planned(self, num_samples(X), (X.shape[1], 1, issparse(X)))
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,

@@ -51,16 +51,16 @@ class Problem:
         m, dimensions of a compressed gradient (CompGD).
     constraint : object of `penalties` with ``project``, or None
         A convex set of the penalised coefficients (CompGD, Frank–Wolfe).
-    curvature_floor : float
-        Least eigenvalue of a noisy curvature matrix (Newton).
-    unit_clips : pair of floats
-        Clips of a derivative times a row of which each squared entry is one on average, of the
-        first gradient and from the middle on (Newton).
     start : ndarray of shape (n_outputs * n_coordinates,) or None
         Where the first update starts from; None is zero.
     watch : callable or None
         Is told the number of updates so far, after every `watch_every` and at the end.
     watch_every : int
+    curvature_floor : float
+        Least eigenvalue of a noisy curvature matrix (Newton).
+    unit_clips : pair of floats
+        Clips of a derivative times a row of which each squared entry is one on average, of the
+        first gradient and from the middle on (Newton).
     """
 
     penalty: Penalty
@@ -81,11 +81,11 @@ class Problem:
     sampling_rate: float = 1.0
     n_directions: int = 1
     constraint: object = None
-    curvature_floor: float = 0.0
-    unit_clips: tuple = (1.0, 1.0)
     start: np.ndarray | None = None
     watch: object = None
     watch_every: int = 1
+    curvature_floor: float = 0.0
+    unit_clips: tuple = (1.0, 1.0)
 
     @property
     def n_coordinates(self):
