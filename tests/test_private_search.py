@@ -209,7 +209,7 @@ def test_a_fit_that_released_more_than_planned_is_made_again_with_less():
             return self
 
     model = More(epsilon=1.0)
-    _budget.give_budget(model, release, 1e-3, "replace_one", (10, 1, 1))
+    _budget.give_budget(model, release, 1e-3, "replace_one", (10, 1, 1, False))
     before = model.epsilon
     _runs.fitted(model, np.zeros((10, 1)), np.zeros(10), release)
     assert model.epsilon < before and _budget.within(model.privacy_event_, release)

@@ -19,9 +19,10 @@ ENGINES = {
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
 _NOISY = 25.0
-# From this signal on a few Newton steps are as accurate as hundreds of a descent, where features
-# are dense and not too many for a matrix (its p² numbers are solved for, in p³ operations).
-_LOUD, _FEW = 500.0, 1000
+# From this signal on a few Newton steps of a regression are as accurate as hundreds of a descent,
+# where features are dense and not too many for a matrix (p² numbers, solved for in p³ operations).
+# Those of a classifier rest on a bound of its curvature, and are too slow where classes part.
+_LOUD, _FEW = 1000.0, 1000
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
 
 
@@ -77,14 +78,13 @@ def _suits_newton(request):
     own = [getattr(request, name) for name in names]
     # without noise every sampling ends in the same place
     sampling = request.sampling if request.private else "auto"
-    losses = {"squared", "huber"} if not request.private else NewtonEngine.losses
     return (
         not request.sparse
         and request.n_features <= _FEW
         and all(isinstance(word, str) and word == "auto" for word in (*own, sampling))
         and not request.coef_path
         and request.accounting == "composition"
-        and request.loss.name in losses
+        and request.n_classes == 0
         and NewtonEngine.needs(request) is None
     )
 
