@@ -10,6 +10,7 @@ from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.solvers._quadratic import minimise
+from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"
@@ -30,7 +31,7 @@ def records(n=20_000, p=6, correlation=0.0, seed=0):
 
 
 def seeded(estimator=DPLinearRegressor, **params):
-    return estimator(solver="newton", random_state=0, **BOUNDS | params)
+    return estimator(solver="newton", random_state=ReproducibleNoise(0), **BOUNDS | params)
 
 
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
