@@ -90,8 +90,9 @@ def test_weights_count_and_rows_without_weight_do_not():
 @pytest.mark.parametrize("share", [0.05, 0.5, "auto"])
 def test_the_event_is_the_whole_budget_and_the_curvature_has_its_share(share):
     event = DPLinearRegressor(
-        solver="newton", curvature_share=share, epsilon=1.5, delta=1e-6
-    ).planned_event(1000, 5)
+        solver="newton", curvature_share=share, epsilon=1.5, delta=1e-6,
+        feature_scale=1.0, target_bounds=(-1, 1),
+    ).planned_event(1000, 5)  # fmt: skip
     gradients, curvature = event.releases
     assert epsilon_of(event, 1e-6) == pytest.approx(1.5, rel=1e-9)
     part = 1 / curvature.noise_multiplier**2 / gdp_squared(event)

@@ -82,8 +82,9 @@ class DPLinearRegressor(PrivateRegressor):
         - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
           that are clipped and noised in its geometry. As fast as a fit without noise, and best
           where records are many and features correlated; up to 4,000 features.
-        - "auto" follows the problem, n, p, epsilon and delta: "gcd" for "l1", and for "elasticnet"
-          from l1_ratio = 0.5 on, where noise dominates; "compgd" for constraints; "skgd" otherwise.
+        - "auto" follows the problem, n, p, epsilon and delta: "compgd" for constraints; "newton"
+          where records are many and dense columns few; "gcd" for "l1", and for "elasticnet" from
+          l1_ratio = 0.5 on, where noise dominates; "skgd" otherwise.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
