@@ -26,14 +26,19 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
+from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError, UnknownScaleWarning
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.testing import ReproducibleNoise
 
 SECRET = "SECRET271828"  # stands in cells, and in no message
 MOST_SECONDS = 10.0  # of the processor: other work of the machine does not count
 ALLOWED_ERRORS = (ValueError, TypeError, BudgetExceededError, LedgerError)
-ALLOWED_WARNINGS = (PrivacyLeakWarning, ConvergenceWarning, DataConversionWarning)
+ALLOWED_WARNINGS = (
+    PrivacyLeakWarning,
+    UnknownScaleWarning,
+    ConvergenceWarning,
+    DataConversionWarning,
+)
 ALLOWED_MESSAGES = (
     "The number of unique classes is greater than 50%",
     "X has feature names, but",

@@ -326,8 +326,10 @@ def test_a_fit_without_noise_says_that_it_is_not_private(small, estimator):
 
 @every_estimator
 def test_tol_stops_a_fit_without_noise(small, estimator):
-    coarse = estimator(0.1, epsilon=INF, tol=0.1).fit(*small)
-    fine = estimator(0.1, epsilon=INF, tol=1e-9).fit(*small)
+    # a regression ends in two Newton steps, unless something is asked of the steps
+    own = {} if estimator is DPLogisticGCD else {"step_size": 1.0}
+    coarse = estimator(0.1, epsilon=INF, tol=0.1, **own).fit(*small)
+    fine = estimator(0.1, epsilon=INF, tol=1e-9, **own).fit(*small)
     assert coarse.n_iter_ < fine.n_iter_
 
 
@@ -656,12 +658,13 @@ def test_noise_that_was_not_asked_for_by_name_differs_and_none_warns(small, esti
     np.random.seed(0)  # noqa: NPY002  NumPy's global state must have no say
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        coefs = [estimator(0.1, **facts).fit(*small).coef_ for _ in range(3)]
+        models = [estimator(0.1, **facts).fit(*small) for _ in range(3)]
         np.random.seed(0)  # noqa: NPY002
-        coefs.append(estimator(0.1, **facts).fit(*small).coef_)
+        models.append(estimator(0.1, **facts).fit(*small))
         for seed in (0, 0, np.random.RandomState(0), np.random.RandomState(0)):
-            coefs.append(estimator(0.1, random_state=seed, **facts).fit(*small).coef_)
-    assert len({coef.tobytes() for coef in coefs}) == 8
+            models.append(estimator(0.1, random_state=seed, **facts).fit(*small))
+    released = {(model.coef_.tobytes(), float(np.ravel(model.intercept_)[0])) for model in models}
+    assert len(released) == 8  # all coefficients of a Lasso may be zero, no intercept is
 
 
 @every_estimator
@@ -716,7 +719,8 @@ def test_a_pickle_holds_no_record_no_generator_and_no_noise(estimator, epsilon, 
                 assert not any(piece in text for piece in pieces)
         for word in (b"Generator", b"MT19937", b"PCG64", b"Noise", b"Oracle", b"Receipt"):
             assert word not in text
-        assert set(vars(model)) - set(model.get_params()) == fitted_attributes(model)
+        kept = {"_earlier_fit", "_was_charged"}  # whose price it was: a digest, and a ledger
+        assert set(vars(model)) - set(model.get_params()) - kept == fitted_attributes(model)
         loaded = pickle.loads(text)
         assert_array_equal(loaded.predict(X), model.predict(X))
         assert loaded.privacy_event_ == model.privacy_event_

@@ -262,7 +262,9 @@ class TwinPath:
 
     def result(self):
         tail = self.iterates[len(self.iterates) // 2 :]
-        return np.mean(tail, axis=0) if self.problem.averaging == "tail" else self.coef
+        if self.problem.averaging != "tail":
+            return self.coef
+        return np.where(self.coef == 0, 0.0, np.mean(tail, axis=0))
 
 
 def problem_of(case, n_updates, **options):

