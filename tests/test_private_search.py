@@ -600,7 +600,7 @@ def errors_of_guesses(noise, n_runs):
             validation=np.arange(6, 12),
             scoring="neg_mean_squared_error",
         )
-        plan = planned(search, 12, (1, 1))  # once: it is public
+        plan = planned(search, 12, (1, 1, False))  # once: it is public
         shown += [(search._best(plan, X, y).model.mean_, target) for _ in range(n_runs)]
     values, truths = np.array(shown).T
     train, test = slice(None, None, 2), slice(1, None, 2)

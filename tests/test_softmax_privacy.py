@@ -5,7 +5,6 @@ what a RecordOracle of K outputs makes of them: one clip over all classes, the n
 for, and scores over features x classes.
 """
 
-import dataclasses
 import math
 
 import numpy as np
@@ -19,6 +18,7 @@ from dpcd_sklearn.inspection._watch import Watch
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._base import Rule
+from dpcd_sklearn.privacy.accounting._calibration import with_noise
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
@@ -211,14 +211,8 @@ class HalfTheNoise:
         class Mutant(type(model)):
             def _plan(self, *public, **options):
                 plan = planned(self, *public, **options)
-                releases = tuple(
-                    dataclasses.replace(r, eta=2 * r.eta)
-                    if isinstance(r, SelectionEvent)
-                    else dataclasses.replace(r, noise_multiplier=r.noise_multiplier / 2)
-                    for r in plan.event.releases
-                )
                 self._honest = plan.event
-                plan.event = FitEvent(releases, plan.event.neighboring)
+                plan.parts = tuple(with_noise(part, 0.5) for part in plan.parts)
                 return plan
 
             def _set_released(self, *released):
