@@ -24,7 +24,7 @@ def run(*arguments, data="", script="papers.py"):
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path), "DPCD_DATA": str(data)},
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr, done.stderr

@@ -44,7 +44,7 @@ def run(*arguments, folder):
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr, done.stderr
