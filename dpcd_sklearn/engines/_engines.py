@@ -1,5 +1,6 @@
 """The solvers by name. A new one is one engine and one line here."""
 
+from ..privacy.mechanisms._curvature import MOST_RECORDS
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
@@ -81,6 +82,7 @@ def _suits_newton(request):
     return (
         not request.sparse
         and request.n_features <= _FEW
+        and request.n_normalizer <= MOST_RECORDS
         and all(isinstance(word, str) and word == "auto" for word in (*own, sampling))
         and not request.coef_path
         and request.accounting == "composition"

@@ -193,9 +193,9 @@ def make_private_scorer(
 
     Parameters
     ----------
-    name : {"accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc", \
-            "neg_mean_squared_error", "r2"}
-        As in scikit-learn. "roc_auc" is for two classes under "replace_one" only.
+    name : str
+        "accuracy", "balanced_accuracy", "neg_log_loss", "roc_auc", "neg_mean_squared_error" or
+        "r2", as in scikit-learn. "roc_auc" is for two classes under "replace_one" only.
     epsilon : float in (0, 1e6], default=0.1
         Budget of each call.
     accountant : PrivacyAccountant, default=None

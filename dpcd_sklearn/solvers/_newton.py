@@ -18,6 +18,7 @@ from ._quadratic import minimise
 # Least eigenvalue over the largest one: of what a grid of integers can hold, and without noise.
 _LEAST = 1e-7
 _LEAST_NOISELESS = 1e-13
+_ROUNDER = (1e-5, 1e-3, 0.1, 1.0)
 
 
 def solve(oracle, problem, sampling=None, generator=None):
@@ -61,7 +62,19 @@ class _Path:
         """P, with directions that the noise may have made too flat raised to the floor."""
         problem = self._problem
         least = _LEAST_NOISELESS if problem.curvature_floor == 0 else _LEAST
-        floored = np.maximum(values, max(problem.curvature_floor, least * values[-1], 1e-300))
+        floor = max(problem.curvature_floor, 1e-300)
+        # the noise may leave it too steep for the grid: then a rounder one, or none of it
+        shares = (least, *_ROUNDER)
+        rounder = [np.maximum(values, max(floor, share * values[-1])) for share in shares]
+        for floored in (*rounder, np.ones_like(values)):
+            try:
+                return self._fix_floored(values, floored, vectors)
+            except ValueError as error:
+                refusal = error
+        raise refusal
+
+    def _fix_floored(self, values, floored, vectors):
+        problem = self._problem
         # how many directions the records fill: the squared norm of a row in this geometry
         filled = np.clip(values, 0.0, None) @ (1 / floored)
         factor = np.linalg.cholesky((vectors * floored) @ vectors.T)

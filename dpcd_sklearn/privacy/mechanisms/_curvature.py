@@ -22,6 +22,7 @@ from ._units import Units
 
 # What proofs and memory are made for.
 MOST_COORDINATES = 4_001
+MOST_RECORDS = 2**36
 _MOST_BITS = 46
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
 _WORST_CONDITION = 2.0**15
@@ -84,6 +85,11 @@ class CurvatureUnits(Units):
             raise ValueError(
                 "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
                 "state a larger n_public or fit on fewer records"
+            )
+        if self.n_normalizer > MOST_RECORDS:
+            raise ValueError(
+                f"Newton steps leave integers to sums of {MOST_RECORDS:,} records at most, got "
+                f"{self.n_normalizer:,}; use another solver"
             )
         gradients, curvature = event.releases
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
