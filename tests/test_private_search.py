@@ -327,6 +327,7 @@ def test_planning_of_losers_is_silent_and_joblib_counts_no_runs(monkeypatch, cap
 
 
 def test_callbacks_of_the_estimator_see_no_run():
+    pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
     inner = make_pipeline(BoundsScaler((-1, 1)), clone(RIDGE))
     for part in (inner, inner[-1]):
         part._skl_callbacks = ["a progress bar"]
