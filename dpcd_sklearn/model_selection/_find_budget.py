@@ -77,7 +77,7 @@ def find_budget(
     n_repeats = check_count(n_repeats, "n_repeats", low=3, high=10_000)
     model = clone(estimator)
     searched = isinstance(model, PrivateSearchCV)
-    part = _budget.private_part(model.estimator if searched else model)
+    part = _budget.budgeted_part(model.estimator if searched else model)
     regression = is_regressor(model)
     best = (0.8 if regression else 0.9) if best is None else best
     best = check_real(best, "best", low=0.0 if regression else 0.5, high=1.0, closed="right")
