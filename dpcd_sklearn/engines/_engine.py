@@ -39,7 +39,7 @@ class Engine(metaclass=ABCMeta):
     ----------
     losses, penalties, constraints, averagings : set of str
         What it can solve.
-    has_momentum : bool
+    has_momentum, has_inference : bool
     noiseless_max_iter : int
         Passes of a fit without noise.
     noiseless_recipe : dict of step_size and momentum
@@ -54,6 +54,7 @@ class Engine(metaclass=ABCMeta):
     constraints = {None}
     averagings = {"auto", "last", "tail", "periodic"}
     has_momentum = False
+    has_inference = False
     noiseless_max_iter = 10_000
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
@@ -77,6 +78,8 @@ class Engine(metaclass=ABCMeta):
             return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
         if not cls.has_momentum and request.momentum not in ("auto", 0):
             return f"momentum=0, not {request.momentum!r}"
+        if request.inference and not cls.has_inference:
+            return "inference=False: how its iterates follow the noise is not known"
         return None
 
     @classmethod

@@ -18,7 +18,7 @@ ENGINES = {
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
 _NOISY = 25.0
-_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
+_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 
 
 def engine_of(request):

@@ -9,6 +9,9 @@ from ..solvers import _newton
 from ..utils._threads import limited_blas
 from ._engine import Engine
 
+# Of a fit whose noise is followed from step to step, which takes their number squared matrices.
+_MOST_STEPS = 100
+
 
 def newton_recipe(signal, bounded_curvature):
     """Few steps, and as much of them as the signal is worth.
@@ -40,11 +43,27 @@ class NewtonEngine(Engine):
 
     solve = staticmethod(_newton.solve)
     averagings = {"auto", "last", "tail"}
+    has_inference = True
     curvature = 1.0
+
+    @classmethod
+    def needs(cls, request):
+        if (needs := super().needs(request)) is not None:
+            return needs
+        if request.inference and (request.penalty not in (None, "l2") or request.positive):
+            return "penalty=None or 'l2' for inference: other penalties leave no normal law"
+        if request.inference and request.n_normalizer <= 2 * request.n_coordinates:
+            return "more than two records a coefficient for inference"
+        return None
 
     @property
     def recipe(self):
-        return newton_recipe(self.request.signal, self.request.loss.curvature < 1)
+        bounded = self.request.loss.curvature < 1
+        recipe = newton_recipe(self.request.signal, bounded)
+        if self.request.inference:  # a record at its clip tells nothing of the curvature
+            wider = 1.0 if bounded else min(1.0, 1.5 * recipe["residual_clip"])
+            recipe |= {"residual_clip": wider, "first_clip": max(wider, recipe["first_clip"])}
+        return recipe
 
     @property
     def _share(self):
@@ -68,22 +87,35 @@ class NewtonEngine(Engine):
         request = self.request
         share = self._share if request.private else 0.5
         return curvature_fit_event(
-            request.epsilon, request.delta, self.n_updates, share, request.neighboring
+            request.epsilon,
+            request.delta,
+            self.n_updates,
+            share,
+            request.neighboring,
+            request.inference_share if request.inference else 0.0,
         )
 
     @property
     def extra(self):
-        """The floor, in multiples of the spectral edge of the curvature's noise, and the clip."""
+        """The floor, in multiples of the spectral edge of the curvature's noise, and clips."""
         request = self.request
+        known = {"inference": request.inference, "n_records": request.n_normalizer}
+        if request.inference and request.private and self.n_updates > _MOST_STEPS:
+            raise ValueError(
+                f"inference follows the noise of {_MOST_STEPS} steps at most, got "
+                f"max_iter={request.max_iter!r}; lower it"
+            )
         if not request.private:
-            return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
-        noise = self.event.releases[1].noise_multiplier * matrix_sensitivity(
-            self.row_norm, request.neighboring
-        )
-        edge = math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
-        return {
-            "curvature_floor": self.recipe["floor"] * edge,
+            return known
+        of_unit = matrix_sensitivity(1.0, request.neighboring) / request.n_normalizer
+        gradients, curvature, *moments = self.event.releases
+        edge = math.sqrt(2 * request.n_coordinates) * curvature.noise_multiplier * of_unit
+        neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.neighboring]
+        return known | {
+            "curvature_floor": self.recipe["floor"] * edge * self.row_norm**2,
             "unit_clips": self._unit_clips,
+            "gradient_noise": gradients.noise_multiplier * neighbors / request.n_normalizer,
+            "moment_noise": moments[0].noise_multiplier * of_unit if moments else 0.0,
         }
 
     @property

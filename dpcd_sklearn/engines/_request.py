@@ -58,6 +58,8 @@ class Request:
     n_directions: int | None
     n_inner: int | None
     curvature_share: object
+    inference: bool
+    inference_share: float
     clip: object
     max_iter: object
     step_size: object

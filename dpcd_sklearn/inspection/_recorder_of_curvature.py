@@ -41,6 +41,10 @@ class RecordingCurvatureOracle:
         self._values.append(value)
         return value
 
+    def release_moments(self, coef, clip, row_norm):
+        """As of the oracle; not kept: the gradients of the worst pair tell more."""
+        return self._oracle.release_moments(coef, clip, row_norm)
+
     def gradients(self):
         """All iterates, clips, and the gradients there: ndarrays, an entry or a row a gradient."""
         return np.array(self._iterates), np.array(self._clips), np.array(self._values)

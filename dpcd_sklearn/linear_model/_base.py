@@ -67,6 +67,8 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
     n_directions = None
     n_inner = None
     curvature_share = "auto"
+    inference = False
+    inference_share = 0.2
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"
@@ -272,6 +274,7 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
         self.feature_bounds_ = plan.geometry.clipped_to
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
+        self._set_inference(plan, solution.inference)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.clip * plan.request.target_half_width
         self.privacy_event_ = plan.event
@@ -286,6 +289,9 @@ class PrivateLinearModel(PrivateFit, BaseEstimator, metaclass=ABCMeta):
                 ConvergenceWarning,
                 stacklevel=5,  # the caller of fit, beyond two decorators
             )
+
+    def _set_inference(self, plan, found):
+        """Keep what was found of errors; nothing is, where it can't be asked for."""
 
     def _set_coef(self, coef, intercept):
         self.coef_ = coef

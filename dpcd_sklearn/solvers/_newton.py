@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..penalties import ElasticNet
+from ._covariance import inference_of
 from ._problem import Solution
 from ._quadratic import minimise
 
@@ -57,8 +58,8 @@ class _Path:
         factor = np.linalg.cholesky((vectors * floored) @ vectors.T)
         identity = np.eye(len(values))
         root = solve_triangular(factor, identity, lower=True)
-        self._length = max(filled, 1.0) ** 0.5
-        root = self._oracle.fix_geometry(root)
+        self._filled = max(filled, 1.0)
+        self._root = root = self._oracle.fix_geometry(root)
         self._factor = solve_triangular(root, identity, lower=True)  # P = factor @ factor.T
         scaled = self._roots[:, None] * self._factor
         self._quadratic = np.ascontiguousarray(scaled @ scaled.T) / problem.step_size
@@ -80,7 +81,7 @@ class _Path:
         """Wide where residuals are still large; the models that are averaged have one clip."""
         first, last = self._problem.unit_clips
         left = max(0.0, 1 - self._t / max(self._problem.n_updates // 2, 1))
-        return last * (first / last) ** left * self._length
+        return last * (first / last) ** left * self._filled**0.5
 
     def _minimum(self, linear):
         penalty, n = self._problem.penalty, self._problem.n_penalized
@@ -100,4 +101,17 @@ class _Path:
             if converged:
                 break
         kept = np.array(path) if problem.path_every else None
-        return Solution(self.coef, self._t + 1, kept, converged)
+        inference = self._inference(self._t + 1) if problem.inference else None
+        return Solution(self.coef, self._t + 1, kept, converged, inference)
+
+    def _inference(self, n_steps):
+        problem, clips = self._problem, []
+        for self._t in range(n_steps):
+            clips.append(self._clip())
+        # two standard deviations above the mean squared norm of a normal row, or wider, up to far
+        # beyond it, where the noise's spectral edge stays below a tenth of the curvature
+        edge = (2 * problem.n_coordinates) ** 0.5 * problem.moment_noise
+        square = self._filled + 2 * (2 * self._filled) ** 0.5
+        square = max(square, min(0.1 / max(edge, 1e-300), 10 * self._filled))
+        moments = self._oracle.release_moments(self.coef, clips[-1], square**0.5)
+        return inference_of(problem, self._root, self.coef, clips, moments, square)

@@ -55,6 +55,13 @@ class Problem:
     unit_clips : pair of floats
         Clips of a derivative times a row of which each squared entry is one on average, of the
         first gradient and from the middle on (Newton).
+    inference : bool
+        Whether covariances are asked for (Newton), from these public numbers:
+    n_records : float
+        Public number of records.
+    gradient_noise, moment_noise : float
+        Standard deviations of the noise of a gradient over its clip, and of a matrix of moments
+        over the squared norm that its rows are clipped to.
     """
 
     penalty: Penalty
@@ -77,6 +84,10 @@ class Problem:
     constraint: object = None
     curvature_floor: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
+    inference: bool = False
+    n_records: float = 1.0
+    gradient_noise: float = 0.0
+    moment_noise: float = 0.0
 
     @property
     def n_coordinates(self):
@@ -107,12 +118,14 @@ class Solution:
     path : ndarray of shape (n_kept, *coef.shape) or None
     converged : bool
         Without noise: whether a sweep moved nothing by more than tol.
+    inference : Inference or None
     """
 
     coef: np.ndarray
     n_updates: int
     path: np.ndarray | None = None
     converged: bool = False
+    inference: object = None
 
 
 def refused():

@@ -37,13 +37,20 @@ def gaussian_fit_event(epsilon, delta, count, neighboring):
     return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
 
 
-def curvature_fit_event(epsilon, delta, count, share, neighboring):
-    """`count` Gaussian releases and another one, which gets a share of μ², exactly calibrated."""
+def curvature_fit_event(epsilon, delta, count, share, neighboring, moments_share=0.0):
+    """`count` Gaussian releases and another one, which gets a share of μ², exactly calibrated.
+
+    With a `moments_share` there are two more, which have this share before the others divide.
+    """
     if math.isinf(epsilon):
         return FitEvent((NonPrivateEvent(),), neighboring)
     mu = gdp_mu(epsilon, delta)
-    gradients = GaussianEvent(math.sqrt(count / (1 - share)) / mu * _UP, count)
-    return FitEvent((gradients, GaussianEvent(_UP / (mu * math.sqrt(share)))), neighboring)
+    rest = mu * math.sqrt(1 - moments_share)
+    gradients = GaussianEvent(math.sqrt(count / (1 - share)) / rest * _UP, count)
+    releases = [gradients, GaussianEvent(_UP / (rest * math.sqrt(share)))]
+    if moments_share:
+        releases.append(GaussianEvent(_UP * math.sqrt(2 / moments_share) / mu, 2))
+    return FitEvent(tuple(releases), neighboring)
 
 
 def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):

@@ -74,9 +74,10 @@ class CurvatureUnits(Units):
             )
         if self.noiseless:
             return
-        kinds = [type(release) for release in event.releases]
-        if kinds != [GaussianEvent, GaussianEvent] or event.releases[1].count != 1:
-            raise TypeError(f"gradients and one curvature are paid for, not {event}")
+        gaussian = all(type(release) is GaussianEvent for release in event.releases)
+        counts = [release.count for release in event.releases[1:]] if gaussian else []
+        if counts not in ([1], [1, 2]):
+            raise TypeError(f"gradients, one curvature and two moments are paid for, not {event}")
         if not 0 < row_norm < 1e15:
             raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
         # the promise of `_grid.noise_bits`
@@ -85,23 +86,28 @@ class CurvatureUnits(Units):
                 "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
                 "state a larger n_public or fit on fewer records"
             )
-        gradients, curvature = event.releases
+        gradients, curvature = event.releases[:2]
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
-        self._plan_curvature(curvature.noise_multiplier)
+        self.curvature_bits, self.row_units = self.square_grid(curvature.noise_multiplier)
+        if len(event.releases) > 2:
+            self.moment_bits, self.moment_units = self.square_grid(
+                event.releases[2].noise_multiplier
+            )
         self._check_gradients()
 
-    def _plan_curvature(self, noise_multiplier):
-        """Bits of the noise, and units of `row_norm`: sums of squares stay below 2^62."""
+    def square_grid(self, noise_multiplier):
+        """Bits of the noise, and units of a row's norm: sums of squares stay below 2^62."""
         target = min(2.0**34, 2.0**58 / self.n_normalizer)
         of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
         if not 2.0**-60 < of_unit < 2.0**40:
             raise ValueError(_out_of_range(noise_multiplier))
-        self.curvature_bits = min(48, math.floor(math.log2(of_unit * target)))
+        bits = min(48, math.floor(math.log2(of_unit * target)))
         # rows are rounded after the clip
-        norm = math.sqrt(2.0**self.curvature_bits / of_unit) * (1 - 2.0**-40)
-        self.row_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
-        if self.curvature_bits < 1 or self.row_units < 2:
+        norm = math.sqrt(2.0**bits / of_unit) * (1 - 2.0**-40)
+        units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if bits < 1 or units < 2:
             raise ValueError(_out_of_range(noise_multiplier))
+        return bits, units
 
     def _check_gradients(self):
         """Whatever geometry is released, the grid has room for it."""
@@ -155,6 +161,7 @@ class CurvatureOracle:
         self._roots = np.sqrt(units.smoothness)
         self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
         self._curvatures_left = 1
+        self._moments_left = int(units.noiseless or len(units.event.releases) > 2)
         self._gradients_left = math.inf if units.noiseless else units.n_gradients
         self._grid = self._root = None
 
@@ -180,10 +187,13 @@ class CurvatureOracle:
         if units.noiseless:
             return self._sums.gram(math.inf, 0.0) / units.n_normalizer
         sums = self._sums.gram(units.row_norm, float(units.row_units))
-        noise = self._noise.gaussians(sums.size, units.curvature_bits).reshape(sums.shape)
+        return self._noisy(sums, units.curvature_bits, units.row_norm / units.row_units)
+
+    def _noisy(self, sums, bits, unit):
+        """The mean of a matrix of sums of squares with noise in every cell, and its transpose."""
+        noise = self._noise.gaussians(sums.size, bits).reshape(sums.shape)
         noisy = (sums + noise).astype(np.float64) + 0.5
-        unit = (units.row_norm / units.row_units) ** 2 / units.n_normalizer
-        return (noisy + noisy.T) * (0.5 * unit)
+        return (noisy + noisy.T) * (0.5 * unit**2 / self._units.n_normalizer)
 
     def fix_geometry(self, root):
         """State the geometry of all gradients: |R M^(-1/2) g| is clipped for every record.
@@ -267,6 +277,49 @@ class CurvatureOracle:
         noisy = [(value >> shift) + int(n) for value, n in zip(image, noise, strict=True)]
         unit = math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer
         return (np.array([float(value) for value in noisy]) + 0.5) * unit
+
+    def release_moments(self, coef, clip, row_norm):
+        """Second moments at an iterate, in the geometry: of curvature, and of clipped gradients.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_coordinates,)
+            Public.
+        clip : float
+            Of gradients; public.
+        row_norm : float
+            Of rows times the root of the loss' second derivative; public.
+
+        Returns
+        -------
+        jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), symmetric
+            Means of ℓ'' z zᵀ over records that are not clipped, and of g gᵀ.
+
+        Raises
+        ------
+        RuntimeError
+            If they are not paid for, or without a geometry.
+        """
+        units = self._units
+        if self._root is None or self._moments_left < 1:
+            raise RuntimeError("moments are paid for once at most, and need a geometry")
+        if not (0 < clip < math.inf and 0 < row_norm < math.inf):
+            raise ValueError("clip and row_norm must be positive and finite")
+        self._moments_left -= 1
+        if units.noiseless:
+            transform = np.asfortranarray(self._root)
+            sums = self._sums.image_grams(transform, coef, 1.0, math.inf, math.inf, 0.0)
+            return [total / units.n_normalizer for total in sums]
+        step, bits = float(units.moment_units), units.moment_bits
+        unit = 2.0**-self._exponent
+        sums = self._sums.image_grams(
+            self._transform, coef, unit, float(clip), float(row_norm), step
+        )
+        widths = float(row_norm), float(clip)
+        return [
+            self._noisy(total, bits, width / step)
+            for total, width in zip(sums, widths, strict=True)
+        ]
 
 
 def exact_image(transform, sums):
