@@ -61,7 +61,8 @@ class NewtonEngine(Engine):
         bounded = self.request.loss.curvature < 1
         recipe = newton_recipe(self.request.signal, bounded)
         if self.request.inference:  # a record at its clip tells nothing of the curvature
-            wider = 1.0 if bounded else min(1.0, 1.5 * recipe["residual_clip"])
+            factor = 1.5 * max(1.0, (self.request.signal / 1000) ** 0.25)
+            wider = 1.0 if bounded else min(1.0, factor * recipe["residual_clip"])
             recipe |= {"residual_clip": wider, "first_clip": max(wider, recipe["first_clip"])}
         return recipe
 
