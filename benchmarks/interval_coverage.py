@@ -1,6 +1,6 @@
 """Coverage of private confidence intervals: how many contain the truth, and how long they are.
 
-    python benchmarks/coverage.py [--repeat 400]
+    python benchmarks/interval_coverage.py [--repeat 400]
 
 A row a simulation: errors of one kind, n records of p features, and ε. "valid" is the share of
 fits that do not abstain, "slopes" and "intercept" are shares of valid 95 % intervals that contain
