@@ -83,8 +83,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
           `penalize_intercept=True`.
         - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
-          that are clipped and noised in its geometry. As fast as a fit without noise, and best
-          where records are many and features correlated; up to 4,000 features.
+          that are clipped and noised in its geometry. About as fast as a fit without noise, for
+          many records; up to 4,000 features.
         - "auto" follows the problem, n, p, epsilon and delta: "sgd" for more than two classes;
           "gcd" for "l1", and for "elasticnet" from l1_ratio = 0.5 on, where noise dominates;
           "compgd" for constraints; "skgd" otherwise. More than two classes need "sgd" or "svrg".
