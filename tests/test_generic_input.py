@@ -59,6 +59,7 @@ NUMBERS = {
     "epsilon": [0, -1, NAN, -INF, "1", None, True],
     "delta": [0, 1, -1, NAN, INF, "n", None, True],
     "selection_share": [0, 1, -0.5, NAN, "auto", None, True],
+    "inference_share": [0, 1, -0.5, NAN, "auto", None, True],
     "curvature_share": [0, 1, -0.5, NAN, "all", None, True],
     "sampling_rate": [0, -0.1, 1.1, NAN, INF, "all", None, True],
     "clip": [0, -1, NAN, INF, "none", None, True],
@@ -89,6 +90,7 @@ WORDS = {
     "coef_path": ["yes", None, 2],
     "warm_start": ["yes", None, 2],
     "verbose": [-1, 0.5, "loud", None],
+    "inference": ["yes", None, 2],
     "accountant": [],  # what has no ledger can't show that it was not charged
     "random_state": ["seed", 1.5, -1],
 }

@@ -17,6 +17,7 @@ from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
     choices_event,
     joint_fit_event,
+    moments_event,
 )
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._oracle import RecordOracle
@@ -26,6 +27,7 @@ from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
+from ._inference import moment_units
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -51,7 +53,7 @@ class Engine(metaclass=ABCMeta):
     ----------
     losses, penalties, constraints, averagings : set of str
         What it can solve.
-    has_momentum : bool
+    has_momentum, has_inference : bool
     noiseless_max_iter : int
         Passes of a fit without noise.
     noiseless_recipe : dict of step_size and momentum
@@ -70,6 +72,7 @@ class Engine(metaclass=ABCMeta):
     constraints = {None}
     averagings = {"auto", "last", "tail", "periodic"}
     has_momentum = False
+    has_inference = False
     noiseless_max_iter = 10_000
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
@@ -95,6 +98,18 @@ class Engine(metaclass=ABCMeta):
             return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
         if not cls.has_momentum and request.momentum not in ("auto", 0):
             return f"momentum=0, not {request.momentum!r}"
+        if request.inference:
+            return cls._needs_for_inference(request)
+        return None
+
+    @classmethod
+    def _needs_for_inference(cls, request):
+        if not cls.has_inference:
+            return "inference=False: how its iterates follow the noise is not known"
+        if request.penalty not in (None, "l2") or request.positive:
+            return "penalty=None or 'l2' for inference: other penalties leave no normal law"
+        if request.n_normalizer <= 2 * request.n_coordinates:
+            return "more than two records a coefficient for inference"
         return None
 
     @classmethod
@@ -198,12 +213,19 @@ class Engine(metaclass=ABCMeta):
 
     @cached_property
     def parts(self):
-        """The FitEvents of what is released: the search of scales, if there is one, and updates."""
-        request, scales = self.request, self.request.scales
-        if not scales.n_choices:
+        """The FitEvents of what is released: scales and moments, if asked for, and updates last."""
+        request, scales, beside = self.request, self.request.scales, []
+        if scales.n_choices:
+            beside.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
+        if request.inference:
+            share = request.inference_share * (1 - scales.share)  # of what scales leave
+            moments = moments_event(request.epsilon, request.delta, share, request.neighboring)
+            beside.append(moments)
+        if not beside:
             return (self.alone,)
-        choices = choices_event(scales.eta, scales.n_choices, request.neighboring)
-        return joint_fit_event(request.epsilon, request.delta, choices, self.alone)
+        first = FitEvent(sum((part.releases for part in beside), ()), request.neighboring)
+        _, updates = joint_fit_event(request.epsilon, request.delta, first, self.alone)
+        return (*beside, updates)
 
     @property
     def part(self):
@@ -268,6 +290,8 @@ class Engine(metaclass=ABCMeta):
             getattr(self, name)
         if self.request.scales.n_choices:
             QuantileUnits(self.parts[0])
+        if self.request.inference:
+            moment_units(self, n_samples)
         self.units(n_samples)
         return self
 

@@ -24,7 +24,7 @@ _NOISY = 25.0
 # where features are dense and not too many for a matrix (p² numbers, solved for in p³ operations).
 # Those of a classifier rest on a bound of its curvature, and are too slow where classes part.
 _LOUD, _FEW = 1000.0, 1000
-_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
+_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 
 
 def engine_of(request):
@@ -35,6 +35,8 @@ def engine_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
+    if request.inference and request.n_outputs > 1:
+        raise ValueError("inference=True is for two classes; fit a model a pair of them")
     if request.n_outputs > 1 and not request.loss.multi_output:
         return OneVsRest(request, engine_of(one_of(request)))
     free = not request.private and request.is_preset and _suits_newton(request)
@@ -62,6 +64,8 @@ def _auto(request):
 
 
 def _best_solver(request):
+    if request.inference:
+        return "newton"
     if request.constraint is not None:
         return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
     if _suits_newton(request) and (not request.private or request.signal >= _LOUD):

@@ -64,6 +64,8 @@ class Request:
     n_directions: int | None
     n_inner: int | None
     curvature_share: object
+    inference: bool
+    inference_share: float
     clip: object
     max_iter: object
     step_size: object
@@ -134,8 +136,11 @@ class Request:
 
     @cached_property
     def mu(self):
-        """The Gaussian-DP parameter of the updates, nearly: what scales cost is taken off."""
-        return gdp_mu(self.epsilon, self.delta) * math.sqrt((1 - self.scales.share) / self.n_fits)
+        """The Gaussian-DP parameter of the updates, nearly: what scales and moments cost is off."""
+        left = 1 - self.scales.share
+        if self.inference:
+            left *= 1 - self.inference_share
+        return gdp_mu(self.epsilon, self.delta) * math.sqrt(left / self.n_fits)
 
     @property
     def signal(self):

@@ -71,6 +71,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_directions = None
     n_inner = None
     curvature_share = "auto"
+    inference = False
+    inference_share = 0.2
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"
@@ -336,11 +338,12 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self._earlier_fit = EarlierFit.of(self)
+        self._set_inference(plan, solution.inference)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.clip * plan.request.target_half_width
         self.privacy_event_ = plan.event
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.delta)
-        noisy = [r for r in plan.event.releases if hasattr(r, "noise_multiplier")]
+        noisy = [r for r in plan.part.releases if hasattr(r, "noise_multiplier")]
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing
         if math.isinf(self.epsilon) and not solution.converged:
@@ -350,6 +353,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
                 ConvergenceWarning,
                 stacklevel=5,  # the caller of fit, beyond two decorators
             )
+
+    def _set_inference(self, plan, found):
+        """Keep what was found of errors; nothing is, where it can't be asked for."""
 
     def _set_coef(self, coef, intercept):
         self.coef_ = coef

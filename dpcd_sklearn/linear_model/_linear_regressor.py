@@ -10,10 +10,11 @@ from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC, REGRESSION, of
+from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
-class DPLinearRegressor(PrivateRegressor):
+class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     r"""Linear regression under differential privacy: any loss, penalty and solver.
 
     Minimises the mean loss plus a penalty, as scikit-learn's SGDRegressor does,
@@ -130,6 +131,12 @@ class DPLinearRegressor(PrivateRegressor):
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
         second moments; the rest goes to the gradients. "auto" is 0.2.
+    inference : bool, default=False
+        Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
+        `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, with
+        the penalties None and "l2".
+    inference_share : float in (0, 1), default=0.2
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -243,6 +250,13 @@ class DPLinearRegressor(PrivateRegressor):
         Bound on the norm of records, stated or found and released; None is none.
     target_bounds_ : tuple (lo, hi) of floats, or None
         What the target is clipped to in the fit, stated or found and released; None is no clip.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -341,6 +355,8 @@ class DPLinearRegressor(PrivateRegressor):
         n_directions: int | None = None,
         n_inner: int | None = None,
         curvature_share: Auto = "auto",
+        inference: bool = False,
+        inference_share: float = 0.2,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -384,6 +400,8 @@ class DPLinearRegressor(PrivateRegressor):
         self.n_directions = n_directions
         self.n_inner = n_inner
         self.curvature_share = curvature_share
+        self.inference = inference
+        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip
