@@ -49,8 +49,9 @@ LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 20.0, 40.0, 150.0
 _LEAST_SHARE, _MOST_SHARE = 0.05, 0.3
 # What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
-# M of a feature whose records have a released median norm R: (0.1 R)². With R² an intercept,
-# whose M is 1, would be as loud as a whole row.
+# M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
+# entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
+# be as loud as a whole row.
 _ROW_SHARE = 0.1
 
 
@@ -192,7 +193,8 @@ class FoundScales:
             facts["feature_bounds"] = self.feature_bounds
         if self.row_norm_bound is not None:
             facts["row_norm_bound"] = self.row_norm_bound
-            facts["feature_scale"] = _ROW_SHARE * self.row_norm_bound
+            share = max(_ROW_SHARE, request.n_features**-0.5)
+            facts["feature_scale"] = share * self.row_norm_bound
         if self.target_bounds is not None:
             facts["target_center"] = sum(self.target_bounds) / 2
             facts["target_half_width"] = self.half_width(request)
