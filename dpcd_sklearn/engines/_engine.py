@@ -16,9 +16,11 @@ from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
     choices_event,
+    counts_event,
     joint_fit_event,
 )
 from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import CoordinateUnits
@@ -26,6 +28,7 @@ from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
+from ._label_prior import count_units
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -198,12 +201,23 @@ class Engine(metaclass=ABCMeta):
 
     @cached_property
     def parts(self):
-        """The FitEvents of what is released: the search of scales, if there is one, and updates."""
-        request, scales = self.request, self.request.scales
-        if not scales.n_choices:
+        """The FitEvents of what is released: choices of scales and counts of classes, if there are
+        some, and updates.
+        """
+        request, scales, first = self.request, self.request.scales, []
+        if scales.n_choices:
+            first.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
+        if request.counts_classes:
+            first.append(counts_event(request.epsilon, request.delta, request.neighboring))
+        if not first:
             return (self.alone,)
-        choices = choices_event(scales.eta, scales.n_choices, request.neighboring)
-        return joint_fit_event(request.epsilon, request.delta, choices, self.alone)
+        _, updates = joint_fit_event(request.epsilon, request.delta, joined(first), self.alone)
+        return (*first, updates)
+
+    @property
+    def part_of_counts(self):
+        """What pays for counts of classes, or None."""
+        return self.parts[-2] if self.request.counts_classes else None
 
     @property
     def part(self):
@@ -234,6 +248,11 @@ class Engine(metaclass=ABCMeta):
                 f"{half_width:g}; rescale the target"
             )
         return clip / half_width
+
+    @property
+    def stated_clip(self):
+        """C in the units of the target."""
+        return self.clip * self.request.target_half_width
 
     @property
     def _largest_gradient(self):
@@ -268,15 +287,21 @@ class Engine(metaclass=ABCMeta):
             getattr(self, name)
         if self.request.scales.n_choices:
             QuantileUnits(self.parts[0])
+        if self.request.counts_classes:
+            count_units(self.request, self.part_of_counts, n_samples)
         self.units(n_samples)
         return self
 
     def over_records(self, X, sample_weight):
         """The plan over the moments of the records, which fits without noise may look at."""
+        return self.over(self.geometry_of(X, sample_weight)).planned(X.shape[0])
+
+    def geometry_of(self, X, sample_weight):
+        """The geometry of the records themselves: for fits without noise."""
         request = self.request
         centered = request.fit_intercept and not request.penalize_intercept
         moments = LocalPlace(X, None, sample_weight).moments(centered=centered)
-        return self.over(moment_geometry(moments, request)).planned(X.shape[0])
+        return moment_geometry(moments, request)
 
     def over(self, geometry):
         """The plan over another geometry."""
@@ -295,7 +320,7 @@ class Engine(metaclass=ABCMeta):
         Parameters
         ----------
         found : FoundScales
-        loss : Loss
+        loss : Loss, or tuple of one a target
             Of a target in the width that was found.
         n_samples : int
         """

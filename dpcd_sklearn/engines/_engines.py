@@ -5,7 +5,7 @@ from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
 from ._engines_newton import NewtonEngine
-from ._one_vs_rest import OneVsRest, one_of
+from ._output_by_output import OutputByOutput, one_of
 
 ENGINES = {
     "cd": CDEngine,
@@ -35,8 +35,8 @@ def engine_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    if request.n_outputs > 1 and not request.loss.multi_output:
-        return OneVsRest(request, engine_of(one_of(request)))
+    if isinstance(request.loss, tuple) or (request.n_outputs > 1 and not request.loss.multi_output):
+        return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
     free = not request.private and request.is_preset and _suits_newton(request)
     solver = _auto(request) if free or request.solver == "auto" else request.solver
     engine = ENGINES[solver]
@@ -49,6 +49,17 @@ def engine_of(request):
     elif engine.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
     return engine(request)
+
+
+def _one_by_one(request):
+    """The request of each target, which has a loss and a scale of its own, or of all classes."""
+    if not isinstance(request.loss, tuple):
+        return [one_of(request)]
+    scales = zip(request.loss, request.target_center, request.target_half_width, strict=True)
+    return [
+        one_of(request, loss=loss, target_center=float(center), target_half_width=float(half_width))
+        for loss, center, half_width in scales
+    ]
 
 
 def _auto(request):

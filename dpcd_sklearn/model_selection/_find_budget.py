@@ -127,7 +127,8 @@ def _made_up(part, regression, best, n_samples, n_features, rng):
     signal = U @ rng.choice([-1.0, 1.0], n_features) / math.sqrt(n_features / 3)  # of variance 1
     if regression:
         y = math.sqrt(best) * signal + math.sqrt(1 - best) * rng.normal(size=n_samples)
-        center, half_width = part._scaling_of_target() if hasattr(part, "target_bounds") else (0, 1)
+        has_bounds = hasattr(part, "target_bounds")
+        center, half_width = part._scaling_of_target(1) if has_bounds else (0, 1)
         return X, np.clip(center + half_width * y / 3, center - half_width, center + half_width)
     classes = getattr(part, "classes", None)
     labels = np.unique([0, 1] if classes is None else np.asarray(classes))
