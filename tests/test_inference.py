@@ -14,7 +14,7 @@ from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountan
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event, moments_event
+from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event, share_event
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
 from dpcd_sklearn.privacy.mechanisms._curvature import matrix_sensitivity
@@ -104,7 +104,7 @@ def test_second_derivatives_are_those_of_the_losses():
 
 def moment_oracle(X, y, key=None, *, share=1.0, neighboring="replace_one"):
     """Of moments that have half of what (2, 1e-3) pays, with noise times `share` of it."""
-    event = moments_event(2.0, 1e-3, 0.5, neighboring)
+    event = share_event(2.0, 1e-3, 0.5, 2, neighboring)
     sizes = {"n_samples": len(y), "n_normalizer": len(y), "smoothness": np.ones(X.shape[1])}
     units = MomentUnits(event, **sizes)
     units.bits += int(math.log2(share))
@@ -124,7 +124,7 @@ def moment_separation(share=1.0):
             oracle = moment_oracle(X, y, key.to_bytes(32, "little"), share=share)
             jacobian, _ = oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0)
             shown[-1].append(jacobian[0, 0] - jacobian[1, 1])
-    (release,) = moments_event(2.0, 1e-3, 0.5, "replace_one").releases
+    (release,) = share_event(2.0, 1e-3, 0.5, 2, "replace_one").releases
     return separation(*shown) * release.noise_multiplier
 
 
@@ -160,7 +160,7 @@ def test_moments_are_released_once():
     d=st.sampled_from([1, 7, 101, 4001]),
 )
 def test_noise_of_moments_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d):
-    event = moments_event(10.0**log_epsilon, 1e-9, 0.2, neighboring)
+    event = share_event(10.0**log_epsilon, 1e-9, 0.2, 2, neighboring)
     units = MomentUnits(event, n_samples=n, smoothness=np.ones(d), n_normalizer=n)
     longest = units.row_units + 0.5 * math.sqrt(d)  # rows are rounded
     of_matrix = matrix_sensitivity(longest, neighboring)

@@ -5,7 +5,7 @@ from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
 from ._engines_newton import NewtonEngine
-from ._one_vs_rest import OneVsRest, one_of
+from ._output_by_output import OutputByOutput, one_of
 
 ENGINES = {
     "cd": CDEngine,
@@ -35,10 +35,13 @@ def engine_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    if request.inference and request.n_outputs > 1:
-        raise ValueError("inference=True is for two classes; fit a model a pair of them")
-    if request.n_outputs > 1 and not request.loss.multi_output:
-        return OneVsRest(request, engine_of(one_of(request)))
+    one_by_one = isinstance(request.loss, tuple)
+    if request.inference and (one_by_one or request.n_outputs > 1):
+        raise ValueError(
+            "inference=True is for one target or two classes; fit a model a target, or a pair"
+        )
+    if one_by_one or (request.n_outputs > 1 and not request.loss.multi_output):
+        return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
     free = not request.private and request.is_preset and _suits_newton(request)
     solver = _auto(request) if free or request.solver == "auto" else request.solver
     engine = ENGINES[solver]
@@ -51,6 +54,17 @@ def engine_of(request):
     elif engine.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
     return engine(request)
+
+
+def _one_by_one(request):
+    """The request of each target, which has a loss and a scale of its own, or of all classes."""
+    if not isinstance(request.loss, tuple):
+        return [one_of(request)]
+    scales = zip(request.loss, request.target_center, request.target_half_width, strict=True)
+    return [
+        one_of(request, loss=loss, target_center=float(center), target_half_width=float(half_width))
+        for loss, center, half_width in scales
+    ]
 
 
 def _auto(request):

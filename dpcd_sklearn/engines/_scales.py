@@ -130,7 +130,7 @@ def wanted_scales(request):
     gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
     rho = zcdp_rho(request.epsilon, request.delta)
     for features, target in _ways(request):
-        count = {"quartiles": 3, "octaves": 1}.get(target, 0)
+        count = {"quartiles": 3, "octaves": 1}.get(target, 0) * request.n_targets
         count += {"quartiles": 3, "octaves": 1}.get(features, 0) * request.n_features
         count += features == "rows"
         if not count:
@@ -164,7 +164,10 @@ def _ways(request):
 
 @dataclass(frozen=True, eq=False)
 class FoundScales:
-    """Facts that were released, in the words of the estimators' parameters; None is not found."""
+    """Facts that were released, in the words of the estimators' parameters; None is not found.
+
+    Bounds of several targets are arrays of shape (n_outputs,).
+    """
 
     feature_bounds: tuple | None = None
     row_norm_bound: float | None = None
@@ -185,6 +188,13 @@ class FoundScales:
         center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
         half_width = np.maximum(half_width, share * half_width.max())
         return replace(self, feature_bounds=(center - half_width, center + half_width))
+
+    def of_target(self, k):
+        """What was found for one target of several."""
+        if np.ndim(self.target_bounds) < 2:
+            return self
+        lo, hi = self.target_bounds
+        return replace(self, target_bounds=(float(lo[k]), float(hi[k])))
 
     def stated_in(self, request, loss):
         """The request with these facts."""
@@ -211,7 +221,7 @@ def found_scales(search, receipt, part, X, y, key):
     part : FitEvent
         What pays for the choices; it is redeemed here.
     X, y : arrays
-        y is looked at by the search of a target only.
+        y is looked at by the search of a target only, or of several.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
@@ -230,6 +240,8 @@ def found_scales(search, receipt, part, X, y, key):
     if search.target is not None:
         centered = search.target == "quartiles"
         width = _TARGET_WIDTH if centered else WIDTH
-        (center,), (half_width,) = find_scales(oracle, "target", centered, width)
-        target = float(center - half_width), float(center + half_width)
+        center, half_width = find_scales(oracle, "target", centered, width)
+        target = center - half_width, center + half_width
+        if y.ndim == 1:
+            target = tuple(float(bound[0]) for bound in target)
     return FoundScales(features, row_norm, target)
