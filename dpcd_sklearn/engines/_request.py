@@ -64,6 +64,7 @@ class Request:
     n_directions: int | None
     n_inner: int | None
     curvature_share: object
+    precompute: object
     clip: object
     max_iter: object
     step_size: object

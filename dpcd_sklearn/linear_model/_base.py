@@ -71,6 +71,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_directions = None
     n_inner = None
     curvature_share = "auto"
+    precompute = "auto"
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"
