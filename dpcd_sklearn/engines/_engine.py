@@ -22,9 +22,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import CoordinateUnits
-from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
-from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
 
 EVERY_PENALTY = {None, *PENALTIES}
@@ -271,12 +269,12 @@ class Engine(metaclass=ABCMeta):
         self.units(n_samples)
         return self
 
-    def over_records(self, X, sample_weight):
+    def over_records(self, place):
         """The plan over the moments of the records, which fits without noise may look at."""
         request = self.request
         centered = request.fit_intercept and not request.penalize_intercept
-        moments = LocalPlace(X, None, sample_weight).moments(centered=centered)
-        return self.over(moment_geometry(moments, request)).planned(X.shape[0])
+        geometry = moment_geometry(place.moments(centered=centered), request)
+        return self.over(geometry).planned(place.n_samples)
 
     def over(self, geometry):
         """The plan over another geometry."""
@@ -385,8 +383,7 @@ class Engine(metaclass=ABCMeta):
 
     def place(self, records):
         """Where the records lie; nothing is read before a mechanism opens it."""
-        n_threads = effective_n_threads(self.request.n_threads)
-        return LocalPlace(*records, self.geometry.bounds, n_threads=n_threads)
+        return records.place(self.geometry.bounds, self.request.n_threads)
 
     @abstractmethod
     def units(self, n_samples):
@@ -400,7 +397,10 @@ class Engine(metaclass=ABCMeta):
 
     @abstractmethod
     def run(self, receipt, records, key, generator):
-        """Make the oracle and run the solver on what it releases; returns a Solution."""
+        """Make the oracle and run the solver on what it releases; returns a Solution.
+
+        `records` are Arrays, or have their methods.
+        """
 
 
 class CoordinateEngine(Engine):

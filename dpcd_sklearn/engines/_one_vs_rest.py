@@ -54,9 +54,9 @@ class OneVsRest:
         self._engine.planned(n_samples)
         return self
 
-    def over_records(self, X, sample_weight):
+    def over_records(self, place):
         """The plan over the moments of the records, for fits without noise."""
-        return type(self)(self.request, self._engine.over_records(X, sample_weight))
+        return type(self)(self.request, self._engine.over_records(place))
 
     def located(self, found, loss, n_samples):
         """The plan in the scales that were found, with the updates that were paid for."""
@@ -75,13 +75,11 @@ class OneVsRest:
 
     def run(self, receipt, records, key, generator):
         """Fit class after class; returns a Solution."""
-        X, target, sample_weight = records
         found = []
         for k in range(self.request.n_outputs):
-            is_class = (target == k).astype(np.float64)
-            own_records = X, is_class, sample_weight
             self._engine.attend(*self._attended_of(k))
-            found.append(self._engine.run(receipt, own_records, _key_of(key, k), generator))
+            own = records.of_class(k)
+            found.append(self._engine.run(receipt, own, _key_of(key, k), generator))
         paths = [solution.path for solution in found]
         return Solution(
             np.array([solution.coef for solution in found]),

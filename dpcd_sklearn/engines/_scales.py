@@ -22,7 +22,6 @@ from ..privacy.mechanisms._quantiles import (
     QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
-from ..privacy.sums._place import LocalPlace
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
@@ -199,7 +198,7 @@ class FoundScales:
         return replace(request, **facts)
 
 
-def found_scales(search, receipt, part, X, y, key):
+def found_scales(search, receipt, part, place, key):
     """Carry out a search.
 
     Parameters
@@ -208,15 +207,14 @@ def found_scales(search, receipt, part, X, y, key):
     receipt : Receipt
     part : FitEvent
         What pays for the choices; it is redeemed here.
-    X, y : arrays
-        y is looked at by the search of a target only.
+    place : Place
+        Of records as they are; the target is looked at by the search of one only.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
     if key is not None:
         key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
-    y = np.ascontiguousarray(y, dtype=np.float64) if search.target is not None else None
-    oracle = QuantileOracle(receipt, QuantileUnits(part), LocalPlace(X, y), key=key)
+    oracle = QuantileOracle(receipt, QuantileUnits(part), place, key=key)
     features = row_norm = target = None
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", False, width=1.0)
