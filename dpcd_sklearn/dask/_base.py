@@ -2,16 +2,20 @@
 
 import copy
 import inspect
+import math
 import re
 
 import dask.array as da
 import numpy as np
+from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from ..partitions._records import PartitionedRecords
+from ..privacy.sums._moments import moments_of
+from ..privacy.sums._remote_place import joined
 from ..utils._compat import clone_parametrized
-from ._collections import client_of, is_dask, partitions_of
+from ._collections import blocks_of, client_of, is_dask, partitions_of
 from ._workers import Workers
 
 _CLIENT = """    client : distributed.Client, default=None
@@ -35,7 +39,7 @@ def on_a_cluster(cls):
     signature = inspect.signature(local.__init__)
     client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
 
-    def __init__(self, *args, client=None, **kwargs):
+    def __init__(self, *args, client=None, **kwargs):  # noqa: N807
         super(cls, self).__init__(*args, **kwargs)
         self.client = client
 
@@ -96,18 +100,16 @@ class OnACluster:
         local.accountant = local.random_state = None
         if not is_dask(X):
             return getattr(local, method)(X)
-        if not isinstance(X, da.Array):
-            X = X.to_dask_array()  # of unknown chunk sizes
-            names = getattr(local, "feature_names_in_", None)
-        else:
-            names = None
         one = getattr(local, method)(_example(local))
-        options = {"chunks": (X.chunks[0], (one.shape[1],))} if one.ndim == 2 else {"drop_axis": 1}
+        if not isinstance(X, da.Array):  # in blocks of unknown sizes, one a partition
+            shape = (math.nan, *one.shape[1:])
+            blocks = [delayed(_predict)(block, local, method) for block in blocks_of(X)]
+            blocks = [da.from_delayed(b, shape, dtype=one.dtype, meta=one[:0]) for b in blocks]
+            return da.concatenate(blocks, allow_unknown_chunksizes=True)
         if X.numblocks[1] != 1:
             raise ValueError("X is chunked along columns: use X.rechunk({1: -1})")
-        return X.map_blocks(
-            _predict, local, method, names, dtype=one.dtype, meta=one[:0], **options
-        )
+        options = {"chunks": (X.chunks[0], (one.shape[1],))} if one.ndim == 2 else {"drop_axis": 1}
+        return X.map_blocks(_predict, local, method, dtype=one.dtype, meta=one[:0], **options)
 
     def score(self, X, y, sample_weight=None):
         """Accuracy, or R², of the predictions on these records: computed now, and not private.
@@ -125,17 +127,17 @@ class OnACluster:
         if not is_dask(X):
             return super().score(X, y, sample_weight)
         self._warn_of_score()
-        found = self.predict(X)
-        y, weights = (None if a is None else _array(a) for a in (y, sample_weight))
-        if weights is None:
-            weights = da.ones_like(found, dtype=np.float64)
-        client = client_of(self)
+        local, client = self.to_local(), client_of(self)
+        local.accountant = local.random_state = None
+        parts = [delayed(_moments)(part, local) for part in partitions_of(X, y, sample_weight)]
+        found = [part for part in client.gather(client.compute(parts)) if part.weight > 0]
+        found = found and joined(found)
+        if not found:
+            raise ValueError("there is no record of positive weight to score")
+        mean, squares = found.center, found.squares
         if is_classifier(self):
-            right, total = client.compute([(weights * (found == y)).sum(), weights.sum()])
-            return float(right.result() / total.result())
-        total, of_y = (f.result() for f in client.compute([weights.sum(), (weights * y).sum()]))
-        sums = [(weights * (y - other) ** 2).sum() for other in (found, of_y / total)]
-        residual, variance = (f.result() for f in client.compute(sums))
+            return float(mean[0])
+        residual, variance = squares[0] + found.weight * mean[0] ** 2, squares[1]
         if variance == 0:  # as r2_score has it
             return 1.0 if residual == 0 else 0.0
         return float(1 - residual / variance)
@@ -196,8 +198,15 @@ class ClassifierOnACluster(OnACluster):
         return self._by_blocks("predict_log_proba", X)
 
 
-def _array(collection):
-    return collection if isinstance(collection, da.Array) else collection.to_dask_array()
+def _moments(part, local):
+    """Of what a score is made of: whether a label is right, or residuals and targets."""
+    X, y, weights = part
+    y = np.asarray(y)
+    found = _predict(X, local, "predict")
+    columns = [found == y] if is_classifier(local) else [y - found, y]
+    columns = np.column_stack(columns).astype(np.float64)
+    with np.errstate(all="ignore"):  # of a block without records
+        return moments_of(columns, None if weights is None else np.asarray(weights), True)
 
 
 def _example(local):
@@ -214,7 +223,9 @@ def _named(X, names):
     return pd.DataFrame(X, columns=names)
 
 
-def _predict(X, local, method, names):
+def _predict(X, local, method):
     if X.shape[0] == 0:
         return getattr(local, method)(_example(local))[:0]
-    return getattr(local, method)(_named(X, names))
+    if not hasattr(X, "columns"):
+        return getattr(local, method)(_named(X, getattr(local, "feature_names_in_", None)))
+    return getattr(local, method)(X)

@@ -58,7 +58,7 @@ def partitions_of(X, y, sample_weight):
                 f"X is chunked along columns ({X.numblocks[1]} chunks): use X.rechunk({{1: -1}}), "
                 "rows alone may be divided"
             )
-    blocks = [_blocks(X)]
+    blocks = [blocks_of(X)]
     for name, other in (("y", y), ("sample_weight", sample_weight)):
         if other is None and name == "y":
             raise ValueError("this estimator requires y to be passed, but the target y is None")
@@ -71,7 +71,7 @@ def partitions_of(X, y, sample_weight):
                 f"dask.array.from_array({name}, chunks=X.chunks[0])"
             )
         _refuse_other_rows(X, other, name)
-        blocks.append(_blocks(other))
+        blocks.append(blocks_of(other))
     return [delayed(_tuple)(*rows) for rows in zip(*blocks, strict=True)]
 
 
@@ -79,9 +79,12 @@ def _tuple(*arrays):
     return arrays
 
 
-def _blocks(collection):
-    parts = collection.to_delayed()
-    return list(parts.ravel()) if isinstance(collection, da.Array) else list(parts)
+def blocks_of(collection):
+    """Delayed blocks of rows."""
+    if isinstance(collection, da.Array):
+        return list(collection.to_delayed().ravel())
+    # optimized one by one, X and y of one parquet folder may be read in other numbers of partitions
+    return list(collection.to_delayed(optimize_graph=False))
 
 
 def _refuse_other_rows(X, other, name):

@@ -156,22 +156,26 @@ class Workers(Holders):
         while True:
             self._check_client()
             try:
-                wait(futures, timeout=_GLANCE)
+                with self._client.as_current():
+                    wait(futures, timeout=_GLANCE)
                 break
             except TimeoutError:
                 if self._addresses():
                     began = time.monotonic()
                 elif time.monotonic() - began > _PATIENCE:
                     raise RuntimeError(
-                        f"the cluster had no worker for {_PATIENCE:g} s: start some and fit again"
+                        f"the cluster had no worker for {_PATIENCE:g} s; what was charged stays "
+                        "charged. Start some and fit again"
                     ) from None
-        for future in futures:
-            if future.status != "finished":
-                raise RuntimeError(
-                    f"a partition could not be made ({future.status}); look for the error with "
-                    "client.gather(X.persist()), and for lost data that Dask has no graph of "
-                    "(scattered, or on a cluster that was restarted)"
-                )
+            except Exception:  # of what was cancelled, in words of Dask's version
+                break
+        status = {future.status for future in futures} - {"finished"}
+        if status:
+            raise RuntimeError(
+                f"partitions could not be made ({', '.join(sorted(status))}); what was charged "
+                "stays charged. X.persist() shows the error, or the cluster was restarted, or lost "
+                "data of which Dask has no graph (scattered, say)"
+            )
 
     def _replace(self, lost):
         """What was on a lost shelf goes on others."""
