@@ -5,10 +5,10 @@ import pickle
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
+from my_records import load_records  # number -> X, y, as a client holds them
 
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.partitions import fit_partitions
-from my_records import load_records  # number -> X, y, as a client holds them
 
 client_app, server_app = ClientApp(), ServerApp()
 

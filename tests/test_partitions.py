@@ -66,6 +66,12 @@ MODELS = {
     "greedy logistic": (DPLogisticGCD(selection="lazy", **STATED), TWO),
     "softmax": (DPLinearClassifier(solver="skgd", **STATED), THREE),
     "one against the others": (DPLinearClassifier(multi_class="ovr", **STATED), THREE),
+    "several targets": (
+        DPLinearRegressor(solver="gcd", feature_bounds=(-1, 1), max_iter=3, **SEEDED),
+        np.column_stack([Y, -Y]),
+    ),
+    "inference": (DPLinearRegressor(solver="newton", inference=True, **REGRESSION), Y),
+    "inference of classes": (DPLinearClassifier(solver="newton", inference=True, **STATED), TWO),
     "weights of classes": (
         DPLinearClassifier(
             classes=["no", "yes"], class_weight={"no": 2.0, "yes": 1.0}, **STATED
@@ -104,7 +110,10 @@ def test_the_bits_of_one_place(name):
     model, y = MODELS[name]
     local = clone(model).fit(X, y)
     assert np.any(local.coef_)
-    assert_same_bits(local, fit_partitions(clone(model), run_on(CUTS["uneven"], X, y)))
+    parted = fit_partitions(clone(model), run_on(CUTS["uneven"], X, y))
+    assert_same_bits(local, parted)
+    if "inference" in name:
+        np.testing.assert_array_equal(local.coef_cov_, parted.coef_cov_)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])

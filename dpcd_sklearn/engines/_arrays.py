@@ -11,7 +11,7 @@ from ..utils._threads import effective_n_threads
 class Arrays(NamedTuple):
     """What is read, and nothing was: an engine opens the place where they lie.
 
-    Records that lie elsewhere have the same two methods.
+    Records that lie elsewhere have the same methods.
     """
 
     X: object
@@ -22,6 +22,12 @@ class Arrays(NamedTuple):
         """Where they lie, with bounds as of LocalPlace."""
         return LocalPlace(*self, bounds, n_threads=effective_n_threads(n_threads))
 
-    def of_class(self, k):
-        """The same records, with class k against all others for a target."""
+    def labels(self):
+        """Where numbers of classes lie, to be counted."""
+        return LocalPlace(self.X, self.target)
+
+    def of_output(self, k):
+        """The same records with target k of several, or with class k against all others."""
+        if self.target.ndim == 2:
+            return self._replace(target=np.ascontiguousarray(self.target[:, k]))
         return self._replace(target=(self.target == k).astype(np.float64))

@@ -33,9 +33,9 @@ class RecordsOfAFit(metaclass=ABCMeta):
     def scaled(self, request):
         """What an engine reads: Arrays, or what has their methods; after the charge."""
 
-    def run(self, plan, receipt, key, generator):
-        """Carry out a plan; returns a Solution."""
-        return plan.run(receipt, self.scaled(plan.request), key, generator)
+    def run(self, plan, receipt, scaled, key, generator):
+        """Carry out a plan over what `scaled` gave; returns a Solution."""
+        return plan.run(receipt, scaled, key, generator)
 
 
 class RecordsInMemory(RecordsOfAFit):

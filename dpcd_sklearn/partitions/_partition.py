@@ -32,8 +32,8 @@ class Facts(NamedTuple):
 class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
-    With `engine`, bounds and a number of threads, it is the place that an engine opens; with a
-    class `k`, of the records of this class against all others.
+    With `engine`, bounds and a number of threads, it is the place that an engine opens; with `k`,
+    of output k alone.
     """
 
     how: str
@@ -46,7 +46,7 @@ class PlaceOf(NamedTuple):
         """The place of records that are at hand."""
         place = getattr(records, self.how)(*self.public)
         if self.k is not None:
-            place = place.of_class(self.k)
+            place = place.of_output(self.k)
         return place if self.engine is None else place.place(*self.engine)
 
 

@@ -123,9 +123,9 @@ class PartitionedRecords(RecordsOfAFit):
         request = replace(request, sampling="auto")  # as of the reader
         return _Scaled(self, PlaceOf("scaled", (request,), self._classes))
 
-    def run(self, plan, receipt, key, generator):
+    def run(self, plan, receipt, scaled, key, generator):
         try:
-            return super().run(plan, receipt, key, generator)
+            return super().run(plan, receipt, scaled, key, generator)
         except RuntimeError as refused:
             if (failure := self._failure()) is None:
                 raise
@@ -142,7 +142,8 @@ class PartitionedRecords(RecordsOfAFit):
             question = self._in_parts(question)
             return self._holders.ask(place_of, dialogue, question, self._numbers)
 
-        self._places.append(RemotePlace(ask, *self.shape))
+        n_targets = self.n_outputs if self._classes is None else 1
+        self._places.append(RemotePlace(ask, *self.shape, n_targets))
         return self._places[-1]
 
     def _in_parts(self, question):
@@ -167,7 +168,10 @@ class _Scaled:
     def place(self, bounds, n_threads):
         return self._records._place(self._place_of._replace(engine=(bounds, n_threads)))
 
-    def of_class(self, k):
+    def labels(self):
+        return self.place(None, 1)
+
+    def of_output(self, k):
         return _Scaled(self._records, self._place_of._replace(k=k))
 
 

@@ -11,7 +11,7 @@ Auto = float | Literal["auto"]
 Averaging = Literal["auto", "last", "tail", "periodic", "weighted"]
 Pair = tuple[float, float]
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
-TargetBounds = Pair | list[Pair]
+TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"]
 Seed = int | RandomState | ReproducibleNoise
 

@@ -82,7 +82,8 @@ class Part:
             opening = self._opening
             return answer(self._sums, *arguments, opening.n_coordinates, opening.n_outputs)
         of, options = arguments[:-1], arguments[-1]
-        return getattr(self._place if self._sums is None else self._sums, name)(*of, **options)
+        found = getattr(self._place if self._sums is None else self._sums, name)(*of, **options)
+        return np.array(found) if name == "image_grams" else found
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -147,7 +148,7 @@ class RemotePlace(Place):
     ----------
     ask : callable
         As of Dialogue.
-    n_samples, n_features : int
+    n_samples, n_features, n_targets : int
         Of all parts together.
 
     Attributes
@@ -156,8 +157,8 @@ class RemotePlace(Place):
         Those that were opened.
     """
 
-    def __init__(self, ask, n_samples, n_features):
-        self.n_samples, self.n_features = n_samples, n_features
+    def __init__(self, ask, n_samples, n_features, n_targets=1):
+        self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
         self.dialogues, self._ask = [], ask
 
     def _open(self, opening):
@@ -208,10 +209,18 @@ class RemoteCurvatureSums:
     def measure(self, transform, largest, smallest):
         self._dialogue.change("measure", transform, largest, smallest)
 
+    def image_grams(self, transform, coef, unit, clip, row_norm, units):
+        return list(
+            self._dialogue.ask(
+                "image_grams", transform, np.array(coef), unit, clip, row_norm, units, {}
+            )
+        )
+
     def gradient(self, coef, clip, limit):
         return self._dialogue.ask("gradient", np.array(coef), clip, limit, {})
 
     gram.__doc__ = CurvatureSums.gram.__doc__
+    image_grams.__doc__ = CurvatureSums.image_grams.__doc__
     measure.__doc__ = CurvatureSums.measure.__doc__
     gradient.__doc__ = CurvatureSums.gradient.__doc__
 
