@@ -20,11 +20,18 @@ ENGINES = {
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
 _NOISY = 25.0
-# From this signal on a few Newton steps of a regression are as accurate as hundreds of a descent,
-# where features are dense and not too many for a matrix (p² numbers, solved for in p³ operations).
-# Those of a classifier rest on a bound of its curvature, and are too slow where classes part.
-_LOUD, _FEW = 1000.0, 1000
+# From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
+# dense and fewer than the signal: the noise of their matrix grows with p² / s.
+_LOUD = 120.0
+_FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
+_OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
+# What the descents of presets have beside them, and the words that ask for nothing.
+_OF_DESCENT = {
+    "cd": {"sampling": "uniform", "n_inner": None},
+    "skgd": {"sampling": "full", "block_size": None, "n_inner": None},
+    "gcd": {"block_size": None, "rule": "gs-r", "selection_share": 0.8, "selection": "full"},
+}
 
 
 def engine_of(request):
@@ -42,8 +49,7 @@ def engine_of(request):
         )
     if one_by_one or (request.n_outputs > 1 and not request.loss.multi_output):
         return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
-    free = not request.private and request.is_preset and _suits_newton(request)
-    solver = _auto(request) if free or request.solver == "auto" else request.solver
+    solver = _auto(request) if request.solver == "auto" else _of_preset(request)
     engine = ENGINES[solver]
     if request.accounting == "hidden_state":
         if solver != "skgd":
@@ -82,7 +88,7 @@ def _best_solver(request):
         return "newton"
     if request.constraint is not None:
         return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
-    if _suits_newton(request) and (not request.private or request.signal >= _LOUD):
+    if _suits_newton(request):
         return "newton"
     share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)
     if share < 0.5 or not request.private:
@@ -91,22 +97,51 @@ def _best_solver(request):
     return "gcd" if noisy else "skgd"
 
 
+def _of_preset(request):
+    """The solver that was asked for, or Newton steps where `precompute` puts them."""
+    if not request.is_preset or request.precompute is False:
+        return request.solver
+    if request.precompute == "auto":
+        return "newton" if _suits_newton(request) else request.solver
+    if request.n_outputs > 1:
+        raise ValueError("precompute=True needs two classes or multi_class='ovr'")
+    if (needs := NewtonEngine.needs(request) or _asked_of_descent(request)) is not None:
+        raise ValueError(f"precompute=True needs {needs}; or leave it at 'auto'")
+    return "newton"
+
+
 def _suits_newton(request):
     """Whether a few Newton steps would do, and nobody asked for other ones."""
-    names = ("max_iter", "step_size", "momentum", "averaging")
-    own = [getattr(request, name) for name in names]
-    # without noise every sampling ends in the same place
-    sampling = request.sampling if request.private else "auto"
+    if request.private:
+        worth = request.signal >= max(_LOUD, request.n_features)
+    else:
+        worth = request.n_classes == 0
     return (
-        not request.sparse
+        worth
+        and not request.sparse
         and request.n_features <= _FEW
         and request.n_normalizer <= MOST_RECORDS
-        and all(isinstance(word, str) and word == "auto" for word in (*own, sampling))
         and not request.coef_path
-        and request.accounting == "composition"
-        and request.n_classes == 0
+        and all(_is(getattr(request, name), "auto") for name in _OF_STEPS)
         and NewtonEngine.needs(request) is None
+        and _asked_of_descent(request) is None
     )
+
+
+def _asked_of_descent(request):
+    """What a request states that descents alone have, as what it must be instead; or None."""
+    words = {"accounting": "composition"}
+    if request.private:  # without noise every sampling ends in the same place
+        words |= _OF_DESCENT[request.solver] if request.is_preset else {"sampling": "auto"}
+    for name, word in words.items():
+        if not _is(value := getattr(request, name), word):
+            return f"{name}={word!r}, not {value!r}"
+    return None
+
+
+def _is(value, word):
+    # a sampling may be an object, and compare as it likes
+    return type(value) is type(word) and value == word
 
 
 def _refusal(request, solver):

@@ -70,6 +70,7 @@ class Request:
     curvature_share: object
     inference: bool
     inference_share: float
+    precompute: object
     clip: object
     max_iter: object
     step_size: object

@@ -74,6 +74,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     curvature_share = "auto"
     inference = False
     inference_share = 0.2
+    precompute = "auto"
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"

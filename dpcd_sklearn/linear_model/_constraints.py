@@ -81,6 +81,8 @@ CLASSIFICATION = {
     "unknown_label": [StrOptions({"first", "raise"})],
     "C": _POSITIVE,
 }
+# Of the presets, whose solver is in their name.
+PRESET = {"precompute": ["boolean", StrOptions({"auto"})]}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 

@@ -6,8 +6,17 @@ from sklearn.linear_model import Lasso
 
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC, PERIODIC, REGRESSION, of
+from ..utils._typing import (
+    ArrayLike,
+    Auto,
+    Averaging,
+    Bounds,
+    Neighboring,
+    Precompute,
+    Seed,
+    TargetBounds,
+)
+from ._constraints import GENERIC, PERIODIC, PRESET, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
@@ -66,6 +75,13 @@ class DPLassoCD(PrivateRegressor):
     n_inner : int >= 1, default=None
         K, the number of updates in one inner loop with `averaging="periodic"`; None is a tenth of
         all.
+    precompute : bool or "auto", default="auto"
+        Whether steps are taken in the geometry of a noisy matrix of second moments, released once:
+        a few noisy gradients of all coordinates then make quadratic models, in which coordinates
+        are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
+        as long as one without noise. "auto" does so where X is dense with many records for its
+        columns, and nothing is asked of the descent (its draws, steps, averages or path). With
+        True a pass is a step; it takes one vector of coefficients at a time.
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -172,6 +188,10 @@ class DPLassoCD(PrivateRegressor):
     multiplier z are exactly sqrt(T)/z-Gaussian-DP (Dong, Roth & Su 2022). Proof:
     ``privacy/proofs/release_partial.md``.
 
+    With `precompute` a matrix of second moments is released, and a few gradients that are clipped
+    and noised in its geometry; they are composed exactly too. Proofs:
+    ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
+
     References
     ----------
     Mangold, Bellet, Salmon & Tommasi (2022). Differentially private coordinate descent for
@@ -198,6 +218,7 @@ class DPLassoCD(PrivateRegressor):
         | of(GENERIC, "alpha", "n_inner")
         | of(REGRESSION, "positive")
         | PERIODIC
+        | PRESET
         | {"sampling": [StrOptions({"uniform", "importance"})]}
     )
 
@@ -215,6 +236,7 @@ class DPLassoCD(PrivateRegressor):
         step_size: Auto = "auto",
         averaging: Averaging = "auto",
         n_inner: int | None = None,
+        precompute: Precompute = "auto",
         fit_intercept: bool = True,
         positive: bool = False,
         feature_bounds: Bounds | None = None,
@@ -240,6 +262,7 @@ class DPLassoCD(PrivateRegressor):
         self.step_size = step_size
         self.averaging = averaging
         self.n_inner = n_inner
+        self.precompute = precompute
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.feature_bounds = feature_bounds

@@ -86,8 +86,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
           that are clipped and noised in its geometry. As fast as a fit without noise, and best
           where records are many and features correlated; up to 4,000 features.
-        - "auto" follows the problem, n, p, epsilon and delta: "gcd" for "l1", and for "elasticnet"
-          from l1_ratio = 0.5 on, where noise dominates; "compgd" for constraints; "skgd" otherwise.
+        - "auto" follows the problem, n, p, epsilon and delta: "compgd" for constraints; "newton" of
+          two classes where records are many and dense columns few; "gcd" for "l1", and for
+          "elasticnet" from l1_ratio = 0.5 on, where noise dominates; "skgd" otherwise.
 
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
         chooses among features x classes and moves the feature in all of them, and "compgd",
@@ -172,8 +173,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         The step of update t = 1, 2, ... is multiplied by t^(-step_decay), for "sgd", "svrg" and
         "compgd".
     momentum : float in [0, 1) or "auto", default="auto"
-        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd"; the other solvers
-        take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling, and 0 otherwise.
+        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd". Nesterov's for
+        "newton", whose gradients are taken where this share of the last move would lead again. The
+        other solvers take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling,
+        follows n, p, epsilon and delta for "newton", and is 0 otherwise.
     averaging : {"auto", "last", "tail", "periodic", "weighted"}, default="auto"
         What `coef_` is: the last iterate ("last"); the mean of the last half of the iterates
         ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`

@@ -164,8 +164,10 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         The step of update t = 1, 2, ... is multiplied by t^(-step_decay), for "sgd", "svrg" and
         "compgd".
     momentum : float in [0, 1) or "auto", default="auto"
-        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd"; the other solvers
-        take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling, and 0 otherwise.
+        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd". Nesterov's for
+        "newton", whose gradients are taken where this share of the last move would lead again. The
+        other solvers take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling,
+        follows n, p, epsilon and delta for "newton", and is 0 otherwise.
     averaging : {"auto", "last", "tail", "periodic", "weighted"}, default="auto"
         What `coef_` is: the last iterate ("last"); the mean of the last half of the iterates
         ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`

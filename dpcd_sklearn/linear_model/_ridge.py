@@ -8,8 +8,17 @@ from sklearn.linear_model import Ridge
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC, PERIODIC, REGRESSION, of
+from ..utils._typing import (
+    ArrayLike,
+    Auto,
+    Averaging,
+    Bounds,
+    Neighboring,
+    Precompute,
+    Seed,
+    TargetBounds,
+)
+from ._constraints import GENERIC, PERIODIC, PRESET, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
@@ -85,6 +94,13 @@ class DPRidgeSkGD(PrivateRegressor):
         and less is needed. It needs alpha > 0, full sampling, no momentum, the last iterate, an
         intercept that is penalised too (or none) and `row_norm_bound` or `feature_bounds`; rows
         are scaled down to the bound, and weights above one count as one.
+    precompute : bool or "auto", default="auto"
+        Whether steps are taken in the geometry of a noisy matrix of second moments, released once:
+        a few noisy gradients of all coordinates then make quadratic models, in which coordinates
+        are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
+        as long as one without noise. "auto" does so where X is dense with many records for its
+        columns, and nothing is asked of the descent (its draws, steps, averages or path). With
+        True a pass is a step; it takes one vector of coefficients at a time.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False
@@ -194,6 +210,10 @@ class DPRidgeSkGD(PrivateRegressor):
     sqrt(T)/z-Gaussian-DP. A random block shows in the iterates, so its choice amplifies nothing.
     Proof: ``privacy/proofs/release_gradient.md``.
 
+    With `precompute` a matrix of second moments is released, and a few gradients that are clipped
+    and noised in its geometry; they are composed exactly too. Proofs:
+    ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
+
     References
     ----------
     Maranjyan, Sadiev & Richtárik (2024). Differentially private random block coordinate descent.
@@ -221,6 +241,7 @@ class DPRidgeSkGD(PrivateRegressor):
         | of(GENERIC, "penalize_intercept", "n_inner")
         | of(REGRESSION, "positive")
         | PERIODIC
+        | PRESET
         | {"sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
     )
 
@@ -241,6 +262,7 @@ class DPRidgeSkGD(PrivateRegressor):
         averaging: Averaging = "auto",
         n_inner: int | None = None,
         accounting: Literal["composition", "hidden_state"] = "composition",
+        precompute: Precompute = "auto",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         positive: bool = False,
@@ -270,6 +292,7 @@ class DPRidgeSkGD(PrivateRegressor):
         self.averaging = averaging
         self.n_inner = n_inner
         self.accounting = accounting
+        self.precompute = precompute
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.positive = positive

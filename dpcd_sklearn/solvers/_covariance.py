@@ -56,17 +56,25 @@ class NewtonWalk:
     def of_noise(self, problem, jacobian, penalty):
         """Covariance of the last iterate, for gradients whose noise is their clip times N(0, I).
 
-        The models' mean b leads to the iterate (I / γ + Λ)⁻¹ b, and the next model is
-        (I / γ - J) times that, less the noise of its gradient.
+        A model b leads to the iterate (I / γ + Λ)⁻¹ b, and the next model is (I / γ - J) v less the
+        noise of its gradient, v being Nesterov's point. The last iterate is of the tail's mean.
         """
-        identity = np.eye(len(jacobian))
+        identity, n_updates = np.eye(len(jacobian)), len(self.clips)
         inverse = np.linalg.inv(identity / problem.step_size + penalty)
-        moved = (identity / problem.step_size - jacobian) @ inverse
+        slope = identity / problem.step_size - jacobian
+        # what the noise of one gradient does to its own model and to those after it, in all
+        model, total, sums = -identity, np.zeros_like(jacobian), []
+        before = now = np.zeros_like(jacobian)
+        for _ in range(n_updates):
+            total = total + model
+            sums.append(total)
+            before, now = now, inverse @ model
+            model = slope @ (now + problem.momentum * (now - before))
+        tail = n_updates - 1 if problem.averaging == "last" else problem.tail_start
         found = np.zeros_like(jacobian)
         for t, clip in enumerate(self.clips):
-            n_models = max(1, t + 1 - problem.tail_start)
-            step = ((n_models - 1) * identity + moved) / n_models
-            found = step @ found @ step.T + (clip / n_models) ** 2 * identity
+            answer = sums[n_updates - 1 - t] - (sums[tail - 1 - t] if t < tail else 0.0)
+            found += (clip / (n_updates - tail)) ** 2 * (answer @ answer.T)
         return inverse @ found @ inverse.T
 
 

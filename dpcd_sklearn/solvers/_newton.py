@@ -1,11 +1,12 @@
 """Proximal Newton steps on one noisy curvature and a few noisy gradients in its geometry.
 
-    w <- argmin_v  <g_t, v> + |v - w_t|²_P / (2 γ) + ψ(v)
+    v_t = w_t + β (w_t - w_(t-1))
+    w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
 
-P is the released curvature with its eigenvalues floored, g_t a gradient that was clipped and noised
-in the geometry of P. All else is post-processing. Averages are of models, not of iterates: from the
-middle on a step minimises the mean of all models since then, so that coefficients stay exactly
-zero where the penalty makes them so.
+P is the released curvature with its eigenvalues floored, g_t a gradient at v_t that was clipped and
+noised in the geometry of P, β Nesterov's momentum. All else is post-processing. Averages are of
+models, not of iterates: the last step minimises the mean of all models from the middle on, so that
+coefficients are exactly zero where the penalty makes them so.
 """
 
 import numpy as np
@@ -43,7 +44,7 @@ class _Path:
     def __init__(self, oracle, problem):
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
-        self.coef = self._first()
+        self.coef = self._before = self._first()
         values, vectors = np.linalg.eigh(oracle.release_curvature())
         self._fix_geometry(values, vectors)
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
@@ -89,18 +90,18 @@ class _Path:
         self._quadratic = np.ascontiguousarray(scaled @ scaled.T) / problem.step_size
 
     def _step(self):
-        """The next iterate, from a released gradient and the models that count."""
+        """The next iterate, from a released gradient; the last one from the models that count."""
         problem = self._problem
+        point = self.coef + problem.momentum * (self.coef - self._before)
         self._clips.append(self._clip())
-        gradient = self._oracle.release_preconditioned(self.coef, self._clips[-1])
-        linear = self._quadratic @ self.coef - self._roots * (self._factor @ gradient)
-        if problem.averaging == "last" or self._t < problem.tail_start:
-            mean = linear
-        else:
+        gradient = self._oracle.release_preconditioned(point, self._clips[-1])
+        linear = self._quadratic @ point - self._roots * (self._factor @ gradient)
+        if problem.averaging != "last" and self._t >= problem.tail_start:
             self._n_models += 1
             self._linear += (linear - self._linear) / self._n_models
-            mean = self._linear
-        return self._minimum(mean)
+            if self._t + 1 == problem.n_updates:
+                linear = self._linear
+        return self._minimum(linear)
 
     def _clip(self):
         """Wide where residuals are still large; the models that are averaged have one clip."""
@@ -119,7 +120,8 @@ class _Path:
     def run(self):
         problem, path, converged = self._problem, [self.coef], False
         for self._t in range(problem.n_updates):
-            before, self.coef = self.coef, self._step()
+            before = self.coef
+            self.coef, self._before = self._step(), before
             if problem.path_every:
                 path.append(self.coef)
             if problem.watch is not None:

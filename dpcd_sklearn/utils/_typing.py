@@ -13,6 +13,16 @@ Pair = tuple[float, float]
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"]
+Precompute = bool | Literal["auto"]
 Seed = int | RandomState | ReproducibleNoise
 
-__all__ = ["ArrayLike", "Auto", "Averaging", "Bounds", "Neighboring", "Seed", "TargetBounds"]
+__all__ = [
+    "ArrayLike",
+    "Auto",
+    "Averaging",
+    "Bounds",
+    "Neighboring",
+    "Precompute",
+    "Seed",
+    "TargetBounds",
+]
