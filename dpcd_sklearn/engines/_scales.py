@@ -22,7 +22,6 @@ from ..privacy.mechanisms._quantiles import (
     QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
-from ..privacy.sums._place import LocalPlace
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
@@ -218,7 +217,7 @@ class FoundScales:
         return replace(request, **facts)
 
 
-def found_scales(search, receipt, part, X, y, key):
+def found_scales(search, receipt, part, place, key):
     """Carry out a search.
 
     Parameters
@@ -227,15 +226,14 @@ def found_scales(search, receipt, part, X, y, key):
     receipt : Receipt
     part : FitEvent
         What pays for the choices; it is redeemed here.
-    X, y : arrays
-        y is looked at by the search of a target only, or of several.
+    place : Place
+        Of records as they are; targets are looked at by the search of theirs only.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
     if key is not None:
         key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
-    y = np.ascontiguousarray(y, dtype=np.float64) if search.target is not None else None
-    oracle = QuantileOracle(receipt, QuantileUnits(part), LocalPlace(X, y), key=key)
+    oracle = QuantileOracle(receipt, QuantileUnits(part), place, key=key)
     features = row_norm = target = None
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
@@ -249,6 +247,6 @@ def found_scales(search, receipt, part, X, y, key):
             oracle, "target", search.target, _TARGET_WIDTHS[search.target]
         )
         target = center - half_width, center + half_width
-        if y.ndim == 1:
+        if place.n_targets == 1:
             target = tuple(float(bound[0]) for bound in target)
     return FoundScales(features, row_norm, target)
