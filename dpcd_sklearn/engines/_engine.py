@@ -16,7 +16,6 @@ from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
     choices_event,
-    counts_event,
     joint_fit_event,
 )
 from ..privacy.accounting._events import FitEvent
@@ -28,7 +27,8 @@ from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
-from ._label_prior import count_units
+from ._label_prior import count_units, counts_event
+from ._settled_intercept import settling_event, settling_units
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -64,6 +64,8 @@ class Engine(metaclass=ABCMeta):
         Fields of the Problem that this solver looks at, beside those of all.
     forgets_its_start : bool
         Whether its first update goes to the same point from everywhere, or must start at zero.
+    settles : bool
+        Whether an intercept is set right after all updates.
     hides_updates : bool
         Whether all updates are one release, of which nobody is told how far it is.
     """
@@ -77,7 +79,7 @@ class Engine(metaclass=ABCMeta):
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
     extra = {}
-    forgets_its_start = hides_updates = False
+    forgets_its_start = hides_updates = settles = False
     _start, _progress = None, None
 
     def __init__(self, request):
@@ -201,14 +203,16 @@ class Engine(metaclass=ABCMeta):
 
     @cached_property
     def parts(self):
-        """The FitEvents of what is released: choices of scales and counts of classes, if there are
-        some, and updates.
+        """The FitEvents of what is released: choices of scales, counts of classes and last
+        derivatives of an intercept, if there are some, and updates.
         """
         request, scales, first = self.request, self.request.scales, []
         if scales.n_choices:
             first.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
         if request.counts_classes:
-            first.append(counts_event(request.epsilon, request.delta, request.neighboring))
+            first.append(counts_event(request))
+        if self.settles:
+            first.append(settling_event(request))
         if not first:
             return (self.alone,)
         _, updates = joint_fit_event(request.epsilon, request.delta, joined(first), self.alone)
@@ -217,7 +221,12 @@ class Engine(metaclass=ABCMeta):
     @property
     def part_of_counts(self):
         """What pays for counts of classes, or None."""
-        return self.parts[-2] if self.request.counts_classes else None
+        return self.parts[-2 - self.settles] if self.request.counts_classes else None
+
+    @property
+    def part_of_settling(self):
+        """What pays for derivatives of the intercept after all updates, or None."""
+        return self.parts[-2] if self.settles else None
 
     @property
     def part(self):
@@ -289,6 +298,8 @@ class Engine(metaclass=ABCMeta):
             QuantileUnits(self.parts[0])
         if self.request.counts_classes:
             count_units(self.request, self.part_of_counts, n_samples)
+        if self.settles:
+            settling_units(self, n_samples)
         self.units(n_samples)
         return self
 

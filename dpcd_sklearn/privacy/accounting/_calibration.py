@@ -28,9 +28,6 @@ from ._selections import is_tractable, largest_factor
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
 
-# What counts of classes take of μ².
-COUNT_SHARE = 0.02
-
 
 def gaussian_fit_event(epsilon, delta, count, neighboring):
     """`count` Gaussian releases that are together (epsilon, delta)-DP, exactly calibrated.
@@ -48,10 +45,10 @@ def choices_event(eta, count, neighboring):
     return FitEvent((SelectionEvent(eta, count),), neighboring)
 
 
-def counts_event(epsilon, delta, neighboring):
-    """One Gaussian release, of counts, that has COUNT_SHARE of the μ² of (epsilon, delta)."""
-    noise_multiplier = 1 / (gdp_mu(epsilon, delta) * math.sqrt(COUNT_SHARE)) * _UP
-    return FitEvent((GaussianEvent(noise_multiplier, 1),), neighboring)
+def share_event(epsilon, delta, share, count, neighboring):
+    """`count` Gaussian releases that have together a share of the μ² of (epsilon, delta)."""
+    noise_multiplier = math.sqrt(count / share) / gdp_mu(epsilon, delta) * _UP
+    return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
 
 
 @lru_cache(maxsize=1024)
