@@ -23,6 +23,7 @@ from ._recipes import (
     noiseless_descent_recipe,
     vertex_recipe,
 )
+from ._settled_intercept import is_settled, settled
 
 RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
 
@@ -204,6 +205,20 @@ class SkGDEngine(DrawnEngine):
         return descent_recipe(
             request.signal, spread, self.curvature, self._full, request.n_classes
         )
+
+    @cached_property
+    def settles(self):
+        if not (self.request.counts_classes and self._full):
+            return False
+        return is_settled(self.request, self.recipe["residual_clip"])
+
+    def run(self, receipt, records, key, generator):
+        solution = super().run(receipt, records, key, generator)
+        if not self.settles:
+            return solution
+        start = 0.0 if self._start is None else float(self._start[1][0])
+        place = self.place(records)
+        return replace(solution, coef=settled(self, receipt, place, key, start, solution.coef))
 
     @property
     def noiseless_recipe(self):

@@ -79,6 +79,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     momentum = "auto"
     accounting = "composition"
     penalize_intercept = False
+    class_weight = None
     coef_path = False
     warm_start = False
     verbose = 0
