@@ -22,7 +22,7 @@ ENGINES = {
 _NOISY = 25.0
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
-_LOUD = 120.0
+_LOUD = 150.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
 _OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
