@@ -145,6 +145,8 @@ GENERIC = {
     "sampling_rate": ["auto", 0.1, 0.5, 1.0],
     "n_directions": [None, 1, 2, 50],
     "curvature_share": ["auto", 0.5, 1e-9, 1 - 1e-12],
+    "inference": [False, False, True],
+    "inference_share": [0.2, 1e-9, 1 - 1e-12],
     "step_decay": [0.0, 0.5, 1000.0],
 }
 REGRESSION = PRESETS[DPLassoCD] | PRESETS[DPRidgeSkGD] | GENERIC

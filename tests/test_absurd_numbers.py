@@ -26,6 +26,7 @@ NUMBERS = ["epsilon", "delta", "clip", "max_iter", "step_size", "tol", "row_norm
 NUMBERS += ["n_threads", "feature_scale", "alpha", "C", "l1_ratio", "block_size", "n_inner"]
 NUMBERS += ["momentum", "selection_share", "radius", "sampling_rate", "n_directions", "step_decay"]
 NUMBERS += ["huber_threshold", "random_state", "curvature_share"]
+NUMBERS += ["inference_share"]
 HUGE = [
     (estimator, name) for estimator in ALL for name in NUMBERS if name in estimator().get_params()
 ]

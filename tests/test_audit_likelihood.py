@@ -22,6 +22,9 @@ MODELS = {
     "multinomial": DPLinearClassifier(
         epsilon=2.0, delta=1e-2, loss="multinomial", solver="sgd", sampling_rate=1.0
     ),
+    "softmax": DPLinearClassifier(epsilon=2.0, delta=1e-2, classes=[0, 1, 2]),
+    "softmax cd": DPLinearClassifier(epsilon=2.0, delta=1e-2, classes=[0, 1, 2], solver="cd"),
+    "softmax gcd": DPLogisticGCD(epsilon=2.0, delta=1e-2, classes=[0, 1, 2]),
     "sgd": DPLinearRegressor(epsilon=2.0, delta=1e-2, solver="sgd"),
     "gcd": DPLogisticGCD(epsilon=2.0, delta=1e-2),
     "newton": DPLinearRegressor(epsilon=2.0, delta=1e-2, solver="newton"),
@@ -39,7 +42,8 @@ def test_likelihood_ratios_have_mean_one_under_the_other_data(name):
     assert np.exp(-one).mean() == pytest.approx(1.0, abs=0.35)
     assert np.exp(other).mean() == pytest.approx(1.0, abs=0.35)
     squared = gdp_squared(subject.fitted.privacy_event_)
-    if squared is not None and name != "multinomial":
+    # another label moves a softmax of three by 1.7 clips, not by 2
+    if squared is not None and name != "multinomial" and "softmax" not in name:
         assert separation(one, other) == pytest.approx(squared**0.5, abs=0.35)
 
 

@@ -292,13 +292,19 @@ def test_bad_records_are_refused(accountant, data, estimator, case):
 
 BAD_Y = {
     "too long": (lambda y: np.append(y, 0), "inconsistent numbers of samples"),
-    "two columns": (lambda y: np.column_stack([y, y]), r"should be a 1d array|got.*shape"),
+    "three dimensions": (lambda y: y[:, None, None], r"should be a 1d array|got.*shape|dim 3"),
     "nothing": (lambda y: None, "requires y to be passed"),
     "NaN": (lambda y: with_value(y, NAN, float), "NaN"),
     "infinity": (lambda y: with_value(y, INF, float), "infinity"),
     "complex": (lambda y: y + 1j, "Complex data not supported"),
-    "a scalar": (lambda y: 1.0, "1d array|scalar"),
+    "a scalar": (lambda y: 1.0, "1d array|scalar|[Ss]ingleton"),
 }
+
+
+def test_two_columns_of_labels_are_refused(accountant, data):
+    X, y = data
+    model = DPLogisticGCD(accountant=accountant)
+    refuse(model, X, np.column_stack([y, y]), match=r"should be a 1d array|got.*shape")
 
 
 @pytest.mark.parametrize("case", BAD_Y)
@@ -480,7 +486,7 @@ def test_a_budget_that_is_too_small_refuses_before_a_record_is_read(data, estima
     model = estimator(epsilon=1.0, accountant=accountant)
     read = []
     monkeypatch.setattr(
-        "dpcd_sklearn.engines._engine.RecordOracle",
+        "dpcd_sklearn.engines._engines_coordinates.RecordOracle",
         type("Watched", (_oracle.RecordOracle,), {"__new__": lambda *a, **k: read.append(a)}),
     )
     with pytest.raises(BudgetExceededError, match="nothing was drawn or recorded"):

@@ -45,7 +45,7 @@ OF_A_SOLVER = OF_A_PRESET | {
 # Units of the target, or of one; which losses have which solvers.
 OF_A_TASK = {"loss", "alpha", "coef_bounds", "radius", "solver", "clip", "accounting"}
 # Of classifiers they have rows, and other words for them.
-SHAPED = {"coef_", "intercept_", "coef_path_", "intercept_path_"}
+SHAPED = {"clip_", "coef_", "intercept_", "coef_path_", "intercept_path_"}
 
 GROUPS = [
     (PRESETS + GENERIC, OF_A_SOLVER | OF_A_TASK, SHAPED | {"noise_multiplier_", "classes_"}),

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.model_selection import PrivateSearchCV, _find_budget, find_budget
+from dpcd_sklearn.model_selection._made_up import made_up_records
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 RIDGE = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=30)
@@ -28,9 +29,8 @@ def test_the_budget_that_is_found_reaches_the_score():
     scores = [
         _find_budget._score(
             RIDGE.set_params(epsilon=2 * epsilon),
-            lambda n, p, rng: _find_budget._made_up(RIDGE, True, 0.8, n, p, rng),
+            made_up_records(RIDGE, 3, 1, 0.8),
             1000,
-            3,
             seed,
         )
         for seed in range(15)
@@ -39,7 +39,7 @@ def test_the_budget_that_is_found_reaches_the_score():
 
 
 def test_scores_out_of_reach_and_scores_for_nothing():
-    assert find_budget(RIDGE, 1000, 3, 0.9, best=0.5, n_repeats=3) == math.inf
+    assert find_budget(RIDGE, 1000, 3, 0.9, signal=0.5, n_repeats=3) == math.inf
     assert find_budget(RIDGE, 1000, 3, -2.0, n_repeats=3) == _find_budget.LEAST
 
 
@@ -69,13 +69,13 @@ def test_nothing_is_charged_and_the_estimator_stays_as_it_was():
 def test_records_of_your_own():
     seen = []
 
-    def simulate(n, p, rng):
-        seen.append((n, p))
-        X = rng.uniform(-1, 1, (n, p))
+    def made_up(n, rng):
+        seen.append(n)
+        X = rng.uniform(-1, 1, (n, 2))
         return X, X[:, 0]
 
-    assert find_budget(RIDGE, 400, 2, 0.5, simulate=simulate, n_repeats=3) < math.inf
-    assert set(seen) == {(2400, 2)}
+    assert find_budget(RIDGE, 400, 2, 0.5, make_data=made_up, n_repeats=3) < math.inf
+    assert set(seen) == {2400}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_records_of_your_own():
         ({"n_features": 0}, ValueError, "n_features"),
         ({"target": 1.5}, ValueError, "target"),
         ({"target": "high"}, TypeError, "target"),
-        ({"best": 0.0}, ValueError, "best"),
+        ({"signal": 0.0}, ValueError, "signal"),
         ({"n_repeats": 1}, ValueError, "n_repeats"),
     ],
 )

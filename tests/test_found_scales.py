@@ -29,6 +29,7 @@ from dpcd_sklearn.inspection._watch import Watch
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import choices_event
 from dpcd_sklearn.privacy.accounting._events import FitEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting._joint import joined
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from dpcd_sklearn.privacy.sums._sums import Place
@@ -136,9 +137,10 @@ def test_choices_and_updates_together_are_what_is_promised(name, params):
     search = plan.request.scales
     assert search.n_choices == (3 if is_centred(model) else 1) * P + n_target(model)
     assert 0.0499 <= search.share <= 0.3001
-    choices, updates = plan.parts
+    choices, *counts, updates = plan.parts
     assert choices.releases == (SelectionEvent(search.eta, search.n_choices),)
-    assert plan.event == FitEvent(choices.releases + updates.releases, model.neighboring)
+    assert len(counts) == (plan.request.n_classes > 0)  # test_label_prior.py
+    assert plan.event == joined(plan.parts)
     told = epsilon_of(plan.event, model.delta)
     assert told <= model.epsilon
     if name in GAUSSIAN:
@@ -175,8 +177,12 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
     model = model_of(name, **facts)
     if n_target(model):
         model.set_params(target_bounds=(-300, 300))
-    event = model.planned_event(N, P)
-    assert event == model._plan(N, P, model._stated_outputs(1)).alone
+    plan, event = model._plan(N, P, model._stated_outputs(1)), model.planned_event(N, P)
+    assert not plan.request.scales.n_choices
+    if plan.request.n_classes:
+        assert plan.parts[:-1] == (plan.part_of_counts,)
+    else:
+        assert event == plan.alone
 
     def refuse(*args, **kwargs):
         raise AssertionError("scales were looked for")

@@ -59,6 +59,7 @@ NUMBERS = {
     "epsilon": [0, -1, NAN, -INF, "1", None, True],
     "delta": [0, 1, -1, NAN, INF, "n", None, True],
     "selection_share": [0, 1, -0.5, NAN, "auto", None, True],
+    "inference_share": [0, 1, -0.5, NAN, "auto", None, True],
     "curvature_share": [0, 1, -0.5, NAN, "all", None, True],
     "sampling_rate": [0, -0.1, 1.1, NAN, INF, "all", None, True],
     "clip": [0, -1, NAN, INF, "none", None, True],
@@ -89,6 +90,7 @@ WORDS = {
     "coef_path": ["yes", None, 2],
     "warm_start": ["yes", None, 2],
     "verbose": [-1, 0.5, "loud", None],
+    "inference": ["yes", None, 2],
     "accountant": [],  # what has no ledger can't show that it was not charged
     "random_state": ["seed", 1.5, -1],
 }
@@ -242,9 +244,8 @@ def test_several_classes_name_the_solvers_that_have_them(accountant, data, solve
 def test_planned_events_need_a_number_of_outputs(n_outputs):
     with pytest.raises(ValueError, match="n_outputs must be an integer >= 1"):
         DPLinearClassifier("multinomial").planned_event(40, 3, n_outputs)
-    for model in (DPLinearRegressor(), DPLinearClassifier("logistic")):
-        with pytest.raises(ValueError, match="n_outputs must be 1"):
-            model.planned_event(40, 3, 3)
+    with pytest.raises(ValueError, match="n_outputs must be 1"):
+        DPLinearClassifier("logistic").planned_event(40, 3, 3)
 
 
 # --- samplings of the user's own -----------------------------------------------------------------

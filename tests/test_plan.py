@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import FitPlan, PlanDisplay, plan
-from dpcd_sklearn.inspection._made_up import made_up_records
+from dpcd_sklearn.model_selection._made_up import made_up_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent

@@ -449,6 +449,16 @@ def test_a_budget_is_set_where_it_is_kept():
         set_budget(Pipeline([("a", DPStandardScaler()), ("b", DPLassoCD())]), 0.3)
 
 
+def test_a_scaler_that_would_make_sparse_records_dense_is_refused_before_the_charge():
+    accountant = ledger()
+    model = make_private_pipeline(DPStandardScaler(), DPRidgeSkGD(**TARGET), accountant=accountant)
+    with pytest.raises(ValueError, match="'dpstandardscaler' takes no sparse"):
+        model.fit(sparse.csr_array(X), Y)
+    assert accountant.entries() == []
+    model.set_params(dpstandardscaler__with_centering=False).fit(sparse.csr_array(X), Y)
+    assert len(accountant.entries()) == 1
+
+
 # ---- mixed tables -------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import pytest
 from joblib import parallel_config
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import (
     GroupKFold,
@@ -18,7 +19,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dpcd_sklearn import (
@@ -33,6 +34,7 @@ from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
 from dpcd_sklearn.model_selection._plan import planned
 from dpcd_sklearn.model_selection._slots import slots_of
+from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, search_fit_event
@@ -462,6 +464,22 @@ def test_data_frames_and_sparse_records(data):
     assert list(search.feature_names_in_) == list("abc")
     model = clone(RIDGE).set_params(feature_bounds=None)
     PrivateSearchCV(model, GRID, epsilon=5.0, n_iter=2).fit(sparse.csr_array(X), y)
+
+
+def test_mixed_tables_in_a_private_pipeline(data):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = data
+    towns = [["north"], ["south"]]
+    frame = pandas.DataFrame(X, columns=list("abc")).assign(town=np.resize(towns, len(y)))
+    words = OneHotEncoder(
+        categories=[["north", "south"]], handle_unknown="ignore", sparse_output=False
+    )
+    table = ColumnTransformer([("town", words, ["town"]), ("numbers", "passthrough", ["a", "b"])])
+    model = make_private_pipeline(table, clone(RIDGE))
+    search = PrivateSearchCV(model, {"dpridgeskgd__alpha": [0.01, 1.0]}, epsilon=5.0, n_iter=2)
+    search.fit(frame, y)
+    assert search.privacy_event_ == search.planned_event(len(y), frame.iloc[:1])
+    assert search.predict(frame).shape == y.shape
 
 
 # ---- bad input: a clear error, nothing charged ---------------------------------------------------

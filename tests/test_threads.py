@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import dpcd_sklearn
 from dpcd_sklearn import (
@@ -28,7 +28,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.engines import _engine
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
-from dpcd_sklearn.utils._threads import effective_n_threads, most_threads
+from dpcd_sklearn.utils._threads import effective_n_threads, limited_blas, most_threads
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore", category=PrivacyLeakWarning),
@@ -363,6 +363,24 @@ def test_threads_of_ones_own_fit_at_once(expected):
     for thread in threads:
         thread.join()
     assert found == [(expected, N_THREADS)] * 3
+
+
+def test_limits_of_blas_that_overlap_leave_it_as_it_was():
+    def admitted():
+        return {
+            pool["num_threads"] for pool in ThreadpoolController().select(user_api="blas").info()
+        }
+
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        before = admitted()
+        first, second = limited_blas(1), limited_blas(1)
+        first.__enter__()
+        second.__enter__()
+        assert admitted() == {1}
+        first.__exit__(None, None, None)
+        assert admitted() == {1}
+        second.__exit__(None, None, None)
+        assert admitted() == before
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])

@@ -15,17 +15,20 @@ from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
+    COUNT_SHARE,
     choices_event,
     joint_fit_event,
+    share_event,
 )
 from ..privacy.accounting._events import FitEvent
-from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._quantiles import QuantileUnits
-from ..privacy.mechanisms._units import CoordinateUnits
 from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
 from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
+from ._inference import moment_units
+from ._label_prior import count_units
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -51,7 +54,7 @@ class Engine(metaclass=ABCMeta):
     ----------
     losses, penalties, constraints, averagings : set of str
         What it can solve.
-    has_momentum : bool
+    has_momentum, has_inference : bool
     noiseless_max_iter : int
         Passes of a fit without noise.
     noiseless_recipe : dict of step_size and momentum
@@ -70,6 +73,7 @@ class Engine(metaclass=ABCMeta):
     constraints = {None}
     averagings = {"auto", "last", "tail", "periodic"}
     has_momentum = False
+    has_inference = False
     noiseless_max_iter = 10_000
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
@@ -95,6 +99,18 @@ class Engine(metaclass=ABCMeta):
             return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
         if not cls.has_momentum and request.momentum not in ("auto", 0):
             return f"momentum=0, not {request.momentum!r}"
+        if request.inference:
+            return cls._needs_for_inference(request)
+        return None
+
+    @classmethod
+    def _needs_for_inference(cls, request):
+        if not cls.has_inference:
+            return "inference=False: how its iterates follow the noise is not known"
+        if request.penalty not in (None, "l2") or request.positive:
+            return "penalty=None or 'l2' for inference: other penalties leave no normal law"
+        if request.n_normalizer <= 2 * request.n_coordinates:
+            return "more than two records a coefficient for inference"
         return None
 
     @classmethod
@@ -198,12 +214,29 @@ class Engine(metaclass=ABCMeta):
 
     @cached_property
     def parts(self):
-        """The FitEvents of what is released: the search of scales, if there is one, and updates."""
-        request, scales = self.request, self.request.scales
-        if not scales.n_choices:
+        """The FitEvents of what is released: scales, counts of classes and moments, if there are
+        some, and updates last.
+        """
+        request, scales, beside = self.request, self.request.scales, []
+        budget = request.epsilon, request.delta
+        if scales.n_choices:
+            beside.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
+        if request.counts_classes:
+            beside.append(share_event(*budget, COUNT_SHARE, 1, request.neighboring))
+        if request.inference:
+            beside.append(share_event(*budget, request.share_of_moments, 2, request.neighboring))
+        if not beside:
             return (self.alone,)
-        choices = choices_event(scales.eta, scales.n_choices, request.neighboring)
-        return joint_fit_event(request.epsilon, request.delta, choices, self.alone)
+        _, updates = joint_fit_event(*budget, joined(beside), self.alone)
+        return (*beside, updates)
+
+    @property
+    def part_of_counts(self):
+        """What pays for counts of classes, or None."""
+        if not self.request.counts_classes:
+            return None
+        return self.parts[1 if self.request.scales.n_choices else 0]
+
 
     @property
     def part(self):
@@ -234,6 +267,11 @@ class Engine(metaclass=ABCMeta):
                 f"{half_width:g}; rescale the target"
             )
         return clip / half_width
+
+    @property
+    def stated_clip(self):
+        """C in the units of the target."""
+        return self.clip * self.request.target_half_width
 
     @property
     def _largest_gradient(self):
@@ -268,15 +306,23 @@ class Engine(metaclass=ABCMeta):
             getattr(self, name)
         if self.request.scales.n_choices:
             QuantileUnits(self.parts[0])
+        if self.request.counts_classes:
+            count_units(self.request, self.part_of_counts, n_samples)
+        if self.request.inference:
+            moment_units(self, n_samples)
         self.units(n_samples)
         return self
 
     def over_records(self, X, sample_weight):
         """The plan over the moments of the records, which fits without noise may look at."""
+        return self.over(self.geometry_of(X, sample_weight)).planned(X.shape[0])
+
+    def geometry_of(self, X, sample_weight):
+        """The geometry of the records themselves: for fits without noise."""
         request = self.request
         centered = request.fit_intercept and not request.penalize_intercept
         moments = LocalPlace(X, None, sample_weight).moments(centered=centered)
-        return self.over(moment_geometry(moments, request)).planned(X.shape[0])
+        return moment_geometry(moments, request)
 
     def over(self, geometry):
         """The plan over another geometry."""
@@ -295,7 +341,7 @@ class Engine(metaclass=ABCMeta):
         Parameters
         ----------
         found : FoundScales
-        loss : Loss
+        loss : Loss, or tuple of one a target
             Of a target in the width that was found.
         n_samples : int
         """
@@ -401,63 +447,6 @@ class Engine(metaclass=ABCMeta):
     @abstractmethod
     def run(self, receipt, records, key, generator):
         """Make the oracle and run the solver on what it releases; returns a Solution."""
-
-
-class CoordinateEngine(Engine):
-    """A solver on coordinates or blocks of them, over a RecordOracle.
-
-    Attributes
-    ----------
-    solve : callable
-    """
-
-    solve = None
-    losses = set(LOSSES)
-    known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
-
-    @property
-    def _clipped_together(self):
-        return 1 if self.sampling is None else self.sampling.block_size
-
-    @property
-    def _n_inner(self):
-        """K of the papers' T × K: a tenth of all updates unless the user says more."""
-        return self.request.n_inner or math.ceil(self.n_updates / 10)
-
-    def units(self, n_samples):
-        n_outputs = self.request.n_outputs
-        return CoordinateUnits(
-            self.part,
-            n_samples=n_samples,
-            smoothness=_repeated(self.geometry.smoothness, n_outputs),
-            clip=self.finite_clip,
-            n_normalizer=self.request.n_normalizer,
-            n_chosen=self.problem.n_chosen,
-            n_outputs=n_outputs,
-            **self.known_scores,
-        )
-
-    def run(self, receipt, records, key, generator):
-        place = self.place(records)
-        oracle = RecordOracle(
-            receipt,
-            self.units(place.n_samples),
-            place,
-            loss=self.loss,
-            fit_intercept=self.request.fit_intercept,
-            key=key,
-            lazy=self.request.selection == "lazy",
-        )
-        return self.solve(oracle, self.attended, self.sampling, generator)
-
-
-def _repeated(smoothness, n_outputs):
-    """M_j of every output, one after the other; of one output it is not copied."""
-    if n_outputs == 1:
-        return smoothness
-    repeated = np.tile(smoothness, n_outputs)
-    repeated.flags.writeable = False
-    return repeated
 
 
 def _listed(names):

@@ -35,7 +35,9 @@ class HiddenStateEngine(SkGDEngine):
             return 'averaging="last": an average shows earlier iterates'
         if request.coef_path:
             return "coef_path=False: a path shows earlier iterates"
-        return super().needs(request)
+        if (needs := super().needs(request)) is None and request.n_fits > 1:
+            return "one target: its calibration is of the whole budget"
+        return needs
 
     def _in_its_terms(self, geometry):
         return isotropic(geometry, self.request)

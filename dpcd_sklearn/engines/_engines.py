@@ -5,7 +5,7 @@ from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
 from ._engines_newton import NewtonEngine
-from ._one_vs_rest import OneVsRest, one_of
+from ._output_by_output import OutputByOutput, one_of
 
 ENGINES = {
     "cd": CDEngine,
@@ -24,7 +24,7 @@ _NOISY = 25.0
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
 _LOUD = 150.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
-_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe")
+_FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 _OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
 # What the descents of presets have beside them, and the words that ask for nothing.
 _OF_DESCENT = {
@@ -42,8 +42,13 @@ def engine_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    if request.n_outputs > 1 and not request.loss.multi_output:
-        return OneVsRest(request, engine_of(one_of(request)))
+    one_by_one = isinstance(request.loss, tuple)
+    if request.inference and (one_by_one or request.n_outputs > 1):
+        raise ValueError(
+            "inference=True is for one target or two classes; fit a model a target, or a pair"
+        )
+    if one_by_one or (request.n_outputs > 1 and not request.loss.multi_output):
+        return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
     solver = _auto(request) if request.solver == "auto" else _of_preset(request)
     engine = ENGINES[solver]
     if request.accounting == "hidden_state":
@@ -57,6 +62,17 @@ def engine_of(request):
     return engine(request)
 
 
+def _one_by_one(request):
+    """The request of each target, which has a loss and a scale of its own, or of all classes."""
+    if not isinstance(request.loss, tuple):
+        return [one_of(request)]
+    scales = zip(request.loss, request.target_center, request.target_half_width, strict=True)
+    return [
+        one_of(request, loss=loss, target_center=float(center), target_half_width=float(half_width))
+        for loss, center, half_width in scales
+    ]
+
+
 def _auto(request):
     """The solver for solver="auto", from public numbers."""
     if request.accounting == "hidden_state":
@@ -68,6 +84,8 @@ def _auto(request):
 
 
 def _best_solver(request):
+    if request.inference:
+        return "newton"
     if request.constraint is not None:
         return "compgd" if request.penalty in (None, "l2") else "frank-wolfe"
     if _suits_newton(request):

@@ -6,12 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
+from ..losses import LOSSES
 from ..penalties._base import Rule
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ._checked_sampling import CheckedSampling
-from ._engine import SINGLE_OUTPUT, CoordinateEngine
+from ._engine import SINGLE_OUTPUT, Engine
 from ._recipes import (
     coordinate_recipe,
     descent_recipe,
@@ -22,6 +25,63 @@ from ._recipes import (
 )
 
 RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
+
+
+class CoordinateEngine(Engine):
+    """A solver on coordinates or blocks of them, over a RecordOracle.
+
+    Attributes
+    ----------
+    solve : callable
+    """
+
+    solve = None
+    losses = set(LOSSES)
+    known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
+
+    @property
+    def _clipped_together(self):
+        return 1 if self.sampling is None else self.sampling.block_size
+
+    @property
+    def _n_inner(self):
+        """K of the papers' T × K: a tenth of all updates unless the user says more."""
+        return self.request.n_inner or math.ceil(self.n_updates / 10)
+
+    def units(self, n_samples):
+        n_outputs = self.request.n_outputs
+        return CoordinateUnits(
+            self.part,
+            n_samples=n_samples,
+            smoothness=_repeated(self.geometry.smoothness, n_outputs),
+            clip=self.finite_clip,
+            n_normalizer=self.request.n_normalizer,
+            n_chosen=self.problem.n_chosen,
+            n_outputs=n_outputs,
+            **self.known_scores,
+        )
+
+    def run(self, receipt, records, key, generator):
+        place = self.place(records)
+        oracle = RecordOracle(
+            receipt,
+            self.units(place.n_samples),
+            place,
+            loss=self.loss,
+            fit_intercept=self.request.fit_intercept,
+            key=key,
+            lazy=self.request.selection == "lazy",
+        )
+        return self.solve(oracle, self.attended, self.sampling, generator)
+
+
+def _repeated(smoothness, n_outputs):
+    """M_j of every output, one after the other; of one output it is not copied."""
+    if n_outputs == 1:
+        return smoothness
+    repeated = np.tile(smoothness, n_outputs)
+    repeated.flags.writeable = False
+    return repeated
 
 
 class DrawnEngine(CoordinateEngine):

@@ -5,8 +5,10 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from ..losses._base import Loss
+from ..privacy.accounting._calibration import COUNT_SHARE
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
+from ._label_prior import counts_are_affordable
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 
 
@@ -16,7 +18,7 @@ class Request:
 
     Parameters
     ----------
-    loss : Loss
+    loss : Loss, or tuple of n_outputs of them
         Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
     strength : float
         Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
@@ -29,12 +31,14 @@ class Request:
         Whether the records are sparse.
     columns : tuple of str or None
         Names of the features, if they have some: for bounds by name.
-    target_center, target_half_width : float
+    target_center, target_half_width : float, or ndarray of shape (n_outputs,)
         The target is mapped to [-1, 1] by these (regression), from public bounds.
     finds_target : bool
         Whether the target's bounds are left to be found.
     scales : ScaleSearch
         What is left to be found at a price, a share of ρ.
+    counts_classes : bool
+        Whether intercepts start at the classes' shares, whose counts are released first.
     is_preset : bool
         Whether the solver is that of the estimator's name, and no parameter.
     n_fits : int
@@ -65,6 +69,8 @@ class Request:
     n_inner: int | None
     curvature_share: object
     precompute: object
+    inference: bool
+    inference_share: float
     clip: object
     max_iter: object
     step_size: object
@@ -72,6 +78,7 @@ class Request:
     momentum: object
     averaging: str
     coef_path: bool
+    warm_start: bool
     tol: float
     n_threads: int
     # what it may cost
@@ -92,6 +99,7 @@ class Request:
     target_half_width: float
     finds_target: bool = False
     scales: ScaleSearch = NOTHING
+    counts_classes: bool = False
     is_preset: bool = False
     n_fits: int = 1
 
@@ -101,11 +109,13 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
-        stated = {*facts, "scales", "n_fits"}
+        stated = {*facts, "scales", "counts_classes", "n_fits"}
         names = [field.name for field in fields(cls) if field.name not in stated]
         values = {name: getattr(parameters, name) for name in names} | facts
         request = cls(**{name: plain_number(value) for name, value in values.items()})
-        return replace(request, scales=wanted_scales(request))
+        return replace(
+            request, scales=wanted_scales(request), counts_classes=counts_are_affordable(request)
+        )
 
     @property
     def private(self):
@@ -121,7 +131,13 @@ class Request:
     @property
     def n_classes(self):
         """Number of classes, 0 for a regression."""
-        return max(2, self.n_outputs) if self.loss.task == "classification" else 0
+        loss = self.loss[0] if isinstance(self.loss, tuple) else self.loss
+        return max(2, self.n_outputs) if loss.task == "classification" else 0
+
+    @property
+    def n_targets(self):
+        """Number of targets, 0 for classes."""
+        return 0 if self.n_classes else self.n_outputs
 
     @property
     def n_coordinates(self):
@@ -135,8 +151,19 @@ class Request:
 
     @cached_property
     def mu(self):
-        """The Gaussian-DP parameter of the updates, nearly: what scales cost is taken off."""
-        return gdp_mu(self.epsilon, self.delta) * math.sqrt((1 - self.scales.share) / self.n_fits)
+        """The Gaussian-DP parameter of the updates, nearly: less what is released beside them."""
+        share = self._share_left - (self.share_of_moments if self.inference else 0.0)
+        return gdp_mu(self.epsilon, self.delta) * math.sqrt(share / self.n_fits)
+
+    @property
+    def _share_left(self):
+        """Of μ², by scales and counts."""
+        return 1 - self.scales.share - COUNT_SHARE * self.counts_classes
+
+    @property
+    def share_of_moments(self):
+        """Of μ²: `inference_share` of what scales and counts leave."""
+        return self.inference_share * self._share_left
 
     @property
     def signal(self):

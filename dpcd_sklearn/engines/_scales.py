@@ -49,8 +49,9 @@ LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 20.0, 40.0, 150.0
 _LEAST_SHARE, _MOST_SHARE = 0.05, 0.3
 # What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
-# M of a feature whose records have a released median norm R: (0.1 R)². With R² an intercept,
-# whose M is 1, would be as loud as a whole row.
+# M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
+# entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
+# be as loud as a whole row.
 _ROW_SHARE = 0.1
 
 
@@ -129,7 +130,7 @@ def wanted_scales(request):
     gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
     rho = zcdp_rho(request.epsilon, request.delta)
     for features, target in _ways(request):
-        count = {"quartiles": 3, "octaves": 1}.get(target, 0)
+        count = {"quartiles": 3, "octaves": 1}.get(target, 0) * request.n_targets
         count += {"quartiles": 3, "octaves": 1}.get(features, 0) * request.n_features
         count += features == "rows"
         if not count:
@@ -163,7 +164,10 @@ def _ways(request):
 
 @dataclass(frozen=True, eq=False)
 class FoundScales:
-    """Facts that were released, in the words of the estimators' parameters; None is not found."""
+    """Facts that were released, in the words of the estimators' parameters; None is not found.
+
+    Bounds of several targets are arrays of shape (n_outputs,).
+    """
 
     feature_bounds: tuple | None = None
     row_norm_bound: float | None = None
@@ -185,6 +189,13 @@ class FoundScales:
         half_width = np.maximum(half_width, share * half_width.max())
         return replace(self, feature_bounds=(center - half_width, center + half_width))
 
+    def of_target(self, k):
+        """What was found for one target of several."""
+        if np.ndim(self.target_bounds) < 2:
+            return self
+        lo, hi = self.target_bounds
+        return replace(self, target_bounds=(float(lo[k]), float(hi[k])))
+
     def stated_in(self, request, loss):
         """The request with these facts."""
         facts = {"loss": loss}
@@ -192,7 +203,8 @@ class FoundScales:
             facts["feature_bounds"] = self.feature_bounds
         if self.row_norm_bound is not None:
             facts["row_norm_bound"] = self.row_norm_bound
-            facts["feature_scale"] = _ROW_SHARE * self.row_norm_bound
+            share = max(_ROW_SHARE, request.n_features**-0.5)
+            facts["feature_scale"] = share * self.row_norm_bound
         if self.target_bounds is not None:
             facts["target_center"] = sum(self.target_bounds) / 2
             facts["target_half_width"] = self.half_width(request)
@@ -209,7 +221,7 @@ def found_scales(search, receipt, part, X, y, key):
     part : FitEvent
         What pays for the choices; it is redeemed here.
     X, y : arrays
-        y is looked at by the search of a target only.
+        y is looked at by the search of a target only, or of several.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
@@ -228,6 +240,8 @@ def found_scales(search, receipt, part, X, y, key):
     if search.target is not None:
         centered = search.target == "quartiles"
         width = _TARGET_WIDTH if centered else WIDTH
-        (center,), (half_width,) = find_scales(oracle, "target", centered, width)
-        target = float(center - half_width), float(center + half_width)
+        center, half_width = find_scales(oracle, "target", centered, width)
+        target = center - half_width, center + half_width
+        if y.ndim == 1:
+            target = tuple(float(bound[0]) for bound in target)
     return FoundScales(features, row_norm, target)

@@ -8,12 +8,12 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from ..model_selection._made_up import made_up_records
 from ..pipeline._budget import private_part
 from ..pipeline._plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
 from ..utils._public import check_count, check_real
-from ._made_up import made_up_records
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)
 _MOST_CELLS = 2_000_000  # of simulations with more records than were asked for

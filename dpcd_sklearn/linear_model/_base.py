@@ -72,6 +72,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_inner = None
     curvature_share = "auto"
     precompute = "auto"
+    inference = False
+    inference_share = 0.2
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"
@@ -82,6 +84,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_threads = 1
 
     _target_is_numeric = None
+    _has_many_targets = False
 
     _parameter_constraints = COMMON
 
@@ -98,14 +101,12 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def _plain(self):
         """scikit-learn's estimator of this model, not fitted."""
 
+    @abstractmethod
     def _stated_outputs(self, n_outputs):
         """Number of coefficient vectors that so many outputs need."""
-        if n_outputs != 1:
-            raise ValueError(f"n_outputs must be 1 for {type(self).__name__}, got {n_outputs}")
-        return n_outputs
 
-    def _scaling_of_target(self):
-        """Center and half-width of the public bounds of the target."""
+    def _scaling_of_target(self, n_outputs):
+        """Center and half-width of the public bounds of the target, or arrays of several."""
         return 0.0, 1.0
 
     def _finds_target(self):
@@ -146,7 +147,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1
         n_outputs : int, default=1
-            Number of classes (1 is two of them, unless `classes` tell it); 1 for regressors.
+            Number of classes (1 is two of them, unless `classes` tell it), or of targets.
         sparse : bool, default=False
             Whether X is, of which another scale is found where none is stated.
 
@@ -177,7 +178,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         X : array-like of shape (n_samples, n_features)
             float32 or float64 in C or F order is read in place, memory maps too, and so are
             slices of rows or columns. Every other array is copied.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or, for regressors, (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, finite and not all zero: a promise about the domain, since the error that
             follows otherwise tells of them. They multiply a record's contribution before it is
@@ -222,13 +223,16 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             reproducible=key is not None,
         )
         self._was_charged = self.accountant is not None
-        # 4. oracles, which alone read records: scales, and the solver on what it releases
+        # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         if plan.request.scales.n_choices:
             found = found_scales(plan.request.scales, receipt, plan.parts[0], X, y, key)
             plan = self._plan(*X.shape, n_outputs, located=(plan, found))
+        target = self._scale_target(y, plan.request)
+        if plan.request.counts_classes:
+            start = self._start_at_shares(plan, receipt, X, target, key)
         progress = Progress(self, plan.n_told, plan.event)
         plan.attend(start, progress)
-        records = X, self._scale_target(y, plan.request), self._weights_of(y, sample_weight)
+        records = X, target, self._weights_of(y, sample_weight)
         solution = plan.run(receipt, records, key, generator)
         # 5. what was released
         self._warn_of_unknown_scales(plan.request)
@@ -276,6 +280,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             accept_sparse=["csr", "csc"],
             dtype=[np.float64, np.float32],
             y_numeric=self._target_is_numeric,
+            multi_output=self._has_many_targets,
         )
         if issparse(X):
             return canonical(X), y
@@ -311,7 +316,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self._check_numbers()
         n = int(self.n_public if self.neighboring == "add_remove" else n_samples)
         delta = self._resolve_delta(n)
-        center, half_width = self._scaling_of_target()
+        center, half_width = self._scaling_of_target(n_outputs)
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
@@ -337,11 +342,12 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self._earlier_fit = EarlierFit.of(self)
+        self._set_inference(plan, solution.inference)
         self.n_iter_ = solution.n_updates
-        self.clip_ = plan.clip * plan.request.target_half_width
+        self.clip_ = plan.stated_clip
         self.privacy_event_ = plan.event
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.delta)
-        noisy = [r for r in plan.event.releases if hasattr(r, "noise_multiplier")]
+        noisy = [r for r in plan.part.releases if hasattr(r, "noise_multiplier")]
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing
         if math.isinf(self.epsilon) and not solution.converged:
@@ -352,9 +358,12 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
                 stacklevel=5,  # the caller of fit, beyond two decorators
             )
 
+    def _set_inference(self, plan, found):
+        """Keep what was found of errors; nothing is, where it can't be asked for."""
+
     def _set_coef(self, coef, intercept):
         self.coef_ = coef
-        self.intercept_ = float(intercept)
+        self.intercept_ = float(intercept) if np.ndim(intercept) == 0 else intercept
 
     def _margins(self, X):
         """X @ coef.T + intercept, features clipped as in the fit; of one output a vector."""
@@ -385,7 +394,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         -------
         estimator : object
             Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
-            `l1_ratio`. DPLinearClassifier gives LogisticRegression; DPLinearRegressor ElasticNet
+            `l1_ratio`. DPLinearClassifier gives LogisticRegression, with `multi_class="ovr"` and
+            more than two classes in a OneVsRestClassifier; DPLinearRegressor ElasticNet
             for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
             Parameters that have no counterpart stand at scikit-learn's defaults.
         """

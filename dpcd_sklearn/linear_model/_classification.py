@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ..engines._label_prior import found_intercepts
 from ..losses import LOSSES
 from ..utils._input import read_input
 from ..utils._public import check_real
@@ -117,6 +118,13 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if sample_weight is None:
             return weights
         return np.minimum(weights * sample_weight, np.finfo(np.float64).max)
+
+    def _start_at_shares(self, plan, receipt, X, target, key):
+        """Where a fit starts that has counted its classes."""
+        request, part = plan.request, plan.part_of_counts
+        weights = None if self.class_weight is None else self._stated_weights()
+        intercepts = found_intercepts(request, receipt, part, X, target, weights, key)
+        return np.zeros((request.n_outputs, request.n_features)), intercepts
 
     def _stated_outputs(self, n_outputs):
         if n_outputs == 1 and self.classes is not None:

@@ -65,6 +65,8 @@ GENERIC = {
     "averaging": [StrOptions({"auto", "last", "tail", "periodic", "weighted"})],
     "accounting": [StrOptions({"composition", "hidden_state"})],
     "penalize_intercept": ["boolean"],
+    "inference": ["boolean"],
+    "inference_share": [Interval(Real, 0, 1, closed="neither")],
 }
 
 REGRESSION = {

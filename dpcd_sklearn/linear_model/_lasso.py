@@ -103,9 +103,11 @@ class DPLassoCD(PrivateRegressor):
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
         is centred). Where they allow nothing, there is a warning, and features are taken to be of
         unit scale: ``feature_scale=1.0`` says so, without a price.
-    target_bounds : tuple (lo, hi) of floats, default=None
-        Public bounds of the target, in its units; values outside are clipped while fitting, and
-        predictions are not. None finds them in the records too; ``(-1, 1)`` is unit scale.
+    target_bounds : tuple (lo, hi) or list of pairs, default=None
+        Public bounds of the target, in its units; of several targets a tuple of two scalars or
+        arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
+        while fitting, and predictions are not. None finds them in the records too; ``(-1, 1)`` is
+        unit scale.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -136,23 +138,24 @@ class DPLassoCD(PrivateRegressor):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients, float32 if X was. Released.
-    sparse_coef_ : CSR matrix of shape (1, n_features)
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Coefficients, float32 if X was. Of several targets each has a fit of its own, with its
+        share of the budget. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features) or (n_outputs, n_features)
         The same, made when it is asked for: smaller where most of them are zero.
-    intercept_ : float
+    intercept_ : float or ndarray of shape (n_outputs,)
         Intercept. Released.
-    coef_path_ : ndarray of shape (n_points, n_features)
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_outputs, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
         averaging `coef_` is a mean of iterates, not the last of these. Released.
-    intercept_path_ : ndarray of shape (n_points,)
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_outputs)
         Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
         What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
         found and released.
     row_norm_bound_ : float or None
         Bound on the norm of records, stated or found and released; None is none.
-    target_bounds_ : tuple (lo, hi) of floats, or None
+    target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
         What the target is clipped to in the fit, stated or found and released; None is no clip.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
@@ -166,8 +169,8 @@ class DPLassoCD(PrivateRegressor):
         What was released, at which noise, the choices that find scales among it. Public.
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release. Public.
-    clip_ : float
-        C that was used. Public.
+    clip_ : float or ndarray of shape (n_outputs,)
+        C that was used, in the units of each target. Public.
 
     Raises
     ------

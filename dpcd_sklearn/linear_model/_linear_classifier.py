@@ -12,9 +12,10 @@ from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._constraints import GENERIC
+from ._inference import InferenceMixin
 
 
-class DPLinearClassifier(PrivateClassifier):
+class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     r"""Linear classification under differential privacy: any loss, penalty and solver.
 
     Minimises the mean loss plus a penalty, as scikit-learn's SGDClassifier does,
@@ -137,6 +138,12 @@ class DPLinearClassifier(PrivateClassifier):
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
         second moments; the rest goes to the gradients. "auto" is 0.2.
+    inference : bool, default=False
+        Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
+        `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, with
+        the penalties None and "l2".
+    inference_share : float in (0, 1), default=0.2
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -268,6 +275,13 @@ class DPLinearClassifier(PrivateClassifier):
         found and released.
     row_norm_bound_ : float or None
         Bound on the norm of records, stated or found and released; None is none.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -301,6 +315,11 @@ class DPLinearClassifier(PrivateClassifier):
     ``release_preconditioned`` ("newton"), in ``privacy/proofs``. Releases over all records are
     calibrated by the exact curve of Gaussian DP, those of "gcd" and "frank-wolfe" by the tight
     curve of adaptive choices, and Poisson mini-batches by Rényi divergences.
+
+    Where n μ sqrt(0.02) >= 10, μ that of (epsilon, delta), a free intercept starts at the classes'
+    shares of the records, times their `class_weight`. Their noisy counts have 2 % of μ² and stand
+    before the updates in `privacy_event_`: ``privacy/proofs/release_counts.md``. A fit with
+    `warm_start` counts nothing.
 
     References
     ----------
@@ -362,6 +381,8 @@ class DPLinearClassifier(PrivateClassifier):
         n_directions: int | None = None,
         n_inner: int | None = None,
         curvature_share: Auto = "auto",
+        inference: bool = False,
+        inference_share: float = 0.2,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -407,6 +428,8 @@ class DPLinearClassifier(PrivateClassifier):
         self.n_directions = n_directions
         self.n_inner = n_inner
         self.curvature_share = curvature_share
+        self.inference = inference
+        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip

@@ -10,10 +10,11 @@ from ..samplings import Sampling
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC, REGRESSION, of
+from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
-class DPLinearRegressor(PrivateRegressor):
+class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     r"""Linear regression under differential privacy: any loss, penalty and solver.
 
     Minimises the mean loss plus a penalty, as scikit-learn's SGDRegressor does,
@@ -130,6 +131,12 @@ class DPLinearRegressor(PrivateRegressor):
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
         second moments; the rest goes to the gradients. "auto" is 0.2.
+    inference : bool, default=False
+        Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
+        `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, with
+        the penalties None and "l2".
+    inference_share : float in (0, 1), default=0.2
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -194,9 +201,11 @@ class DPLinearRegressor(PrivateRegressor):
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
         is centred). Where they allow nothing, there is a warning, and features are taken to be of
         unit scale: ``feature_scale=1.0`` says so, without a price.
-    target_bounds : tuple (lo, hi) of floats, default=None
-        Public bounds of the target, in its units; values outside are clipped while fitting, and
-        predictions are not. None finds them in the records too; ``(-1, 1)`` is unit scale.
+    target_bounds : tuple (lo, hi) or list of pairs, default=None
+        Public bounds of the target, in its units; of several targets a tuple of two scalars or
+        arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
+        while fitting, and predictions are not. None finds them in the records too; ``(-1, 1)`` is
+        unit scale.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -227,24 +236,32 @@ class DPLinearRegressor(PrivateRegressor):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients, float32 if X was. Released.
-    sparse_coef_ : CSR matrix of shape (1, n_features)
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Coefficients, float32 if X was. Of several targets each has a fit of its own, with its
+        share of the budget. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features) or (n_outputs, n_features)
         The same, made when it is asked for: smaller where most of them are zero.
-    intercept_ : float
+    intercept_ : float or ndarray of shape (n_outputs,)
         Intercept. Released.
-    coef_path_ : ndarray of shape (n_points, n_features)
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_outputs, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
-    intercept_path_ : ndarray of shape (n_points,)
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_outputs)
         Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
         What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
         found and released.
     row_norm_bound_ : float or None
         Bound on the norm of records, stated or found and released; None is none.
-    target_bounds_ : tuple (lo, hi) of floats, or None
+    target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
         What the target is clipped to in the fit, stated or found and released; None is no clip.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -258,8 +275,8 @@ class DPLinearRegressor(PrivateRegressor):
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release; NaN when
         nothing but choices is released ("frank-wolfe"). Public.
-    clip_ : float
-        C that was used. Public.
+    clip_ : float or ndarray of shape (n_outputs,)
+        C that was used, in the units of each target. Public.
 
     Raises
     ------
@@ -343,6 +360,8 @@ class DPLinearRegressor(PrivateRegressor):
         n_directions: int | None = None,
         n_inner: int | None = None,
         curvature_share: Auto = "auto",
+        inference: bool = False,
+        inference_share: float = 0.2,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -386,6 +405,8 @@ class DPLinearRegressor(PrivateRegressor):
         self.n_directions = n_directions
         self.n_inner = n_inner
         self.curvature_share = curvature_share
+        self.inference = inference
+        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip

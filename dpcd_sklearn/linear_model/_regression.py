@@ -1,10 +1,12 @@
 """What private regressors share: a target with public bounds, and predictions."""
 
+import warnings
 from abc import ABCMeta
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import RegressorMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import r2_score
 
 from ..utils._input import read_input
@@ -21,15 +23,30 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     huber_threshold = 1.35
 
     _target_is_numeric = True
+    _has_many_targets = True
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
         REGRESSION, "target_bounds"
     )
 
-    def _scaling_of_target(self):
+    def _loss(self, n_outputs, target_half_width):
+        if n_outputs == 1:
+            return super()._loss(n_outputs, target_half_width)
+        return tuple(super(PrivateRegressor, self)._loss(1, float(w)) for w in target_half_width)
+
+    def _stated_outputs(self, n_outputs):
+        return n_outputs
+
+    def _scaling_of_target(self, n_outputs):
+        if n_outputs == 1:
+            return self._scaling_of_one(0, 1)
+        scales = [self._scaling_of_one(k, n_outputs) for k in range(n_outputs)]
+        return tuple(map(np.array, zip(*scales, strict=True)))
+
+    def _scaling_of_one(self, k, n_outputs):
         if self.target_bounds is None:
             return 0.0, 1.0
-        lo, hi = self._stated_target_bounds()
+        lo, hi = (float(bound[k]) for bound in self._stated_target_bounds(n_outputs))
         if self.fit_intercept:
             center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2  # hi - lo may overflow
         else:
@@ -51,15 +68,17 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         center, half_width = plan.request.target_center, plan.request.target_half_width
         self.target_bounds_ = None
         if self.target_bounds is not None:
-            self.target_bounds_ = self._stated_target_bounds()
+            bounds = self._stated_target_bounds(plan.request.n_outputs)
+            self.target_bounds_ = bounds if np.ndim(center) else tuple(float(b[0]) for b in bounds)
         elif plan.request.scales.target is not None:
             self.target_bounds_ = center - half_width, center + half_width
 
-    def _stated_target_bounds(self):
-        (lo,), (hi,) = check_bounds(self.target_bounds, 1, name="target_bounds")
-        return float(lo), float(hi)
+    def _stated_target_bounds(self, n_outputs):
+        return check_bounds(self.target_bounds, n_outputs, name="target_bounds")
 
     def _encode_labels(self, y, sample_weight):
+        if issparse(y):
+            raise TypeError("y must be an array, not a sparse matrix; pass y.toarray()")
         if y.dtype.kind not in "biuf":  # a conversion that fails later would be paid for
             # of the kind only: the width of a dtype of words is that of the longest one
             raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
@@ -67,7 +86,17 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             y = y.astype(np.float64)
         if not np.isfinite(y).all():  # of objects and long doubles, only now
             raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
-        return y, 1
+        if y.ndim == 1:
+            return y, 1
+        if y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: its one column is the "
+                "target",
+                DataConversionWarning,
+                stacklevel=5,  # the caller of fit, beyond two decorators
+            )
+            return y[:, 0], 1
+        return y, y.shape[1]
 
     def _scale_target(self, y, request):
         y = np.ascontiguousarray(y, dtype=np.float64)
@@ -75,7 +104,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             return y
         center, half_width = request.target_center, request.target_half_width
         if self.target_bounds is not None:
-            bounds = self._stated_target_bounds()
+            bounds = self._stated_target_bounds(request.n_outputs)
         elif request.scales.target is not None:
             bounds = center - half_width, center + half_width
         else:
@@ -87,7 +116,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     @property
     def sparse_coef_(self) -> csr_matrix:
-        """`coef_` as a CSR matrix of shape (1, n_features)."""
+        """`coef_` as a CSR matrix of shape (1, n_features) or (n_outputs, n_features)."""
         return csr_matrix(self.coef_)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -103,7 +132,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         return self._margins(X)
 
@@ -113,7 +142,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -127,5 +156,6 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
         tags.regressor_tags.poor_score = True  # on the few records of scikit-learn's checks
         return tags

@@ -41,6 +41,13 @@ cdef class Loss:
         """out[k * n + i] = d loss of record i / d margins[k * n + i]."""
         self.derivative(n, margins, target, out)
 
+    def second_derivative(self, derivative, target):
+        """Second derivative of each record's loss in its margin, from the first one: an array.
+
+        A few operations, the same for every record: it does not follow from where a record lies.
+        """
+        raise NotImplementedError
+
     def value(self, margin, target):
         """Loss of each record, as an array."""
         raise NotImplementedError

@@ -36,6 +36,9 @@ cdef class HuberLoss(Loss):
             r = r if r < self.threshold else self.threshold
             out[i] = r if r > -self.threshold else -self.threshold
 
+    def second_derivative(self, derivative, target):
+        return (np.abs(derivative) < self.threshold) * 1.0
+
     def value(self, margin, target):
         residual = np.abs(np.asarray(margin) - np.asarray(target))
         near = np.minimum(residual, self.threshold)

@@ -17,5 +17,9 @@ cdef class LogisticLoss(Loss):
                          double *out) noexcept nogil:
         DERIVATIVES.logistic(n, margin, target, out)
 
+    def second_derivative(self, derivative, target):
+        probability = derivative + target
+        return np.clip(probability * (1.0 - probability), 0.0, self.curvature)
+
     def value(self, margin, target):
         return np.logaddexp(0.0, margin) - np.asarray(target) * margin

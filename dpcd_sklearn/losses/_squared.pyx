@@ -17,5 +17,8 @@ cdef class SquaredLoss(Loss):
                          double *out) noexcept nogil:
         DERIVATIVES.squared(n, margin, target, out)
 
+    def second_derivative(self, derivative, target):
+        return np.ones_like(derivative)
+
     def value(self, margin, target):
         return 0.5 * (np.asarray(margin) - np.asarray(target)) ** 2

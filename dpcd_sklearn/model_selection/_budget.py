@@ -1,9 +1,10 @@
 """Where a candidate of a search keeps its budget, and how to bring it below what a run may cost."""
 
 from inspect import signature
+from numbers import Integral
 
-from sklearn.pipeline import Pipeline
-
+from ..pipeline._budget import private_part
+from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
@@ -12,12 +13,7 @@ from ..utils._leak_rules import leaks_of
 _TRIES = 40
 
 
-def is_private(estimator):
-    """Whether an object says what it would release; a wrapper of one does not vouch for it."""
-    return not isinstance(estimator, type) and hasattr(type(estimator), "planned_event")
-
-
-def private_part(estimator):
+def budgeted_part(estimator):
     """The one part of an estimator that has a budget.
 
     Raises
@@ -27,28 +23,13 @@ def private_part(estimator):
     ValueError
         If several steps of a Pipeline are.
     """
-    if is_private(estimator):
-        params = estimator.get_params(deep=False)
-        if missing := {"epsilon", "delta"} - set(params):
-            raise TypeError(
-                f"{type(estimator).__name__} has no parameter {' and '.join(sorted(missing))}: the "
-                "search sets the budget of every run"
-            )
-        return estimator
-    steps = []
-    if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps]
-    found = [step for step in steps if is_private(step) or isinstance(step, Pipeline)]
-    if not found:
+    part = private_part(estimator)
+    if missing := {"epsilon", "delta"} - set(part.get_params(deep=False)):
         raise TypeError(
-            f"{type(estimator).__name__} is not private: it can't say what it would release "
-            "(planned_event). Search over an estimator of dpcd_sklearn, or a pipeline of one"
+            f"{type(part).__name__} has no parameter {' and '.join(sorted(missing))}: the "
+            "search sets the budget of every run"
         )
-    if len(found) > 1:
-        raise ValueError(
-            f"{len(found)} steps of this Pipeline have a budget of their own; a search sets one"
-        )
-    return private_part(found[0])
+    return part
 
 
 def last_step(estimator):
@@ -106,14 +87,15 @@ def give_budget(estimator, release, delta, neighboring, sizes):
     release : GaussianEvent or ZCDPEvent
     delta : float
     neighboring : str
-    sizes : tuple (n_samples, n_features, n_outputs, is_sparse)
+    sizes : tuple (n_samples, columns, n_outputs, is_sparse)
+        Columns as `columns_of` returns them.
 
     Raises
     ------
     ValueError
         If there is no such budget: a fact that no record decides.
     """
-    part = private_part(estimator)
+    part = budgeted_part(estimator)
     most = loss_of(FitEvent((release,)), release)
     if isinstance(release, GaussianEvent):
         epsilon = gdp_epsilon((2 * most) ** 0.5, delta) * (1 - 1e-9)
@@ -130,12 +112,22 @@ def give_budget(estimator, release, delta, neighboring, sizes):
     raise ValueError("no budget of this candidate is small enough for a run")
 
 
+def columns_of(estimator, X):
+    """What a plan is told of columns: a few rows if a PrivatePipeline takes them by name."""
+    part = budgeted_part(estimator)
+    if isinstance(part, PrivatePipeline) and hasattr(X, "iloc"):
+        return first_rows(X, whole=bool(part.public_steps))[0]
+    return X.shape[1]
+
+
 def planned_event(estimator, sizes):
     """What a fit would release; of more outputs than one only where the estimator takes them."""
-    n_samples, n_features, n_outputs, is_sparse = sizes
-    part = private_part(estimator)
+    n_samples, columns, n_outputs, is_sparse = sizes
+    part = budgeted_part(estimator)
+    if not isinstance(columns, Integral) and not isinstance(part, PrivatePipeline):
+        columns = columns.shape[1]
     # facts that a default does not say, of estimators that know of them
     others = {"n_outputs": n_outputs} if n_outputs > 1 else {}
     if is_sparse and "sparse" in signature(part.planned_event).parameters:
         others["sparse"] = True
-    return part.planned_event(n_samples, n_features, **others)
+    return part.planned_event(n_samples, columns, **others)

@@ -3,13 +3,13 @@
 import math
 import warnings
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone
 
-from ..utils._public import MOST, MOST_COORDINATES, check_bounds, check_count, check_real
+from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from . import _budget
+from ._made_up import made_up_records
 from ._search import PrivateSearchCV
 
 LEAST, MOST_EPSILON = 2.0**-7, 2.0**7
@@ -22,8 +22,8 @@ def find_budget(
     n_features: int,
     target: float,
     *,
-    best: float | None = None,
-    simulate: Callable | None = None,
+    signal: float = 0.8,
+    make_data: Callable | None = None,
     n_repeats: int = 9,
     random_state=None,
 ) -> float:
@@ -42,13 +42,12 @@ def find_budget(
     n_features : int, >= 1
     target : float
         Mean score of `estimator.score` to reach: accuracy, or R².
-    best : float, default=None
-        What a model without privacy would reach on the made-up records, about: accuracy in (0.5, 1]
-        or R² in (0, 1]. None is 0.9 or 0.8. The answer depends on it.
-    simulate : callable, default=None
-        ``simulate(n_samples, n_features, rng)`` gives made-up X and y. None draws features
-        uniformly within `feature_bounds` (or [-1, 1]) and a target that is linear in them, all
-        alike important, with noise; classes are ``classes`` (or 0 and 1).
+    signal : float in (0, 1), default=0.8
+        As for `inspection.plan`: the R² of the best model on the made-up records; for labels, of
+        the number whose sign (or largest) decides. The answer depends on it.
+    make_data : callable, default=None
+        ``make_data(n_samples, rng) -> (X, y)``, made-up or public records in place of ours, which
+        fill the bounds that the estimator states.
     n_repeats : int, >= 3, default=9
         Fits at each epsilon.
     random_state : int or None, default=None
@@ -77,21 +76,20 @@ def find_budget(
     n_repeats = check_count(n_repeats, "n_repeats", low=3, high=10_000)
     model = clone(estimator)
     searched = isinstance(model, PrivateSearchCV)
-    part = _budget.private_part(model.estimator if searched else model)
-    regression = is_regressor(model)
-    best = (0.8 if regression else 0.9) if best is None else best
-    best = check_real(best, "best", low=0.0 if regression else 0.5, high=1.0, closed="right")
+    part = _budget.budgeted_part(model.estimator if searched else model)
+    signal = check_real(signal, "signal", low=0.0, high=1.0)
     target = check_real(target, "target", high=1.0, closed="right")
     owner = model if searched else part
     if "accountant" in owner.get_params(deep=False):
         owner.set_params(accountant=None)
     seeds = np.random.SeedSequence(random_state).spawn(n_repeats)
 
-    draw = simulate or partial(_made_up, part, regression, best)
+    inner = model.estimator if searched else model
+    draw = make_data or made_up_records(inner, n_features, 1, signal)
 
     def reached(epsilon):
         owner.set_params(epsilon=epsilon)
-        scores = [_score(model, draw, n_samples, n_features, seed) for seed in seeds]
+        scores = [_score(model, draw, n_samples, seed) for seed in seeds]
         return np.mean(scores) >= target
 
     if reached(LEAST):
@@ -105,35 +103,13 @@ def find_budget(
     return math.exp(high)
 
 
-def _score(model, draw, n_samples, n_features, seed):
+def _score(model, draw, n_samples, seed):
     """Of one fit, on other records of the same kind; a search without a model scores as nothing."""
     rng = np.random.default_rng(seed)
-    X, y = draw(n_samples + _N_TEST, n_features, rng)
+    X, y = draw(n_samples + _N_TEST, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = clone(model).fit(X[:n_samples], y[:n_samples])
         if getattr(fitted, "best_estimator_", fitted) is None:
             return 0.0
         return float(np.clip(fitted.score(X[n_samples:], y[n_samples:]), -1.0, 1.0))
-
-
-def _made_up(part, regression, best, n_samples, n_features, rng):
-    """Uniform features, and a target to which all of them matter alike; weights of one draw."""
-    bounds = getattr(part, "feature_bounds", None)
-    columns = list(bounds) if isinstance(bounds, dict) else None
-    low, high = check_bounds((-1, 1) if bounds is None else bounds, n_features, columns=columns)
-    U = rng.uniform(-1, 1, (n_samples, n_features))
-    X = (low + high) / 2 + U * (high - low) / 2
-    signal = U @ rng.choice([-1.0, 1.0], n_features) / math.sqrt(n_features / 3)  # of variance 1
-    if regression:
-        y = math.sqrt(best) * signal + math.sqrt(1 - best) * rng.normal(size=n_samples)
-        center, half_width = part._scaling_of_target() if hasattr(part, "target_bounds") else (0, 1)
-        return X, np.clip(center + half_width * y / 3, center - half_width, center + half_width)
-    classes = getattr(part, "classes", None)
-    labels = np.unique([0, 1] if classes is None else np.asarray(classes))
-    edges = np.quantile(signal, np.linspace(0, 1, len(labels) + 1)[1:-1])
-    codes = np.searchsorted(edges, signal)
-    # a record keeps its label as often as the best model is right
-    wrong = rng.random(n_samples) > best
-    codes[wrong] = (codes[wrong] + rng.integers(1, len(labels), wrong.sum())) % len(labels)
-    return X, labels[codes]

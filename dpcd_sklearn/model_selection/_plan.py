@@ -33,7 +33,7 @@ class Plan:
         Of all records; not None is add_remove.
     n_samples : int
         Public number of all records.
-    shape : tuple (n_features, n_outputs, is_sparse)
+    shape : tuple (columns, n_outputs, is_sparse)
     grids : list of dict
     scorer : PrivateScorer
     slots : Slots
@@ -59,7 +59,7 @@ class Plan:
 
 
 def planned(search, n_samples, shape):
-    """The plan of a search over so many records; `shape` is (n_features, n_outputs, is_sparse).
+    """The plan of a search over so many records; `shape` is (columns, n_outputs, is_sparse).
 
     Raises
     ------
@@ -74,7 +74,7 @@ def planned(search, n_samples, shape):
     ):
         raise ValueError(f"n_jobs must be None or an integer but 0, got {search.n_jobs!r}")
     epsilon = check_real(search.epsilon, "epsilon", low=0, high=1e6, closed="right")
-    part = _budget.private_part(search.estimator)
+    part = _budget.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     _budget.refuse_leaks(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
@@ -174,7 +174,7 @@ def _prototypes(estimator, grids, epsilon, delta, sizes, n_public):
     for params in _candidates.prototypes(grids):
         model = _candidates.candidate(estimator, params)
         set_n_public(model, sizes[0], n_public)
-        _budget.private_part(model).set_params(epsilon=epsilon, delta=delta)
+        _budget.budgeted_part(model).set_params(epsilon=epsilon, delta=delta)
         found.append((model, _budget.planned_event(model, sizes)))
     return found
 
@@ -182,4 +182,4 @@ def _prototypes(estimator, grids, epsilon, delta, sizes, n_public):
 def set_n_public(model, n_records, n_public):
     """Tell a candidate the public number of the records that it fits, under add_remove."""
     if n_public is not None:
-        _budget.private_part(model).set_params(n_public=n_records)
+        _budget.budgeted_part(model).set_params(n_public=n_records)

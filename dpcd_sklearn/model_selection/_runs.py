@@ -11,7 +11,7 @@ from sklearn.base import clone
 from ..privacy.accounting._events import FitEvent, GaussianEvent, ZCDPEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
-from ._budget import private_part, shrink, within
+from ._budget import budgeted_part, shrink, within
 
 _TRIES = 5
 
@@ -48,7 +48,7 @@ def fitted(model, X, y, release):
     """
     for _ in range(_TRIES):
         model.fit(X, y)
-        part = private_part(model)
+        part = budgeted_part(model)
         if within(part.privacy_event_, release):
             return model
         part.set_params(epsilon=part.epsilon * shrink(part.privacy_event_, release) ** 2)

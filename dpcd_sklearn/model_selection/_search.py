@@ -195,7 +195,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ----------
         n_samples : int, >= 2
             Number of records; ignored under "add_remove".
-        n_features : int, >= 1
+        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
+            Made-up rows if the estimator is a PrivatePipeline that asks for names or words.
         n_outputs : int, default=1
         sparse : bool, default=False
             Whether X is.
@@ -234,9 +235,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             If a parameter, X or y is invalid; nothing was charged.
         """
         # 1. validation and plan: everything public
-        _budget.private_part(self.estimator)
+        _budget.budgeted_part(self.estimator)
         X, y = self._check_records(X, y)
-        plan = planned(self, num_samples(X), (X.shape[1], 1, issparse(X)))
+        columns = _budget.columns_of(self.estimator, X)
+        plan = planned(self, num_samples(X), (columns, 1, issparse(X)))
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,
@@ -270,7 +272,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("Input y contains NaN or infinity")
         if is_regressor(self.estimator) and kinds not in "biuf":
             raise TypeError(f"y must hold real numbers, got dtype kind {kinds!r}")
-        classes = getattr(_budget.last_step(_budget.private_part(self.estimator)), "classes", None)
+        classes = getattr(_budget.last_step(_budget.budgeted_part(self.estimator)), "classes", None)
         if is_classifier(self.estimator) and classes is not None:
             stated = np.asarray(classes).dtype.kind
             if {kinds, stated} - {"O"} and (kinds in "UST") != (stated in "UST"):

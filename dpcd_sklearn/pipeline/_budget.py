@@ -51,8 +51,8 @@ def private_part(estimator):
         found = [step for step in steps if is_private(step) or isinstance(step, Pipeline)]
     if not found:
         raise TypeError(
-            f"{type(estimator).__name__} has no budget: it says nothing about what it would "
-            "release (planned_event). Pass a private estimator or a PrivatePipeline"
+            f"{type(estimator).__name__} is not private: it has no budget and says nothing about "
+            "what it would release (planned_event). Pass a private estimator or a PrivatePipeline"
         )
     if len(found) > 1:
         raise ValueError(

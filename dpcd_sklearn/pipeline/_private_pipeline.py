@@ -268,7 +268,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         """Plan, give the private steps their parts of it, and take them back afterwards."""
         self._validate_params()
         self._validate_steps()
-        X_rows, n_samples = _first_rows(X, whole=bool(self.public_steps))
+        X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
         name, last = self.steps[-1]
         n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
         plan, delta, n_normalizer = self._plan(n_samples, X_rows, n_outputs)
@@ -317,7 +317,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         return super().__getitem__(index)
 
 
-def _first_rows(X, whole):
+def first_rows(X, whole):
     """The rows that copies of public steps are tried on, and the number of all."""
     refuse_broken(X)
     if not hasattr(X, "shape") and hasattr(X, "__array__"):

@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     PolynomialFeatures,
 )
+from sklearn.utils import get_tags
 
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 
@@ -44,6 +45,12 @@ class StandIn(BoundsScaler):
 
     def fit(self, X, y=None):
         self.sparse = issparse(X)
+        if self.sparse and not get_tags(self.of).input_tags.sparse:
+            # the step would say so too, but after the charge
+            raise ValueError(
+                f"step {self.name!r} takes no sparse records as its parameters are; a scaler that "
+                "centres would make them dense: pass it with_centering=False"
+            )
         return super().fit(X, y)
 
     def __sklearn_clone__(self):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..penalties import ElasticNet
+from ._covariance import NewtonWalk
 from ._problem import Solution
 from ._quadratic import minimise
 
@@ -47,6 +48,7 @@ class _Path:
         values, vectors = np.linalg.eigh(oracle.release_curvature())
         self._fix_geometry(values, vectors)
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
+        self._clips = []
 
     def _first(self):
         """The start, or zero, in the penalty's domain."""
@@ -81,8 +83,8 @@ class _Path:
         factor = np.linalg.cholesky((vectors * floored) @ vectors.T)
         identity = np.eye(len(values))
         root = solve_triangular(factor, identity, lower=True)
-        self._length = max(filled, 1.0) ** 0.5
-        root = self._oracle.fix_geometry(root)
+        self._filled = max(filled, 1.0)
+        self._root = root = self._oracle.fix_geometry(root)
         self._factor = solve_triangular(root, identity, lower=True)  # P = factor @ factor.T
         scaled = self._roots[:, None] * self._factor
         self._quadratic = np.ascontiguousarray(scaled @ scaled.T) / problem.step_size
@@ -91,7 +93,8 @@ class _Path:
         """The next iterate, from a released gradient; the last one from the models that count."""
         problem = self._problem
         point = self.coef + problem.momentum * (self.coef - self._before)
-        gradient = self._oracle.release_preconditioned(point, self._clip())
+        self._clips.append(self._clip())
+        gradient = self._oracle.release_preconditioned(point, self._clips[-1])
         linear = self._quadratic @ point - self._roots * (self._factor @ gradient)
         if problem.averaging != "last" and self._t >= problem.tail_start:
             self._n_models += 1
@@ -104,7 +107,7 @@ class _Path:
         """Wide where residuals are still large; the models that are averaged have one clip."""
         first, last = self._problem.unit_clips
         left = max(0.0, 1 - self._t / max(self._problem.n_updates // 2, 1))
-        return last * (first / last) ** left * self._length
+        return last * (first / last) ** left * self._filled**0.5
 
     def _minimum(self, linear):
         penalty, n = self._problem.penalty, self._problem.n_penalized
@@ -127,4 +130,5 @@ class _Path:
             if converged:
                 break
         kept = np.array(path) if problem.path_every else None
-        return Solution(self.coef, self._t + 1, kept, converged)
+        walk = NewtonWalk(self._root, self._filled, np.array(self._clips))
+        return Solution(self.coef, self._t + 1, kept, converged, walk)

@@ -116,12 +116,17 @@ class Solution:
     path : ndarray of shape (n_kept, *coef.shape) or None
     converged : bool
         Without noise: whether a sweep moved nothing by more than tol.
+    walk : object of `_covariance`, or None
+        How the coefficients follow the noise, where that is known.
+    inference : Inference or None
     """
 
     coef: np.ndarray
     n_updates: int
     path: np.ndarray | None = None
     converged: bool = False
+    walk: object = None
+    inference: object = None
 
 
 def refused():

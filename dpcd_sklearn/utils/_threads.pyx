@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import contextmanager
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
@@ -41,11 +42,29 @@ def effective_n_threads(n_threads):
 
 
 _BLAS = None
+_BLAS_LOCK = threading.Lock()
+_BLAS_USERS = 0
+_BLAS_LIMIT = None
 
 
+@contextmanager
 def limited_blas(n_threads):
-    """A context in which BLAS has at most so many threads."""
-    global _BLAS
-    if _BLAS is None:  # a look at every library that is loaded
-        _BLAS = ThreadpoolController()
-    return _BLAS.limit(limits=n_threads, user_api="blas")
+    """A context in which BLAS has at most so many threads.
+
+    The limit is the process's: of fits that overlap in threads of their own the first one sets it,
+    and the last one to leave puts back what was before all of them.
+    """
+    global _BLAS, _BLAS_USERS, _BLAS_LIMIT
+    with _BLAS_LOCK:
+        if _BLAS is None:  # a look at every library that is loaded
+            _BLAS = ThreadpoolController()
+        if _BLAS_USERS == 0:
+            _BLAS_LIMIT = _BLAS.limit(limits=n_threads, user_api="blas")
+        _BLAS_USERS += 1
+    try:
+        yield
+    finally:
+        with _BLAS_LOCK:
+            _BLAS_USERS -= 1
+            if _BLAS_USERS == 0:
+                _BLAS_LIMIT.restore_original_limits()

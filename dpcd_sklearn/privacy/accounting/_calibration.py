@@ -28,6 +28,9 @@ from ._selections import is_tractable, largest_factor
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
 
+# What counts of classes take of μ².
+COUNT_SHARE = 0.02
+
 
 def gaussian_fit_event(epsilon, delta, count, neighboring):
     """`count` Gaussian releases that are together (epsilon, delta)-DP, exactly calibrated.
@@ -45,9 +48,17 @@ def choices_event(eta, count, neighboring):
     return FitEvent((SelectionEvent(eta, count),), neighboring)
 
 
+def share_event(epsilon, delta, share, count, neighboring):
+    """So many Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit."""
+    whole = gaussian_fit_event(epsilon, delta, count, neighboring)
+    return whole if math.isinf(epsilon) else with_noise(whole, share**-0.5)
+
+
 @lru_cache(maxsize=1024)
 def joint_fit_event(epsilon, delta, first, alone):
     """Two parts that are together (epsilon, delta)-DP: one that is given, and one with more noise.
+
+    Without noise both are as they are.
 
     Parameters
     ----------
@@ -69,6 +80,8 @@ def joint_fit_event(epsilon, delta, first, alone):
         If the first part alone costs more.
     """
     neighboring = alone.neighboring
+    if math.isinf(epsilon):
+        return first, alone
     if epsilon_of(first, delta) >= epsilon:
         raise ValueError(f"{first} leaves nothing of epsilon={epsilon:g} at delta={delta:g}")
 

@@ -45,7 +45,61 @@ def image_sensitivity(norm, size, neighbors):
     return neighbors * norm + math.sqrt(size)
 
 
-class CurvatureUnits(Units):
+class SquareUnits(Units):
+    """Units of sums of squares and products of rows that are cut to integers.
+
+    Parameters
+    ----------
+    event, n_samples, smoothness, n_normalizer : as of Units
+
+    Raises
+    ------
+    ValueError
+        If the numbers are outside of what is proved.
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer)  # fmt: skip
+        if self.n_coordinates > MOST_COORDINATES:
+            raise ValueError(
+                f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
+                f"{MOST_COORDINATES:,} that are held; use another solver, or fewer features"
+            )
+        # the promise of `_grid.noise_bits`
+        if not self.noiseless and n_samples > max(2.0**28, 4 * self.n_normalizer):
+            raise ValueError(
+                "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
+                "state a larger n_public or fit on fewer records"
+            )
+        if not self.noiseless and self.n_normalizer > MOST_RECORDS:
+            raise ValueError(
+                f"matrices leave integers to sums of {MOST_RECORDS:,} records at most, got "
+                f"{self.n_normalizer:,}; use another solver"
+            )
+
+    def square_grid(self, noise_multiplier):
+        """Bits of the noise, and units of a row's norm: sums of squares stay below 2^62."""
+        target = min(2.0**34, 2.0**58 / self.n_normalizer)
+        of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
+        if not 2.0**-60 < of_unit < 2.0**40:
+            raise ValueError(_out_of_range(noise_multiplier))
+        bits = min(48, math.floor(math.log2(of_unit * target)))
+        # rows are rounded after the clip
+        norm = math.sqrt(2.0**bits / of_unit) * (1 - 2.0**-40)
+        units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if bits < 1 or units < 2:
+            raise ValueError(_out_of_range(noise_multiplier))
+        return bits, units
+
+    def noisy_mean(self, noise, sums, bits, unit):
+        """The mean of a matrix of sums of squares with noise in every cell, and its transpose."""
+        cells = noise.gaussians(sums.size, bits).reshape(sums.shape)
+        noisy = (sums + cells).astype(np.float64) + 0.5
+        return (noisy + noisy.T) * (0.5 * unit**2 / self.n_normalizer)
+
+
+class CurvatureUnits(SquareUnits):
     """Units of a curvature and of gradients in its geometry.
 
     Parameters
@@ -68,46 +122,17 @@ class CurvatureUnits(Units):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer)  # fmt: skip
         self.row_norm = row_norm
-        if self.n_coordinates > MOST_COORDINATES:
-            raise ValueError(
-                f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
-                f"{MOST_COORDINATES:,} that are held; use another solver, or fewer features"
-            )
         if self.noiseless:
             return
-        kinds = [type(release) for release in event.releases]
-        if kinds != [GaussianEvent, GaussianEvent] or event.releases[1].count != 1:
+        gaussian = all(type(release) is GaussianEvent for release in event.releases)
+        if not gaussian or [release.count for release in event.releases[1:]] != [1]:
             raise TypeError(f"gradients and one curvature are paid for, not {event}")
         if not 0 < row_norm < 1e15:
             raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
-        # the promise of `_grid.noise_bits`
-        if n_samples > max(2.0**28, 4 * self.n_normalizer):
-            raise ValueError(
-                "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
-                "state a larger n_public or fit on fewer records"
-            )
-        if self.n_normalizer > MOST_RECORDS:
-            raise ValueError(
-                f"Newton steps leave integers to sums of {MOST_RECORDS:,} records at most, got "
-                f"{self.n_normalizer:,}; use another solver"
-            )
         gradients, curvature = event.releases
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
-        self._plan_curvature(curvature.noise_multiplier)
+        self.curvature_bits, self.row_units = self.square_grid(curvature.noise_multiplier)
         self._check_gradients()
-
-    def _plan_curvature(self, noise_multiplier):
-        """Bits of the noise, and units of `row_norm`: sums of squares stay below 2^62."""
-        target = min(2.0**34, 2.0**58 / self.n_normalizer)
-        of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
-        if not 2.0**-60 < of_unit < 2.0**40:
-            raise ValueError(_out_of_range(noise_multiplier))
-        self.curvature_bits = min(48, math.floor(math.log2(of_unit * target)))
-        # rows are rounded after the clip
-        norm = math.sqrt(2.0**self.curvature_bits / of_unit) * (1 - 2.0**-40)
-        self.row_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
-        if self.curvature_bits < 1 or self.row_units < 2:
-            raise ValueError(_out_of_range(noise_multiplier))
 
     def _check_gradients(self):
         """Whatever geometry is released, the grid has room for it."""
@@ -186,10 +211,8 @@ class CurvatureOracle:
         if units.noiseless:
             return self._sums.gram(math.inf, 0.0) / units.n_normalizer
         sums = self._sums.gram(units.row_norm, float(units.row_units))
-        noise = self._noise.gaussians(sums.size, units.curvature_bits).reshape(sums.shape)
-        noisy = (sums + noise).astype(np.float64) + 0.5
-        unit = (units.row_norm / units.row_units) ** 2 / units.n_normalizer
-        return (noisy + noisy.T) * (0.5 * unit)
+        unit = units.row_norm / units.row_units
+        return units.noisy_mean(self._noise, sums, units.curvature_bits, unit)
 
     def fix_geometry(self, root):
         """State the geometry of all gradients: |R M^(-1/2) g| is clipped for every record.
@@ -217,11 +240,7 @@ class CurvatureOracle:
         if self._units.noiseless:
             self._root = root
             return root
-        largest = np.max(np.abs(root))
-        if not 0 < largest < math.inf:
-            raise ValueError("a geometry is finite, and not zero")
-        exponent = math.floor(math.log2(most_of_transform(len(root)) / largest))
-        transform = np.asfortranarray(np.rint(np.ldexp(root, exponent)))
+        transform, exponent = integer_transform(root)
         values = np.linalg.svd(transform, compute_uv=False)
         error = 2.0**-45 * len(root) * values[0]  # more than LAPACK's
         largest, smallest = values[0] + error, values[-1] - error
@@ -275,6 +294,27 @@ class CurvatureOracle:
         return (np.array([float(value) for value in noisy]) + 0.5) * unit
 
 
+def integer_transform(root):
+    """A lower triangular matrix as integers such that images of rows are exact.
+
+    Returns
+    -------
+    transform : ndarray of integers, in Fortran order
+        About 2^exponent times `root`.
+    exponent : int
+
+    Raises
+    ------
+    ValueError
+        If the matrix is zero or not finite.
+    """
+    largest = np.max(np.abs(root))
+    if not 0 < largest < math.inf:
+        raise ValueError("a geometry is finite, and not zero")
+    exponent = math.floor(math.log2(most_of_transform(len(root)) / largest))
+    return np.asfortranarray(np.rint(np.ldexp(np.tril(root), exponent))), exponent
+
+
 def exact_image(transform, sums):
     """The transform times the sums, exactly: a list of int.
 
@@ -292,5 +332,5 @@ def exact_image(transform, sums):
 def _out_of_range(noise_multiplier):
     return (
         f"noise multiplier {noise_multiplier:g} is out of the range that the integer grid "
-        "supports; change epsilon, max_iter or curvature_share"
+        "supports; change epsilon, max_iter, curvature_share or inference_share"
     )

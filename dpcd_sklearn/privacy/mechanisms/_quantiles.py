@@ -129,7 +129,8 @@ class QuantileOracle:
         for quantile in quantiles:
             if not (isinstance(quantile, Fraction) and 0 < quantile < 1):
                 raise TypeError("a quantile is a Fraction between 0 and 1")
-        n_columns = self._place.n_features if of == "features" else 1
+        name = {"features": "n_features", "target": "n_targets"}.get(of)
+        n_columns = getattr(self._place, name) if name else 1
         if not self._units.noiseless:
             if len(quantiles) * n_columns > self._left:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")

@@ -188,34 +188,92 @@ cdef class CurvatureSums(GradientSums):
         """
         cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
         cdef double[:, ::1] scratch = self._scratch()
-        cdef double[::1] ones = np.ones(d), lengths = np.empty(TILE_ROWS)
+        cdef double[::1] lengths = np.empty(TILE_ROWS)
         cdef double slack = 0.5 * largest * sqrt(<double>d), norm
-        cdef dpcd_tile image
         rows = np.empty((TILE_ROWS, d))
-        cdef double[:, ::1] q = rows
         self._square_norms = np.empty(self.n)
         while i0 < self.n:
             m = self._read(i0, scratch)
-            with nogil:
-                for i in range(m):
-                    norm = sqrt(self._norms[i] + self._one * self._one) * LONGER
-                    lengths[i] = norm if norm > SHORTEST else SHORTEST
-                    self._factors[i] = ROW_UNITS / lengths[i]  # 0 where it is infinite
-                    self._of_ones[i] = self._factors[i]
-                self._fill(m, MAGIC, &q[0, 0])
-            moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
-            image.cells = <const void *><size_t>moved.ctypes.data
-            image.stride = image.n_columns = d
-            image.n_rows, image.c_order, image.in_place = m, True, True
-            image.is_float = False
-            for i in range(m):
-                self._norms[i] = 0.0
-            KERNELS.rows_dot(&image, &ones[0], True, 0, &self._norms[0])
+            self._image(m, transform, rows, lengths)
             for i in range(m):
                 norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
                 norm /= ROW_UNITS * self._root_curvature * smallest
                 self._square_norms[i0 + i] = norm * norm
             i0 += m
+
+    cdef object _image(self, Py_ssize_t m, transform, rows, double[::1] lengths):
+        """Images of the rows of a tile in units of their lengths / ROW_UNITS, and squared norms.
+
+        Exact integers: the transform times rint(ROW_UNITS τ / length).
+        """
+        cdef Py_ssize_t i, d = self.n_coordinates
+        cdef double[:, ::1] q = rows
+        cdef double[::1] ones = np.ones(d)
+        cdef double norm
+        cdef dpcd_tile image
+        with nogil:
+            for i in range(m):
+                norm = sqrt(self._norms[i] + self._one * self._one) * LONGER
+                lengths[i] = norm if norm > SHORTEST else SHORTEST
+                self._factors[i] = ROW_UNITS / lengths[i]  # 0 where it is infinite
+                self._of_ones[i] = self._factors[i]
+            self._fill(m, MAGIC, &q[0, 0])
+        moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
+        image.cells = <const void *><size_t>moved.ctypes.data
+        image.stride = image.n_columns = d
+        image.n_rows, image.c_order, image.in_place = m, True, True
+        image.is_float = False
+        for i in range(m):
+            self._norms[i] = 0.0
+        KERNELS.rows_dot(&image, &ones[0], True, 0, &self._norms[0])
+        return moved.T
+
+    def image_grams(self, transform, coef, double unit, double clip, double row_norm, double units):
+        """Second moments of images at an iterate: of weighted rows, and of clipped gradients.
+
+        z is the image of a record's row over sqrt(M_j), in units of 1 / `unit` of the transform's.
+        The rows of the first are sqrt(second derivative times weight) z within `row_norm`, or zero
+        for a record whose gradient is clipped; those of the second are gradients within `clip`.
+        Both become integers of at most `units`; with 0 units sums are plain.
+
+        Returns
+        -------
+        jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), int64 (or float64)
+        """
+        cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates, since = 0
+        cdef double[:, ::1] scratch = self._scratch()
+        cdef double[::1] lengths = np.empty(TILE_ROWS), margins = np.empty(TILE_ROWS)
+        cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
+        rows = np.empty((TILE_ROWS, d))
+        dtype = np.int64 if units > 0 else np.float64
+        parts = [np.zeros((d, d), order="F") for _ in range(2)]
+        totals = [np.zeros((d, d), dtype=dtype) for _ in range(2)]
+        exact = EXACT / (units + d + 1.0) ** 2 if units > 0 else np.inf
+        while i0 < self.n:
+            m = self._read(i0, scratch)
+            margins[:] = w[self.p] if self.fit_intercept else 0.0
+            KERNELS.rows_dot(&self._tile, &w[0], False, 0, &margins[0])
+            images = self._image(m, transform, rows, lengths)
+            y = np.asarray(<const double[:m]>(self.records.y + i0))
+            weights = (np.ones(m) if self.records.weights == NULL
+                       else np.asarray(<const double[:m]>(self.records.weights + i0)))
+            factors = _factors_of_moments(
+                self.loss, np.asarray(margins)[:m], y, weights,
+                np.asarray(lengths)[:m] * (unit / (ROW_UNITS * self._root_curvature)),
+                np.sqrt(np.asarray(self._norms)[:m]), clip, row_norm, units)
+            if since + m > exact:
+                for total, part in zip(totals, parts):
+                    total += part.astype(dtype)
+                    part[:] = 0.0
+                since = 0
+            for k in range(2):
+                scaled = images * factors[k][:, None]
+                scaled = np.rint(scaled) if units > 0 else scaled
+                parts[k] = dsyrk(1.0, scaled.T, beta=1.0, c=parts[k], overwrite_c=1)
+            i0, since = i0 + m, since + m
+        for total, part in zip(totals, parts):
+            total += part.astype(dtype)
+        return [np.triu(total) + np.triu(total, 1).T for total in totals]
 
     def gradient(self, coef, double clip, double limit):
         """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
@@ -268,3 +326,24 @@ cdef void _fill_features(const floating *cells, const dpcd_tile *tile, Py_ssize_
             for j in range(p):
                 out[i * d + j] = (<double>cells[j * gap + i] * per_unit[j] * factors[i]
                                   + magic) - magic
+
+
+@np.errstate(all="ignore")
+def _factors_of_moments(loss, margins, y, weights, scale, norms, clip, row_norm, units):
+    """By what images are multiplied: no row is longer than `units` then, whatever it was.
+
+    Element by element, in operations that are rounded as IEEE 754 says: a record's factors are
+    functions of this record.
+    """
+    derivative = loss.gradient(margins, y)
+    second = np.sqrt(weights * loss.second_derivative(derivative, y)) * scale
+    first = np.abs(weights * derivative) * scale
+    second[first * norms > clip] = 0.0
+    found = []
+    for factor, most in ((second, row_norm), (first, clip)):
+        if units > 0:
+            longest = units * SHORTER / norms
+            factor = np.minimum(factor * (units * SHORTER / most), longest)
+            factor = np.where(np.isfinite(factor) & (norms > 0), factor, 0.0)
+        found.append(factor)
+    return found

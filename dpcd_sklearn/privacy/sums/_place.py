@@ -23,7 +23,8 @@ class LocalPlace(Place):
     X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
         Read in place; rows or columns of an array must be contiguous. See Records.
     y : ndarray of shape (n_samples,), float64, or None
-        None where nothing but counts of features and rows is asked for.
+        None where nothing but counts of features and rows is asked for; of shape (n_samples,
+        n_targets) where those of targets are.
     sample_weight : ndarray of shape (n_samples,), float64, or None
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
         Records are clipped to [lo, hi] and centred while they are read.
@@ -33,6 +34,7 @@ class LocalPlace(Place):
 
     def __init__(self, X, y=None, sample_weight=None, bounds=None, n_threads=1):
         self.n_samples, self.n_features = X.shape
+        self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
 
     def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
@@ -71,7 +73,7 @@ class LocalPlace(Place):
         X, y, *_ = self._arrays
         if of == "row_norm":
             return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
-        return count_cells(X if of == "features" else y[:, np.newaxis], edges)
+        return count_cells(X if of == "features" else y.reshape(len(y), -1), edges)
 
     def moments(self, *, centered):
         X, _, weights, _ = self._arrays

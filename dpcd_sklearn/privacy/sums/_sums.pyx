@@ -37,6 +37,8 @@ cdef class Sums:
 cdef class Place:
     """Where records lie. Opening it reads them: only the holder of a redeemed receipt may."""
 
+    n_targets = 1
+
     def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
         """Sums at an iterate that starts at zero and moves by steps.
 

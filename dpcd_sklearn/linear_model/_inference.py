@@ -1,0 +1,137 @@
+"""Standard errors, intervals and tests of coefficients, from covariances that were released."""
+
+import numpy as np
+from scipy import stats
+from sklearn.utils.validation import check_is_fitted
+
+from ..utils._public import check_real
+from ..utils._typing import ArrayLike
+
+
+class InferenceMixin:
+    """For a linear model of one output that was fitted with ``inference=True``.
+
+    Intervals cover the minimiser of what was fitted: of the clipped gradients and the penalty, for
+    the population. Where many records are at the clip it is another than that of the plain loss.
+    """
+
+    def _set_inference(self, plan, found):
+        """Covariances in the units of X and y, the intercept last; without any, none is left."""
+        if found is None:
+            for name in ("coef_cov_", "coef_std_", "privacy_std_", "inference_valid_"):
+                vars(self).pop(name, None)
+            return
+        request, center = plan.request, plan.geometry.center
+        change = np.eye(request.n_coordinates)
+        if request.fit_intercept:
+            change[-1, :-1] = -np.asarray(center)
+        change *= request.target_half_width
+        privacy = change @ found.privacy @ change.T
+        self.coef_cov_ = change @ found.sampling @ change.T + privacy
+        self.coef_std_ = np.sqrt(np.diag(self.coef_cov_))
+        self.privacy_std_ = np.sqrt(np.diag(privacy))
+        self.inference_valid_ = found.valid
+
+    def _estimates(self):
+        check_is_fitted(self, "coef_")
+        if not hasattr(self, "coef_cov_"):
+            raise ValueError("fit with inference=True: without it no covariance was released")
+        coef = np.ravel(self.coef_).astype(np.float64)
+        return np.append(coef, self.intercept_) if self.fit_intercept else coef
+
+    def confidence_interval(self, level: float = 0.95) -> np.ndarray:
+        """Confidence intervals of the coefficients and, last, of the intercept if there is one.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n_coefs, 2)
+            NaN if the inference is not valid.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the level is not in (0, 1), or the fit was made without `inference`.
+        """
+        level = check_real(level, "level", low=0.0, high=1.0)
+        estimates = self._estimates()
+        reach = stats.norm.isf((1 - level) / 2) * self.coef_std_
+        return np.column_stack([estimates - reach, estimates + reach])
+
+    def wald_test(self, R: ArrayLike, r: ArrayLike | None = None) -> tuple[float, float]:
+        """Wald test of R coef = r, the intercept last.
+
+        Parameters
+        ----------
+        R : array-like of shape (n_restrictions, n_coefs) or (n_coefs,)
+            Of full row rank.
+        r : array-like of shape (n_restrictions,), default=None
+            None is zero.
+
+        Returns
+        -------
+        statistic : float
+            Chi-squared with n_restrictions degrees of freedom, if they hold.
+        p_value : float
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, R has no full rank, or the fit was made without `inference`.
+        """
+        estimates = self._estimates()
+        R = np.atleast_2d(np.asarray(R, dtype=np.float64))
+        r = np.zeros(len(R)) if r is None else np.ravel(np.asarray(r, dtype=np.float64))
+        if R.shape[1] != len(estimates) or r.shape != (len(R),):
+            raise ValueError(
+                f"R must have {len(estimates)} columns and r an entry for each of its rows, got "
+                f"shapes {R.shape} and {r.shape}"
+            )
+        if np.linalg.matrix_rank(R) < len(R):
+            raise ValueError("the rows of R must be linearly independent")
+        if not self.inference_valid_:
+            return np.nan, np.nan
+        gap = R @ estimates - r
+        statistic = float(gap @ np.linalg.solve(R @ self.coef_cov_ @ R.T, gap))
+        return statistic, float(stats.chi2.sf(statistic, len(R)))
+
+    def summary(self, level: float = 0.95) -> str:
+        """A table of coefficients, standard errors, intervals, and how much of an error is privacy.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+
+        Returns
+        -------
+        str
+        """
+        intervals, estimates = self.confidence_interval(level), self._estimates()
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
+        names += ["intercept"] if self.fit_intercept else []
+        z = estimates / self.coef_std_
+        p_values = 2 * stats.norm.sf(np.abs(z))
+        share = (self.privacy_std_ / self.coef_std_) ** 2
+        width = max(map(len, names))
+        low, high = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
+        head = (
+            f"{'':{width}} {'coef':>11} {'std err':>11} {'z':>8} {'P>|z|':>7} {low:>11} {high:>11}"
+        )
+        lines = [f"{head} {'privacy':>8}"]
+        for row in zip(
+            names, estimates, self.coef_std_, z, p_values, *intervals.T, share, strict=True
+        ):
+            name, coef, std, ratio, p_value, lo, hi, part = row
+            lines.append(
+                f"{name:{width}} {coef:11.4g} {std:11.4g} {ratio:8.2f} {p_value:7.3f} {lo:11.4g} "
+                f"{hi:11.4g} {part:8.0%}"
+            )
+        if not self.inference_valid_:
+            lines.append("No standard errors: the noisy moments are not safely positive.")
+        lines.append("privacy: the noise's share of the variance. Intervals are of the minimiser")
+        lines.append("of the clipped loss with its penalty.")
+        return "\n".join(lines)

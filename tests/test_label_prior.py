@@ -1,0 +1,283 @@
+"""Counts of classes: their sensitivity, their noise and share, and where intercepts start."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.base import clone
+
+from dpcd_sklearn import (
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.engines._label_prior import found_intercepts
+from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._label_counts import CountOracle, CountUnits
+from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.testing import ReproducibleNoise
+
+RELATIONS = ["replace_one", "add_remove"]
+
+
+def units_of(K, n, z=2.0, neighboring="replace_one", n_normalizer=None):
+    event = FitEvent((GaussianEvent(z, 1),), neighboring)
+    return CountUnits(event, n_classes=K, n_samples=n, n_normalizer=n_normalizer or n)
+
+
+def oracle_of(y, K, **options):
+    units = units_of(K, len(y), **options)
+    place = LocalPlace(np.zeros((len(y), 1)), np.asarray(y, dtype=float))
+    return CountOracle(charge(None, units.event), units, place)
+
+
+# ---- the mechanism -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("K", [2, 3, 10, 256])
+@pytest.mark.parametrize("z", [0.01, 0.7, 40.0, 1e6])
+def test_the_noise_is_at_least_the_multiplier_times_what_any_record_moves(neighboring, K, z):
+    units = units_of(K, 30, z, neighboring, n_normalizer=50)
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for _ in range(200):
+        y = rng.integers(0, K, 30)
+        other = y[1:] if neighboring == "add_remove" else np.append(rng.integers(0, K), y[1:])
+        apart = np.bincount(y, minlength=K) - np.bincount(other, minlength=K)
+        apart = apart[1:2] if K == 2 else apart  # what is released
+        worst = max(worst, float(np.linalg.norm(apart)))
+    assert units.units >= 1 and units.units == int(units.units)
+    moved = worst * units.units
+    assert 0.9 < worst / units.sensitivity <= 1 + 1e-12
+    assert 2.0**units.bits >= z * moved * (1 - 2.0**-50)
+    assert 50 * units.units <= 2.0**52  # the sums stay exact
+    assert units.noise_std == pytest.approx(z * units.sensitivity, rel=0.01 + 1 / units.units)
+
+
+@pytest.mark.parametrize(("K", "entries"), [(2, 1), (3, 3)])
+@pytest.mark.parametrize("mutant", [1.0, 0.5])
+def test_what_is_released_is_the_counts_with_noise_as_stated(K, entries, mutant):
+    """Half the noise is noticed."""
+    y, z, draws = np.repeat(np.arange(K), [5, 3, 2][:K]), 2.0, 1000
+    place = LocalPlace(np.zeros((len(y), 1)), y.astype(float))
+    found = []
+    for _ in range(draws):
+        units = units_of(K, len(y), z * mutant)
+        found.append(CountOracle(charge(None, units.event), units, place).release_counts())
+    found = np.array(found)
+    assert found.shape == (draws, entries)
+    expected = np.bincount(y)[1:2] if K == 2 else np.bincount(y)
+    std = z * units.sensitivity
+    square = np.sum(((found - expected) / std) ** 2)
+    # each of these fails once in 1e9 times
+    as_stated = 1e-9 < stats.chi2.cdf(square, found.size) < 1 - 1e-9
+    assert as_stated == (mutant == 1.0)
+    assert np.max(np.abs(found.mean(axis=0) - expected)) < 6.5 * std / math.sqrt(draws)
+
+
+def test_counts_are_released_once_and_only_what_was_paid_for():
+    oracle = oracle_of([0, 1, 1], 2)
+    oracle.release_counts()
+    with pytest.raises(RuntimeError, match="paid for once"):
+        oracle.release_counts()
+    units, place = units_of(2, 3), LocalPlace(np.zeros((3, 1)), np.zeros(3))
+    receipt = charge(None, units.event)
+    CountOracle(receipt, units, place)
+    with pytest.raises(RuntimeError, match="redeemed before"):
+        CountOracle(receipt, units, place)
+    with pytest.raises(ValueError, match="of 3 records, not 4"):
+        CountOracle(charge(None, units.event), units, LocalPlace(np.zeros((4, 1)), np.zeros(4)))
+    for event in (
+        FitEvent((SelectionEvent(0.1, 1),)),
+        FitEvent((GaussianEvent(1.0, 1), GaussianEvent(2.0, 1))),
+        FitEvent((GaussianEvent(1.0, 2),)),
+    ):
+        with pytest.raises((TypeError, ValueError), match="counts are"):
+            CountUnits(event, n_classes=2, n_samples=3, n_normalizer=3)
+    for K in (1, 257):
+        with pytest.raises(ValueError, match="2 to 256 classes"):
+            units_of(K, 3)
+
+
+# ---- the share -----------------------------------------------------------------------------------
+
+
+N = 4000
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (N, 3))
+FEW = (RNG.random(N) < 0.1).astype(int)
+THREE = RNG.choice(3, N, p=[0.9, 0.08, 0.02])
+UNIT = {"feature_bounds": (-1, 1)}
+MODELS = {
+    "skgd": DPLinearClassifier(classes=[0, 1], solver="skgd"),
+    "cd": DPLinearClassifier(classes=[0, 1], solver="cd"),
+    "sgd": DPLinearClassifier(classes=[0, 1], solver="sgd", sampling_rate=1.0),
+    "batches": DPLinearClassifier(classes=[0, 1], solver="sgd"),
+    "svrg": DPLinearClassifier(classes=[0, 1], solver="svrg"),
+    "compgd": DPLinearClassifier(classes=[0, 1], solver="compgd", penalty=None),
+    "newton": DPLinearClassifier(classes=[0, 1], solver="newton"),
+    "gcd": DPLogisticGCD(classes=[0, 1]),
+    "softmax": DPLinearClassifier(classes=[0, 1, 2]),
+    "softmax sgd": DPLinearClassifier(classes=[0, 1, 2], solver="sgd", sampling_rate=1.0),
+    "greedy softmax": DPLogisticGCD(classes=[0, 1, 2]),
+    "ovr": DPLinearClassifier(classes=[0, 1, 2], multi_class="ovr"),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+scales = pytest.mark.parametrize("stated", [UNIT, {}], ids=["stated", "found"])
+
+
+def labels_of(model):
+    return FEW if len(model.classes) == 2 else THREE
+
+
+@every_model
+@scales
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_counts_have_two_percent_of_a_budget_that_is_kept(name, stated, epsilon):
+    delta = 1e-6
+    model = clone(MODELS[name]).set_params(epsilon=epsilon, delta=delta, max_iter=3, **stated)
+    plan = model._plan(N, 3, model._stated_outputs(1))
+    assert plan.event == model.planned_event(N, 3)
+    assert len(plan.parts) == 2 + (not stated)
+    assert plan.part_of_counts is plan.parts[-2]
+    (counts,) = plan.part_of_counts.releases
+    mu = gdp_mu(epsilon, delta)
+    assert counts.count == 1 and isinstance(counts, GaussianEvent)
+    assert 1 / counts.noise_multiplier**2 == pytest.approx(0.02 * mu**2, rel=1e-9)
+    assert 0.98 * epsilon < epsilon_of(plan.event, delta) <= epsilon
+    if (squared := gdp_squared(plan.event)) is not None:  # Gaussians alone: exactly
+        assert squared == pytest.approx(mu**2, rel=1e-5) and squared <= mu**2
+    share = plan.request.scales.share + 0.02
+    assert plan.request.mu**2 == pytest.approx(mu**2 * (1 - share))
+
+
+@every_model
+@scales
+def test_intercepts_start_where_the_classes_are(name, stated):
+    model = clone(MODELS[name]).set_params(coef_path=True, max_iter=3, epsilon=2.0, delta=1e-6)
+    y = labels_of(model)
+    accountant = PrivacyAccountant(2.0, 1e-6, single_fit=True)  # not one bit more than the budget
+    model.set_params(accountant=accountant, **stated).fit(X, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(model.privacy_event_) == str(model.planned_event(N, 3))
+    start, shares = np.atleast_1d(model.intercept_path_[0]), np.bincount(y) / N
+    assert not model.coef_path_[0].any()
+    # of z = 17 noise is of 24 records where there are three classes: seven standard deviations
+    # leave the class of 8 % within half and twice its share, and that of 2 % a rare one
+    if len(start) == 1 or name == "ovr":
+        shares = shares[-len(start) :]
+        assert_allclose(start[:2], np.log(shares / (1 - shares))[:2], atol=1.0)
+    else:
+        assert abs(start.mean()) < 1e-9
+        start = start - start[0]
+        assert_allclose(start[1], np.log(shares[1] / shares[0]), atol=1.0)
+    assert len(start) == 1 or start[2] < -2
+    plan = model._plan(N, 3, model._stated_outputs(1))
+    assert model.noise_multiplier_ in [
+        getattr(release, "noise_multiplier", None) for release in plan.part.releases
+    ]
+    assert plan.part_of_counts.releases[0] in model.privacy_event_.releases
+
+
+@every_model
+def test_the_plan_of_a_gaussian_ledger_has_counts_too(name):
+    ledger = PrivacyAccountant(4.0, 1e-6, currency="gdp")
+    model = clone(MODELS[name]).set_params(
+        epsilon=2.0, delta=1e-6, max_iter=3, accountant=ledger, **UNIT
+    )
+    if gdp_squared(model.planned_event(N, 3)) is None:
+        pytest.skip("not Gaussian without counts either")
+    model.fit(X, labels_of(model))
+    assert len(ledger.entries()) == 1
+
+
+def test_public_weights_of_classes_move_the_start_with_them():
+    """The intercept of the weighted problem without features is the logit of weighted shares."""
+    options = {"epsilon": 500.0, "delta": 1e-6, "coef_path": True, "max_iter": 1, **UNIT}
+    for word, weights in (
+        ("multinomial", {0: 1.0, 1: 10.0, 2: 40.0}),
+        ("ovr", {0: 1.0, 1: 10.0, 2: 40.0}),
+        ("multinomial", {0: 1.0, 1: 40.0}),
+        ("multinomial", {0: 0.0, 1: 1.0}),
+    ):
+        classes = list(weights)
+        model = DPLinearClassifier(
+            classes=classes, class_weight=weights, multi_class=word, **options
+        )
+        y = np.minimum(THREE, len(classes) - 1)
+        start = np.atleast_1d(model.fit(X, y).intercept_path_[0])
+        heavy = np.array(list(weights.values()))
+        shares = np.bincount(y) * np.maximum(heavy / heavy.max(), 1 / N)  # a weight of 0 is least
+        shares /= shares.sum()
+        if word == "ovr":
+            expected = np.log(shares / (1 - shares))
+        else:
+            expected = np.log(shares) - np.log(shares).mean()
+            expected = np.diff(expected) if len(classes) == 2 else expected
+        assert_allclose(start, expected, atol=0.2)
+
+
+def test_a_class_that_no_record_has_leaves_a_finite_start():
+    model = DPLinearClassifier(classes=[0, 1], coef_path=True, max_iter=1, epsilon=10.0, **UNIT)
+    for y in (np.zeros(N, dtype=int), np.ones(N, dtype=int)):
+        (start, *_) = model.fit(X, y).intercept_path_
+        assert 1 < abs(start) < math.log(N) + 1 and (start > 0) == y[0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPLinearClassifier(classes=[0, 1], fit_intercept=False),
+        DPLinearClassifier(classes=[0, 1], penalize_intercept=True),
+        DPLinearClassifier(classes=[0, 1], epsilon=0.01),  # n μ sqrt(0.02) is below 10
+        DPLinearClassifier(classes=[0, 1], epsilon=math.inf),
+        DPLinearClassifier(classes=[0, 1], constraint="l1_ball", penalize_intercept=True),
+        DPLinearClassifier(classes=[0, 1], warm_start=True),  # which has intercepts
+        DPLinearClassifier(classes=range(257)),
+        DPLinearRegressor(),
+    ],
+    ids=str,
+)
+def test_no_counts_are_released_where_they_have_no_use_or_are_not_affordable(model):
+    plan = clone(model).set_params(feature_bounds=(-1, 1))._plan(N, 3, model._stated_outputs(1))
+    assert plan.part_of_counts is None and not plan.request.counts_classes
+    assert len(plan.parts) == 1 or not plan.request.n_classes
+
+
+def test_counts_ignore_weights_and_count_unknown_labels_as_the_first():
+    words = np.array(["b", "c"])[FEW].astype(object)
+    words[:100] = "unheard of"
+    options = {"classes": ["a", "b", "c"], "coef_path": True, "max_iter": 1}
+    options["random_state"] = ReproducibleNoise(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+        one = DPLinearClassifier(**options).fit(X, words).intercept_path_[0]
+        words[:100] = "a"
+        other = DPLinearClassifier(**options).fit(X, words, np.linspace(0.1, 2, N))
+    assert_array_equal(one, other.intercept_path_[0])
+
+
+def test_counts_have_a_stream_of_noise_of_their_own():
+    """A key makes noise reproducible: what the gradients draw from it is not drawn here again."""
+    place, key = LocalPlace(X, FEW.astype(float)), bytes(range(32))
+    plan = DPLinearClassifier(classes=[0, 1], **UNIT)._plan(N, 3, 1)
+    units = CountUnits(plan.part_of_counts, n_classes=2, n_samples=N, n_normalizer=N)
+
+    def start(key):
+        receipt = charge(None, units.event)
+        target = FEW.astype(float)
+        return found_intercepts(plan.request, receipt, units.event, X, target, None, key)[0]
+
+    oracle = CountOracle(charge(None, units.event), units, place, key=key)
+    (same_stream,) = oracle.release_counts()
+    assert start(key) == start(key) != start(None)
+    assert start(key) != math.log(same_stream / (N - same_stream))
