@@ -99,9 +99,9 @@ def _best_solver(request):
 
 def _of_preset(request):
     """The solver that was asked for, or Newton steps where `precompute` puts them."""
-    if not request.is_preset or request.precompute is False:
+    if not (request.is_preset and request.precompute):
         return request.solver
-    if request.precompute == "auto":
+    if isinstance(request.precompute, str):
         return "newton" if _suits_newton(request) else request.solver
     if request.n_outputs > 1:
         raise ValueError("precompute=True needs two classes or multi_class='ovr'")

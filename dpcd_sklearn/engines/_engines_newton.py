@@ -38,7 +38,7 @@ def newton_recipe(signal, bounded_curvature):
             "floor": 1.0,
         }
     return shared | {
-        "max_iter": 10,
+        "max_iter": 8 if signal > 1000 else 10,
         "step_size": 0.8 * reach,
         "momentum": 0.3,
         "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),
