@@ -17,11 +17,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint doc bench-papers bench-growth clean
+.PHONY: help demo demo-dask test lint doc bench-papers bench-growth clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   fit the three private models on real data; a table and plots'
+	@echo 'make demo-dask  a Dask cluster of this machine, 10 million records: the same bits, how long'
 	@echo 'make test   lint and tests (SLOW=1: the statistical and long tests too)'
 	@echo 'make lint   ruff and cython-lint'
 	@echo 'make doc    the documentation in doc/_build/html; warnings are errors'
@@ -29,6 +30,9 @@ help:
 	@echo 'make bench-growth  time against n, p and stored entries; records on disk; a figure'
 	@echo 'make clean  remove everything that was made'
 	@echo 'Set PYTHON=python3.13 to choose the interpreter, VENV=folder to choose its place.'
+
+demo-dask: $(VENV)/dask.stamp $(VENV)/kernels.stamp
+	$(PY) benchmarks/cluster.py
 
 demo: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 	$(PY) examples/demo.py
@@ -58,6 +62,7 @@ clean:
 # --- behind the commands -----------------------------------------------------------------------
 
 $(VENV)/demo.stamp: EXTRAS = plot,progress
+$(VENV)/dask.stamp: EXTRAS = dask
 $(VENV)/test.stamp: EXTRAS = test,lint
 $(VENV)/doc.stamp: EXTRAS = doc
 

@@ -275,7 +275,8 @@ def test_counts_have_a_stream_of_noise_of_their_own():
     def start(key):
         receipt = charge(None, units.event)
         target = FEW.astype(float)
-        return found_intercepts(plan.request, receipt, units.event, X, target, None, key)[0]
+        place = LocalPlace(X, target)
+        return found_intercepts(plan.request, receipt, units.event, place, None, key)[0]
 
     oracle = CountOracle(charge(None, units.event), units, place, key=key)
     (same_stream,) = oracle.release_counts()

@@ -18,8 +18,8 @@ PACKAGE = CHECKOUT / "dpcd_sklearn"
 # From the top of the house to its ground; a room may import from lower lines only.
 FLOORS = (
     {"inspection", "testing"},
-    {"model_selection"},
-    {"pipeline"},
+    {"model_selection", "dask"},
+    {"pipeline", "partitions"},
     {"linear_model", "preprocessing", "metrics"},
     {"engines"},
     {"solvers"},

@@ -25,7 +25,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.engines import _engine
+from dpcd_sklearn.engines import _arrays
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._threads import effective_n_threads, limited_blas, most_threads
@@ -254,7 +254,8 @@ def asked_of_places(monkeypatch):
         asked.append(n_threads)
         return LocalPlace(*records, n_threads=n_threads)
 
-    monkeypatch.setattr(_engine, "LocalPlace", watched)
+    monkeypatch.setattr(_arrays, "LocalPlace", watched)
+    monkeypatch.setattr(_arrays.Arrays, "labels", lambda arrays: LocalPlace(*arrays))
     return asked
 
 

@@ -23,9 +23,7 @@ from ..privacy.accounting._calibration import (
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._quantiles import QuantileUnits
-from ..privacy.sums._place import LocalPlace
 from ..solvers._problem import Problem
-from ..utils._threads import effective_n_threads
 from ._geometry import moment_geometry, public_geometry
 from ._inference import moment_units
 from ._label_prior import count_units
@@ -313,16 +311,15 @@ class Engine(metaclass=ABCMeta):
         self.units(n_samples)
         return self
 
-    def over_records(self, X, sample_weight):
+    def over_records(self, place):
         """The plan over the moments of the records, which fits without noise may look at."""
-        return self.over(self.geometry_of(X, sample_weight)).planned(X.shape[0])
+        return self.over(self.geometry_of(place)).planned(place.n_samples)
 
-    def geometry_of(self, X, sample_weight):
+    def geometry_of(self, place):
         """The geometry of the records themselves: for fits without noise."""
         request = self.request
         centered = request.fit_intercept and not request.penalize_intercept
-        moments = LocalPlace(X, None, sample_weight).moments(centered=centered)
-        return moment_geometry(moments, request)
+        return moment_geometry(place.moments(centered=centered), request)
 
     def over(self, geometry):
         """The plan over another geometry."""
@@ -431,8 +428,7 @@ class Engine(metaclass=ABCMeta):
 
     def place(self, records):
         """Where the records lie; nothing is read before a mechanism opens it."""
-        n_threads = effective_n_threads(self.request.n_threads)
-        return LocalPlace(*records, self.geometry.bounds, n_threads=n_threads)
+        return records.place(self.geometry.bounds, self.request.n_threads)
 
     @abstractmethod
     def units(self, n_samples):
@@ -446,7 +442,10 @@ class Engine(metaclass=ABCMeta):
 
     @abstractmethod
     def run(self, receipt, records, key, generator):
-        """Make the oracle and run the solver on what it releases; returns a Solution."""
+        """Make the oracle and run the solver on what it releases; returns a Solution.
+
+        `records` are Arrays, or have their methods.
+        """
 
 
 def _listed(names):

@@ -26,7 +26,7 @@ def newton_recipe(signal, bounded_curvature):
     shared = {"averaging": "tail", "curvature_share": 0.2}
     shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
-        loud = min(max(math.log(signal / 120) / math.log(2000 / 120), 0.0), 1.0)
+        loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
         # a narrow clip costs few errors, but makes probabilities too sure of themselves
         clip = min(max(0.016 * signal**0.5, 0.1), 1.0)
         return shared | {
@@ -52,8 +52,8 @@ class NewtonEngine(Engine):
 
     solve = staticmethod(_newton.solve)
     averagings = {"auto", "last", "tail"}
-    has_momentum = True
     has_inference = True
+    has_momentum = True
     curvature = 1.0
 
     @property

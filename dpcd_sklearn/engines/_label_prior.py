@@ -13,7 +13,6 @@ from ..privacy.accounting._calibration import COUNT_SHARE
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._label_counts import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
-from ..privacy.sums._place import LocalPlace
 
 # n times the μ of the counts. One of two classes is then known up to n / 10 records.
 _LEAST_EVIDENCE = 10.0
@@ -41,7 +40,7 @@ def count_units(request, part, n_samples):
     )
 
 
-def found_intercepts(request, receipt, part, X, target, class_weight, key):
+def found_intercepts(request, receipt, part, place, class_weight, key):
     """The intercepts of a model that knows nothing but the released shares of the classes.
 
     Parameters
@@ -51,10 +50,8 @@ def found_intercepts(request, receipt, part, X, target, class_weight, key):
     receipt : Receipt
     part : FitEvent
         What pays for the counts; it is redeemed here.
-    X : ndarray or sparse matrix
-        Nothing but its number of rows is looked at.
-    target : ndarray of shape (n_samples,)
-        Numbers of classes, whatever the weights of their records.
+    place : Place
+        Of records whose targets are numbers of classes; weights are not looked at.
     class_weight : ndarray of shape (n_classes,) or None
         Public weights, which the shares are multiplied by.
     key : bytes of length 32, or None
@@ -66,8 +63,8 @@ def found_intercepts(request, receipt, part, X, target, class_weight, key):
     """
     if key is not None:
         key = hashlib.blake2b(key, digest_size=32, person=b"counts").digest()
-    units = count_units(request, part, X.shape[0])
-    counts = CountOracle(receipt, units, LocalPlace(X, target), key=key).release_counts()
+    units = count_units(request, part, place.n_samples)
+    counts = CountOracle(receipt, units, place, key=key).release_counts()
     if request.n_classes == 2:
         counts = np.append(request.n_normalizer - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.

@@ -74,11 +74,11 @@ class OutputByOutput:
             count_units(self.request, self.part_of_counts, n_samples)
         return self
 
-    def over_records(self, X, sample_weight):
+    def over_records(self, place):
         """The plan over the moments of the records, for fits without noise."""
-        geometry = self._engines[0].geometry_of(X, sample_weight)
+        geometry = self._engines[0].geometry_of(place)
         engines = [engine.over(geometry) for engine in self._engines]
-        return type(self)(self.request, engines).planned(X.shape[0])
+        return type(self)(self.request, engines).planned(place.n_samples)
 
     def _located(self, found, loss):
         losses = loss if isinstance(loss, tuple) else (loss,)
@@ -106,16 +106,11 @@ class OutputByOutput:
 
     def run(self, receipt, records, key, generator):
         """Fit output after output; returns a Solution."""
-        X, target, sample_weight = records
         found = []
         for k in range(self.request.n_outputs):
-            if target.ndim == 2:
-                own = np.ascontiguousarray(target[:, k])
-            else:  # classes by number
-                own = (target == k).astype(np.float64)
-            engine = self._engine_of(k)
+            engine, own = self._engine_of(k), records.of_output(k)
             engine.attend(*self._attended_of(k))
-            found.append(engine.run(receipt, (X, own, sample_weight), _key_of(key, k), generator))
+            found.append(engine.run(receipt, own, _key_of(key, k), generator))
         paths = [solution.path for solution in found]
         return Solution(
             np.array([solution.coef for solution in found]),

@@ -68,9 +68,9 @@ class Request:
     n_directions: int | None
     n_inner: int | None
     curvature_share: object
-    precompute: object
     inference: bool
     inference_share: float
+    precompute: object
     clip: object
     max_iter: object
     step_size: object

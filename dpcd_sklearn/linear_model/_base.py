@@ -29,7 +29,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical
-from ..utils._compat import CallbackSupportMixin, check_sample_weight, fit_context
+from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
 from ..utils._typing import ArrayLike
@@ -38,6 +38,7 @@ from ._earlier_fit import EarlierFit, start_of
 from ._export import exported
 from ._prediction import margins_of
 from ._progress import Progress
+from ._records import RecordsInMemory, RecordsOfAFit
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
@@ -71,9 +72,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_directions = None
     n_inner = None
     curvature_share = "auto"
-    precompute = "auto"
     inference = False
     inference_share = 0.2
+    precompute = "auto"
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"
@@ -200,44 +201,44 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             If a parameter, X, y or a weight is invalid; nothing was charged.
         """
         # 1. validation: shape, dtype, finiteness, labels
-        X, y = self._check_records(X, y)
-        sample_weight = check_sample_weight(sample_weight, X)
-        y, n_outputs = self._encode_labels(y, sample_weight)
+        records = self._checked(X, y, sample_weight)
+        shape, n_outputs = records.shape, records.n_outputs
         # 2. plan: everything public, fixed from here on
         columns = getattr(self, "feature_names_in_", None)
-        plan = self._plan(*X.shape, n_outputs, sparse=issparse(X), columns=columns)
+        plan = self._plan(*shape, n_outputs, sparse=records.sparse, columns=columns)
         self._refuse_unprotected_charge()
         self._refuse_what_is_not_gaussian(plan.request.scales)
-        start = self._start(plan, X.shape[1])
+        start = self._start(plan, shape[1])
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
-            plan = plan.over_records(X, self._weights_of(y, sample_weight))
+            plan = plan.over_records(records.weighted())
         self._warn_of_second_charge()
         # 3. charge
         receipt = charge(
             self.accountant,
             plan.event,
             estimator=type(self).__name__,
-            params=self.get_params(deep=False),
+            params=self._stated_params(),
             n_samples=plan.request.n_normalizer,
-            n_features=X.shape[1],
+            n_features=shape[1],
             reproducible=key is not None,
         )
         self._was_charged = self.accountant is not None
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         if plan.request.scales.n_choices:
-            found = found_scales(plan.request.scales, receipt, plan.parts[0], X, y, key)
-            plan = self._plan(*X.shape, n_outputs, located=(plan, found))
-        target = self._scale_target(y, plan.request)
+            scales = plan.request.scales
+            place = records.unscaled(scales.target is not None)
+            found = found_scales(scales, receipt, plan.parts[0], place, key)
+            plan = self._plan(*shape, n_outputs, located=(plan, found))
+        scaled = records.scaled(plan.request)
         if plan.request.counts_classes:
-            start = self._start_at_shares(plan, receipt, X, target, key)
+            start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         progress = Progress(self, plan.n_told, plan.event)
         plan.attend(start, progress)
-        records = X, target, self._weights_of(y, sample_weight)
-        solution = plan.run(receipt, records, key, generator)
+        solution = records.run(plan, receipt, scaled, key, generator)
         # 5. what was released
         self._warn_of_unknown_scales(plan.request)
-        self._set_released(plan, solution, X.dtype)
+        self._set_released(plan, solution, records.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(
                 f"sampling failed after its trial ({failure}); in its place the first "
@@ -247,6 +248,16 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             )
         progress.end()
         return self
+
+    def _checked(self, X, y, sample_weight):
+        """The records, once they are found to be valid; those in partitions were found so."""
+        if isinstance(X, RecordsOfAFit):
+            return X
+        return RecordsInMemory.checked(self, X, y, sample_weight)
+
+    def _stated_params(self):
+        """What the ledger's entry keeps of the parameters."""
+        return self.get_params(deep=False)
 
     def _start(self, plan, n_features):
         """Where a warm start begins, and None for a cold one; before the charge."""

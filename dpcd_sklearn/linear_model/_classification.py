@@ -119,11 +119,11 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             return weights
         return np.minimum(weights * sample_weight, np.finfo(np.float64).max)
 
-    def _start_at_shares(self, plan, receipt, X, target, key):
+    def _start_at_shares(self, plan, receipt, place, key):
         """Where a fit starts that has counted its classes."""
         request, part = plan.request, plan.part_of_counts
         weights = None if self.class_weight is None else self._stated_weights()
-        intercepts = found_intercepts(request, receipt, part, X, target, weights, key)
+        intercepts = found_intercepts(request, receipt, part, place, weights, key)
         return np.zeros((request.n_outputs, request.n_features)), intercepts
 
     def _stated_outputs(self, n_outputs):

@@ -211,14 +211,14 @@ class DPLogisticGCD(PrivateClassifier):
     interleavings, which needs about 7 % less noise than zCDP. Proofs:
     ``privacy/proofs/release_argmax.md``, ``selections.md``.
 
+    With `precompute` a matrix of second moments is released, and a few gradients that are clipped
+    and noised in its geometry; they are composed exactly too. Proofs:
+    ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
+
     Where n μ sqrt(0.02) >= 10, μ that of (epsilon, delta), a free intercept starts at the classes'
     shares of the records, times their `class_weight`. Their noisy counts have 2 % of μ² and stand
     before the updates in `privacy_event_`: ``privacy/proofs/release_counts.md``. A fit with
     `warm_start` counts nothing.
-
-    With `precompute` a matrix of second moments is released, and a few gradients that are clipped
-    and noised in its geometry; they are composed exactly too. Proofs:
-    ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
 
     References
     ----------

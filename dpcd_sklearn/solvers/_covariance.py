@@ -59,10 +59,9 @@ class NewtonWalk:
         The noise of gradient s is in model s, and through iterates in those after it. The mean
         model b of the tail leads to the last iterate, (I / γ + Λ)⁻¹ b.
         """
-        identity = np.eye(len(jacobian))
+        identity, n_updates = np.eye(len(jacobian)), len(self.clips)
         inverse = np.linalg.inv(identity / problem.step_size + penalty)
         moved = (identity / problem.step_size - jacobian) @ inverse
-        n_updates = len(self.clips)
         start = min(problem.tail_start, n_updates - 1)
         all_models, before_tail = (_responses(moved, problem.momentum) for _ in range(2))
         found = np.zeros_like(jacobian)

@@ -1,6 +1,9 @@
 """What differs between scikit-learn's versions, and the few private names that we need."""
 
+from inspect import signature
+
 import numpy as np
+from sklearn.base import _clone_parametrized as clone_parametrized
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -23,14 +26,23 @@ __all__ = [
     "Interval",
     "StrOptions",
     "check_sample_weight",
+    "clone_parametrized",
     "fit_context",
     "num_samples",
     "safe_indexing",
 ]
 
 
-def check_sample_weight(sample_weight, X):
+# Its versions before 1.9 admit weights that are all zero.
+_ALL_ZERO = {"allow_all_zero_weights": True}
+if not _ALL_ZERO.keys() <= signature(_check_sample_weight).parameters.keys():
+    _ALL_ZERO = {}
+
+
+def check_sample_weight(sample_weight, X, *, of_all=True):
     """Return weights as a float64 array of shape (n_samples,), or None for no weights.
+
+    They are of all records, one of which must count, unless `of_all` is False.
 
     Raises
     ------
@@ -48,7 +60,8 @@ def check_sample_weight(sample_weight, X):
         dtype=np.float64,
         ensure_non_negative=True,
         name="sample_weight",
+        **({} if of_all else _ALL_ZERO),
     )
-    if not weights.any():
+    if of_all and not weights.any():
         raise ValueError("sample_weight is zero for every record; at least one must be positive")
     return np.ascontiguousarray(weights)

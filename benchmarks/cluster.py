@@ -1,0 +1,170 @@
+"""A Dask cluster of this machine against a local fit: the same bits, how long, and what it costs.
+
+``python benchmarks/cluster.py`` makes records in blocks (uniform features, a logistic target),
+fits them with threads of this process and on a LocalCluster of as many processes, and prints
+
+1. coefficients bit by bit, seconds, and milliseconds an update beyond the kernels;
+2. seconds against the number of partitions;
+3. what an update would take on a large cluster, from the parts that were measured here.
+"""
+
+import argparse
+import os
+import time
+import warnings
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+from dpcd_sklearn import dask as on_dask
+from dpcd_sklearn import linear_model as local
+from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.testing import ReproducibleNoise
+
+BLOCK = 2**16  # records that one seed makes
+MODELS = {
+    "skgd": ("DPLinearClassifier", {"solver": "skgd", "max_iter": 20}),
+    "gcd": ("DPLogisticGCD", {"max_iter": 20}),
+    "newton": ("DPLinearClassifier", {"solver": "newton", "max_iter": 4}),
+    "cd": ("DPLinearClassifier", {"solver": "cd", "max_iter": 1}),
+}
+
+
+def block_of(number, n_features):
+    """Records of one block, the same wherever they are made."""
+    X = np.random.default_rng(number).random((BLOCK, n_features), dtype=np.float32)
+    X *= 2
+    X -= 1
+    return X
+
+
+def records(start, stop, n_features):
+    """Rows start, ..., stop - 1; both are multiples of BLOCK."""
+    X = np.empty((stop - start, n_features), dtype=np.float32)
+    for at in range(start, stop, BLOCK):
+        X[at - start : at - start + BLOCK] = block_of(at // BLOCK, n_features)
+    return X
+
+
+def labels(X):
+    """Of the sign of a sum of few features."""
+    return (X[:, :5].sum(axis=1) > 0).astype(np.int8)
+
+
+def on_cluster(client, n_samples, n_features, n_partitions):
+    """The same records as persisted Dask arrays, made where they lie."""
+    edges = np.linspace(0, n_samples // BLOCK, n_partitions + 1).astype(int) * BLOCK
+    chunks = tuple(np.diff(edges).tolist())
+
+    def part(block_info=None):
+        (start, stop), _ = block_info[None]["array-location"]
+        return records(start, stop, n_features)
+
+    X = da.map_blocks(part, chunks=(chunks, (n_features,)), dtype=np.float32)
+    (X,) = client.persist([X])
+    (y,) = client.persist([X.map_blocks(labels, dtype=np.int8, drop_axis=1)])
+    client.gather(client.compute([X.sum(), y.sum()]))  # made
+    return X, y
+
+
+def timed(fit, *args):
+    began = time.perf_counter()
+    model = fit(*args)
+    return model, time.perf_counter() - began
+
+
+def fitted(module, name, X, y, **more):
+    estimator, params = MODELS[name]
+    model = getattr(module, estimator)(
+        feature_bounds=(-1, 1),
+        classes=[0, 1],
+        random_state=ReproducibleNoise(0),
+        **(params | more),
+    )
+    return timed(model.fit, X, y)
+
+
+def same_bits(model, other):
+    return np.array_equal(model.coef_, other.coef_) and model.intercept_ == other.intercept_
+
+
+def compare(client, X, y, names, n_threads):
+    """Table 1; returns overheads of an update in seconds."""
+    dX, dy = on_cluster(client, *X.shape, 2 * n_threads)
+    print(f"\n{'solver':8} {'bits':6} {'local s':>8} {'Dask s':>8} {'ratio':>6} {'updates':>8} "
+          f"{'ms beyond':>10}")
+    beyond = {}
+    for name in names:
+        here, there = [], []
+        for _ in range(2):  # the better of two
+            model, seconds = fitted(local, name, X, y, n_threads=n_threads)
+            here.append(seconds)
+            other, seconds = fitted(on_dask, name, dX, dy)
+            there.append(seconds)
+        seconds, total = min(here), min(there)
+        beyond[name] = (total - seconds) / model.n_iter_
+        print(f"{name:8} {'same' if same_bits(model, other) else 'OTHER':6} {seconds:8.2f} "
+              f"{total:8.2f} {total / seconds:6.2f} {model.n_iter_:8d} {1e3 * beyond[name]:10.2f}",
+              flush=True)
+    return beyond
+
+
+def against_partitions(client, X, y, name, counts):
+    """Table 2."""
+    print(f"\n{name}: seconds against partitions")
+    for count in counts:
+        if count * BLOCK > len(X):
+            break
+        dX, dy = on_cluster(client, *X.shape, count)
+        model, seconds = fitted(on_dask, name, dX, dy)
+        print(f"{count:5d} partitions {seconds:8.2f} s", flush=True)
+
+
+def message_time(client, n_features, n_updates=200):
+    """Seconds of an update whose records are none to speak of: what a message takes."""
+    X, y = on_cluster(client, 2 * BLOCK, n_features, 2)
+    X, y = X[:: BLOCK // 16].rechunk((16, -1)), y[:: BLOCK // 16].rechunk((16,))
+    seconds = [fitted(on_dask, "skgd", X, y, max_iter=n)[1] for n in (1, n_updates + 1)]
+    return (seconds[1] - seconds[0]) / n_updates
+
+
+def model_of_costs(rate, message, n_features):
+    """Table 3: kernels, a message to each worker, and the sum of their answers."""
+    print(f"\nan update of all coordinates, from kernels that read {rate:.3g} cells a second and "
+          f"core,\nand {1e3 * message:.2f} ms for a message to each of two workers:")
+    print(f"{'records':>8} {'workers':>8} {'kernels s':>10} {'messages s':>11}")
+    for n_samples, n_workers in ((10**7, 2), (10**8, 10), (10**9, 100), (10**10, 1000)):
+        kernels = n_samples * n_features / n_workers / rate
+        print(f"{n_samples:8.0e} {n_workers:8d} {kernels:10.2f} {message / 2 * n_workers:11.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--records", type=float, default=1e7)
+    parser.add_argument("--features", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--solvers", nargs="*", default=["skgd", "gcd", "newton", "cd"])
+    parser.add_argument("--partitions", type=int, nargs="*", default=[1, 2, 4, 16, 64, 256])
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+    n_samples = max(1, int(args.records) // BLOCK) * BLOCK
+    X = records(0, n_samples, args.features)
+    y = labels(X)
+    print(f"{n_samples:,} records of {args.features} float32 features, {os.cpu_count()} cores, "
+          f"{args.workers} workers, load {os.getloadavg()[0]:.1f}")
+    with (
+        LocalCluster(
+            n_workers=args.workers, threads_per_worker=1, memory_limit=0, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        compare(client, X, y, args.solvers, args.workers)
+        against_partitions(client, X, y, "gcd", args.partitions)
+        message = message_time(client, args.features)
+        model, seconds = fitted(local, "skgd", X, y)
+        model_of_costs(X.size * model.n_iter_ / seconds, message, args.features)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""What the estimators for Dask add to those for one machine: where records are, and laziness."""
+
+import copy
+import inspect
+import math
+import re
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from ..partitions._records import PartitionedRecords
+from ..privacy.sums._moments import moments_of
+from ..privacy.sums._remote_place import joined
+from ..utils._compat import clone_parametrized
+from ._collections import blocks_of, client_of, is_dask, partitions_of
+from ._workers import Workers
+
+_CLIENT = """    client : distributed.Client, default=None
+        Of the cluster that fits. None is the default client. It is not pickled, nor cloned by
+        value, nor in the ledger.
+"""
+_FIRST = """
+
+    Of records in the partitions of Dask arrays and data frames, chunked along rows alone. Sums over
+    records are integers, so coefficients and price are, **to the last bit**, those of the estimator
+    for one machine on the same records, whatever the partitions and workers (with `epsilon=inf`, to
+    the solver's tolerance). Workers, scheduler and the wire between them are trusted: they hold the
+    records and see sums without noise. Noise, its key and the ledger stay with the client.
+    Everything else is as in :class:`~dpcd_sklearn.{name}`:
+"""
+
+
+def on_a_cluster(cls):
+    """A class decorator: the parameters of the local estimator, and a client."""
+    local = cls.__bases__[-1]
+    signature = inspect.signature(local.__init__)
+    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
+
+    def __init__(self, *args, client=None, **kwargs):  # noqa: N807
+        super(cls, self).__init__(*args, **kwargs)
+        self.client = client
+
+    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), client])
+    cls.__init__, cls._local = __init__, local
+    cls._parameter_constraints = local._parameter_constraints | {"client": "no_validation"}
+    first, _, rest = inspect.getdoc(local).partition("\n")
+    doc = f"{first}{_FIRST.format(name=local.__name__)}" + "".join(
+        f"    {line}\n" if line else "\n" for line in rest.split("\n")
+    )
+    doc = re.sub(r"\n    Examples\n    -+\n.*", "\n", doc, flags=re.DOTALL)
+    cls.__doc__ = re.sub(r"(\n\n    Attributes\n)", "\n" + _CLIENT.rstrip() + r"\1", doc, count=1)
+    return cls
+
+
+class OnACluster:
+    """A mixin, to the left of the local estimator."""
+
+    def _checked(self, X, y, sample_weight):
+        client = client_of(self)
+        self._check_numbers()  # before partitions are made
+        parts = client.compute(partitions_of(X, y, sample_weight))
+        return PartitionedRecords(self, Workers(client, parts))
+
+    def _stated_params(self):
+        return {name: v for name, v in super()._stated_params().items() if name != "client"}
+
+    def to_local(self):
+        """The plain estimator for one machine, fitted as this one is.
+
+        Returns
+        -------
+        estimator : object
+        """
+        local = self._local(**self._stated_params())
+        params = self.get_params(deep=False)
+        vars(local).update({k: v for k, v in vars(self).items() if k not in params})
+        return local
+
+    # ---- predictions, lazy on Dask collections ----
+
+    def predict(self, X):
+        """Predict, lazily for a Dask collection: block by block, and nothing is computed yet.
+
+        Parameters
+        ----------
+        X : Dask array or data frame, or array-like, of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of shape (n_samples,), or an ndarray if X is none of Dask's
+        """
+        return self._by_blocks("predict", X)
+
+    def _by_blocks(self, method, X):
+        check_is_fitted(self, "coef_")
+        local = self.to_local()
+        local.accountant = local.random_state = None
+        if not is_dask(X):
+            return getattr(local, method)(X)
+        one = getattr(local, method)(_example(local))
+        if not isinstance(X, da.Array):  # in blocks of unknown sizes, one a partition
+            shape = (math.nan, *one.shape[1:])
+            blocks = [delayed(_predict)(block, local, method) for block in blocks_of(X)]
+            blocks = [da.from_delayed(b, shape, dtype=one.dtype, meta=one[:0]) for b in blocks]
+            return da.concatenate(blocks, allow_unknown_chunksizes=True)
+        if X.numblocks[1] != 1:
+            raise ValueError("X is chunked along columns: use X.rechunk({1: -1})")
+        options = {"chunks": (X.chunks[0], (one.shape[1],))} if one.ndim == 2 else {"drop_axis": 1}
+        return X.map_blocks(_predict, local, method, dtype=one.dtype, meta=one[:0], **options)
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy, or R², of the predictions on these records: computed now, and not private.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n_samples, n_features)
+        y : Dask array or series of shape (n_samples,)
+        sample_weight : Dask array or series of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        if not is_dask(X):
+            return super().score(X, y, sample_weight)
+        self._warn_of_score()
+        local, client = self.to_local(), client_of(self)
+        local.accountant = local.random_state = None
+        parts = [delayed(_moments)(part, local) for part in partitions_of(X, y, sample_weight)]
+        found = [part for part in client.gather(client.compute(parts)) if part.weight > 0]
+        found = found and joined(found)
+        if not found:
+            raise ValueError("there is no record of positive weight to score")
+        mean, squares = found.center, found.squares
+        if is_classifier(self):
+            return float(mean[0])
+        residual, variance = squares[0] + found.weight * mean[0] ** 2, squares[1]
+        if variance == 0:  # as r2_score has it
+            return 1.0 if residual == 0 else 0.0
+        return float(1 - residual / variance)
+
+    # ---- what a client is no part of ----
+
+    def __sklearn_clone__(self):
+        twin = copy.copy(self)
+        twin.client = None  # a connection has one copy
+        twin = clone_parametrized(twin)
+        twin.client = self.client
+        return twin
+
+    def __getstate__(self):
+        return super().__getstate__() | {"client": None}
+
+
+class ClassifierOnACluster(OnACluster):
+    """What classifiers predict besides."""
+
+    def decision_function(self, X):
+        """Signed distances to the decision boundary; lazy as `predict` is.
+
+        Parameters
+        ----------
+        X : as of `predict`
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return self._by_blocks("decision_function", X)
+
+    def predict_proba(self, X):
+        """Probabilities of the classes; lazy as `predict` is.
+
+        Parameters
+        ----------
+        X : as of `predict`
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return self._by_blocks("predict_proba", X)
+
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities; lazy as `predict` is.
+
+        Parameters
+        ----------
+        X : as of `predict`
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return self._by_blocks("predict_log_proba", X)
+
+
+def _moments(part, local):
+    """Of what a score is made of: whether a label is right, or residuals and targets."""
+    X, y, weights = part
+    y = np.asarray(y)
+    found = _predict(X, local, "predict")
+    columns = [found == y] if is_classifier(local) else [y - found, y]
+    columns = np.column_stack(columns).astype(np.float64)
+    with np.errstate(all="ignore"):  # of a block without records
+        return moments_of(columns, None if weights is None else np.asarray(weights), True)
+
+
+def _example(local):
+    """A record of zeros, with the names that the fit has learnt."""
+    zeros = np.zeros((1, local.n_features_in_))
+    return _named(zeros, getattr(local, "feature_names_in_", None))
+
+
+def _named(X, names):
+    if names is None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=names)
+
+
+def _predict(X, local, method):
+    if X.shape[0] == 0:
+        return getattr(local, method)(_example(local))[:0]
+    if not hasattr(X, "columns"):
+        return getattr(local, method)(_named(X, getattr(local, "feature_names_in_", None)))
+    return getattr(local, method)(X)

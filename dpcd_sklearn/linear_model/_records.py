@@ -1,0 +1,74 @@
+"""Records of one fit in this process: validated first, read after the charge."""
+
+from abc import ABCMeta, abstractmethod
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..engines._arrays import Arrays
+from ..privacy.sums._place import LocalPlace
+from ..utils._compat import check_sample_weight
+
+
+class RecordsOfAFit(metaclass=ABCMeta):
+    """What the fit recipe knows of records, which were found to be valid.
+
+    Attributes
+    ----------
+    shape : tuple (n_samples, n_features)
+    dtype : dtype of X
+    sparse : bool
+    n_outputs : int
+    """
+
+    @abstractmethod
+    def weighted(self):
+        """The place of features and weights, for a plan without noise."""
+
+    @abstractmethod
+    def unscaled(self, with_target):
+        """The place of records as they are, for a search of scales; after the charge."""
+
+    @abstractmethod
+    def scaled(self, request):
+        """What an engine reads: Arrays, or what has their methods; after the charge."""
+
+    def run(self, plan, receipt, scaled, key, generator):
+        """Carry out a plan over what `scaled` gave; returns a Solution."""
+        return plan.run(receipt, scaled, key, generator)
+
+
+class RecordsInMemory(RecordsOfAFit):
+    """Records of this process.
+
+    Parameters
+    ----------
+    model : PrivateLinearModel
+        Which validated them.
+    X, y, sample_weight : arrays
+    n_outputs : int, default=1
+    """
+
+    def __init__(self, model, X, y, sample_weight, n_outputs=1):
+        self._model, self._X, self._y, self._weights = model, X, y, sample_weight
+        self.shape, self.dtype, self.sparse = X.shape, X.dtype, issparse(X)
+        self.n_outputs = n_outputs
+
+    @classmethod
+    def checked(cls, model, X, y, sample_weight):
+        """What was given to ``fit``, validated; the model publishes the labels."""
+        X, y = model._check_records(X, y)
+        sample_weight = check_sample_weight(sample_weight, X)
+        y, n_outputs = model._encode_labels(y, sample_weight)
+        return cls(model, X, y, sample_weight, n_outputs)
+
+    def weighted(self):
+        return LocalPlace(self._X, None, self._model._weights_of(self._y, self._weights))
+
+    def unscaled(self, with_target):
+        y = np.ascontiguousarray(self._y, dtype=np.float64) if with_target else None
+        return LocalPlace(self._X, y)
+
+    def scaled(self, request):
+        target = self._model._scale_target(self._y, request)
+        return Arrays(self._X, target, self._model._weights_of(self._y, self._weights))

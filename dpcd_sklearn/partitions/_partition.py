@@ -1,0 +1,135 @@
+"""The far end: one partition of the records, validated where it lies, and its partial sums.
+
+A question to it holds public facts, moves and iterates; its answers are secret sums. What it
+remembers between two questions is a short cut: told the whole story, another one answers the same.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..linear_model._records import RecordsInMemory
+from ..privacy.sums._remote_place import Part
+from ..utils._compat import check_sample_weight
+from ..utils._input import read_input
+
+
+class Facts(NamedTuple):
+    """What validation publishes of a partition, as a fit in one place does of all records."""
+
+    n_samples: int
+    n_features: int
+    dtype: str
+    sparse: bool
+    columns: tuple | None
+    labels: np.ndarray  # of a classifier without stated classes; else none, of the dtype of y
+    weighs: bool  # whether any weight is positive
+
+
+class PlaceOf(NamedTuple):
+    """How records are read: the name of a method of RecordsInMemory, and public facts.
+
+    With `engine`, bounds and a number of threads, it is the place that an engine opens; with `k`,
+    of output k alone.
+    """
+
+    how: str
+    public: tuple = ()
+    classes: np.ndarray | None = None
+    engine: tuple | None = None
+    k: int | None = None
+
+    def open(self, records):
+        """The place of records that are at hand."""
+        place = getattr(records, self.how)(*self.public)
+        if self.k is not None:
+            place = place.of_output(self.k)
+        return place if self.engine is None else place.place(*self.engine)
+
+
+class Partition:
+    """Records of one partition, in the memory of who answers for them.
+
+    Parameters
+    ----------
+    reader : PrivateLinearModel
+        The model that is fitted, without its accountant, its randomness and its fitted state.
+    number : int
+        Which errors name.
+    X, y, sample_weight : arrays, or a part of a data frame
+        `sample_weight` may be None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not what the reader takes; the message quotes no cell.
+    """
+
+    def __init__(self, reader, number, X, y, sample_weight=None):
+        self._reader, self._number, self._part = reader, number, None
+        try:
+            self._records, self.facts = self._checked(X, y, sample_weight)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            found = kind(f"partition {number}: {error}")
+        else:
+            return
+        raise found  # outside of `except`: no chain of errors
+
+    def _checked(self, X, y, sample_weight):
+        model, n_samples = self._reader, X.shape[0]
+        rows = [array.shape[0] for array in (y, sample_weight) if array is not None]
+        if rows != [n_samples] * len(rows):
+            raise ValueError(f"X has {n_samples} rows, y and sample_weight have {rows}")
+        if n_samples == 0:
+            return None, _nothing(X, y)
+        X, y = model._check_records(X, y)
+        weights = check_sample_weight(sample_weight, X, of_all=False)
+        if is_classifier(model) and model.classes is None:
+            # both publish the labels, and may raise or warn about them: documented
+            read_input(check_classification_targets, y, name="y")
+            labels = np.unique(y if weights is None else y[weights > 0])
+        else:
+            y, _ = model._encode_labels(y, weights)
+            labels = y[:0]
+        columns = getattr(model, "feature_names_in_", None)
+        facts = Facts(
+            *X.shape,
+            X.dtype.str,
+            issparse(X),
+            None if columns is None else tuple(columns),
+            labels,
+            weights is None or bool(weights.any()),
+        )
+        return RecordsInMemory(model, X, y, weights), facts
+
+    def answer(self, place_of, opening, changes, question):
+        """Partial sums; the last three arguments are those of Part.
+
+        Parameters
+        ----------
+        place_of : PlaceOf or None
+            None goes on with what is open.
+        """
+        with np.errstate(all="ignore"):  # a warning would tell about the records
+            if place_of is not None:
+                if place_of.classes is not None:
+                    self._reader.classes_ = place_of.classes
+                self._part = Part(place_of.open(self._records))
+            name, *arguments = question
+            if name == "sums" and arguments[0].rows is not None:
+                rows = arguments[0].rows[self._number]
+                question = name, arguments[0]._replace(rows=rows)
+            return self._part.answer(opening, changes, question)
+
+    def __reduce__(self):
+        raise TypeError("what holds records is never copied or pickled")
+
+
+def _nothing(X, y):
+    """The facts of a partition without records."""
+    y = np.asarray(y)
+    return Facts(0, X.shape[1] if X.ndim == 2 else 0, "", issparse(X), None, y[:0], False)

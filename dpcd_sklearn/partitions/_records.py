@@ -1,0 +1,199 @@
+"""The near end: records in partitions, with the face that the fit recipe knows of records.
+
+Validation publishes shapes, dtypes, names of columns and labels, as it does in one place; errors
+name the partition. Places are asked after the charge, or without one where nothing is protected.
+"""
+
+import copy
+from abc import ABCMeta, abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from ..linear_model._records import RecordsOfAFit
+from ..privacy.sums._remote_place import RemotePlace
+from ._partition import PlaceOf
+from ._public_bits import public_bits
+
+
+class Holders(metaclass=ABCMeta):
+    """Who holds partitions, and carries questions to them."""
+
+    @abstractmethod
+    def look(self, reader):
+        """Have each partition validated.
+
+        Parameters
+        ----------
+        reader : PrivateLinearModel
+
+        Returns
+        -------
+        found : list of Facts or errors, one a partition
+        bits : set of str
+            `public_bits` of all who will answer.
+        """
+
+    @abstractmethod
+    def ask(self, place_of, dialogue, question, numbers):
+        """Answers to a question, each of one or more partitions.
+
+        Parameters
+        ----------
+        place_of : PlaceOf
+        dialogue : Dialogue
+        question : tuple
+        numbers : list of int
+            Of the partitions that have records.
+        """
+
+
+class PartitionedRecords(RecordsOfAFit):
+    """Records in partitions.
+
+    Parameters
+    ----------
+    model : PrivateLinearModel
+        Learns the labels, as a fit in one place does.
+    holders : Holders
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a partition is invalid or unlike the others.
+    RuntimeError
+        If somebody computes other bits than this process does.
+    """
+
+    def __init__(self, model, holders):
+        self._holders, self._places = holders, []
+        found, bits = holders.look(_reader_of(model))
+        for one in found:
+            if isinstance(one, Exception):
+                raise one
+        if bits - {public_bits()}:
+            raise RuntimeError(
+                "a worker sums a public example to other bits than this process: its results would "
+                "not be those of one machine. Install the same dpcd_sklearn on the same kind of "
+                "processor everywhere"
+            )
+        self._numbers = [number for number, one in enumerate(found) if one.n_samples]
+        facts = [found[number] for number in self._numbers]
+        if not facts:
+            raise ValueError("Found array with 0 sample(s): every partition of X is empty")
+        self._refuse_strangers(facts)
+        if not any(one.weighs for one in facts):
+            raise ValueError(
+                "sample_weight is zero for every record; at least one must be positive"
+            )
+        first = facts[0]
+        self._sizes = [one.n_samples for one in facts]
+        self.shape = sum(self._sizes), first.n_features
+        self.dtype, self.sparse = np.dtype(first.dtype), first.sparse
+        if self.shape[0] > 2**53:
+            raise ValueError("more than 2^53 records can't be counted")
+        _learn_columns(model, first)
+        _, self.n_outputs = model._encode_labels(np.concatenate([f.labels for f in facts]), None)
+        self._classes = getattr(model, "classes_", None)
+
+    def _refuse_strangers(self, facts):
+        """Partitions must be alike in what a fit in one place has one of."""
+        for name in ("n_features", "dtype", "sparse", "columns"):
+            of_first = getattr(facts[0], name)
+            for number, one in zip(self._numbers, facts, strict=True):
+                if getattr(one, name) != of_first:
+                    raise ValueError(
+                        f"partition {number} has {name} {getattr(one, name)!r}, partition "
+                        f"{self._numbers[0]} has {of_first!r}: make them alike before the fit"
+                    )
+        for number, one in zip(self._numbers, facts, strict=True):
+            if _kind(one.labels) != _kind(facts[0].labels):
+                raise ValueError(
+                    f"partition {number} has y of dtype kind {_kind(one.labels)!r}, partition "
+                    f"{self._numbers[0]} of {_kind(facts[0].labels)!r}: convert y before the fit"
+                )
+
+    def weighted(self):
+        return self._place(PlaceOf("weighted", (), self._classes))
+
+    def unscaled(self, with_target):
+        return self._place(PlaceOf("unscaled", (with_target,), self._classes))
+
+    def scaled(self, request):
+        request = replace(request, sampling="auto")  # as of the reader
+        return _Scaled(self, PlaceOf("scaled", (request,), self._classes))
+
+    def run(self, plan, receipt, scaled, key, generator):
+        try:
+            return super().run(plan, receipt, scaled, key, generator)
+        except RuntimeError as refused:
+            if (failure := self._failure()) is None:
+                raise
+            failure.__cause__, refused = refused, None
+        raise failure
+
+    def _failure(self):
+        """What ended a dialogue where a kernel could raise nothing."""
+        dialogues = [d for place in self._places for d in place.dialogues]
+        return next((d.failure for d in dialogues if d.failure is not None), None)
+
+    def _place(self, place_of):
+        def ask(dialogue, question):
+            question = self._in_parts(question)
+            return self._holders.ask(place_of, dialogue, question, self._numbers)
+
+        n_targets = self.n_outputs if self._classes is None else 1
+        self._places.append(RemotePlace(ask, *self.shape, n_targets))
+        return self._places[-1]
+
+    def _in_parts(self, question):
+        """A question of some rows, with those of each partition by its number."""
+        name, *arguments = question
+        if name != "sums" or arguments[0].rows is None:
+            return question
+        ends = np.cumsum(self._sizes)
+        rows = arguments[0].rows
+        cuts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        starts = ends - self._sizes
+        own = {n: cut - start for n, cut, start in zip(self._numbers, cuts, starts, strict=True)}
+        return name, arguments[0]._replace(rows=own)
+
+
+class _Scaled:
+    """Records that lie in partitions, as an engine is given them; see Arrays."""
+
+    def __init__(self, records, place_of):
+        self._records, self._place_of = records, place_of
+
+    def place(self, bounds, n_threads):
+        return self._records._place(self._place_of._replace(engine=(bounds, n_threads)))
+
+    def labels(self):
+        return self.place(None, 1)
+
+    def of_output(self, k):
+        return _Scaled(self._records, self._place_of._replace(k=k))
+
+
+def _reader_of(model):
+    """A model that reads as this one does, and knows nothing that is secret or fitted."""
+    reader, params = copy.copy(model), model.get_params(deep=False)
+    for name in set(vars(reader)) - set(params):
+        delattr(reader, name)
+    reader.accountant = reader.random_state = reader.client = None
+    reader.sampling = "auto"  # the user's code, and of no use to who only reads
+    return reader
+
+
+def _learn_columns(model, facts):
+    model.n_features_in_ = facts.n_features
+    if facts.columns is not None:
+        model.feature_names_in_ = np.array(facts.columns, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def _kind(labels):
+    return {"i": "number", "u": "number", "f": "number", "b": "number"}.get(
+        labels.dtype.kind, labels.dtype.kind
+    )

@@ -1,0 +1,238 @@
+"""Records in parts, wherever they lie: one question travels to all parts, and sums come back.
+
+(a) An ``Opening`` says what is summed (public facts), a *change* what the iterate or the geometry
+    became, and a *question* what is asked. A part of the records that is told the opening and all
+    changes since answers with the same integers, whoever answered before it: what a part remembers
+    between two questions is a short cut.
+(b) Integers are added up here, and are those that one place would have summed.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ._curvature_sums import CurvatureSums
+from ._moments import Moments
+from ._remote_sums import RemoteSums, answer, make_move
+from ._sums import Place
+
+
+class Opening(NamedTuple):
+    """Which sums of a Place are asked for: the name of its method, and public arguments."""
+
+    kind: str
+    loss: object
+    smoothness: np.ndarray
+    fit_intercept: bool
+    options: dict = {}
+    n_outputs: int = 1
+
+    @property
+    def n_coordinates(self):
+        """Of one output; only `moving` has smoothness of all outputs."""
+        outputs = self.n_outputs if self.kind == "moving" else 1
+        return len(self.smoothness) // outputs
+
+    def of(self, place):
+        """The sums of a place."""
+        options = dict(self.options, fit_intercept=self.fit_intercept)
+        if self.kind != "second_order":
+            options["n_outputs"] = self.n_outputs
+        return getattr(place, self.kind)(self.loss, self.smoothness, **options)
+
+
+class Part:
+    """One part of the records, where it lies: answers, and what it remembers between them.
+
+    Parameters
+    ----------
+    place : LocalPlace
+        Of at least one record.
+    """
+
+    def __init__(self, place):
+        self._place, self._sums, self._opening = place, None, None
+
+    def answer(self, opening, changes, question):
+        """Partial sums, from what is public; secret.
+
+        Parameters
+        ----------
+        opening : Opening or None
+            Begin anew; None goes on with the sums that are open.
+        changes : sequence of tuples (name, *arguments)
+            Since the last question.
+        question : tuple (name, *arguments)
+
+        Returns
+        -------
+        ndarray or Moments
+        """
+        if opening is not None:
+            self._opening = opening
+            self._sums = opening.of(self._place) if opening.kind is not None else None
+        for name, *arguments in changes:
+            if name == "move":
+                make_move(self._sums, *arguments)
+            else:
+                self._sums.measure(*arguments)
+        name, *arguments = question
+        if name == "sums":
+            opening = self._opening
+            return answer(self._sums, *arguments, opening.n_coordinates, opening.n_outputs)
+        of, options = arguments[:-1], arguments[-1]
+        found = getattr(self._place if self._sums is None else self._sums, name)(*of, **options)
+        return np.array(found) if name == "image_grams" else found
+
+    def __reduce__(self):
+        raise TypeError("what reads records is never copied or pickled")
+
+
+# Places, not sums, are asked.
+_PLACE = Opening(None, None, np.empty(0), False)
+
+
+class Dialogue:
+    """Questions to all parts of the records in turn, about sums that were opened once.
+
+    Parameters
+    ----------
+    ask : callable
+        ``ask(dialogue, question)`` gives a list of partial answers, of one or more parts each. It
+        tells a part the opening first and every change once, in their order, before the question.
+    opening : Opening
+
+    Attributes
+    ----------
+    changes : list of tuples
+        All of them: a part that lost its memory is told them again.
+    failure : BaseException or None
+        What ended the dialogue, where no exception could be raised.
+    """
+
+    def __init__(self, ask, opening):
+        self.opening, self.changes, self.failure = opening, [], None
+        self._ask = ask
+
+    def change(self, name, *arguments):
+        """What became of the iterate or the geometry."""
+        self.changes.append((name, *arguments))
+
+    def answers(self, name, *arguments):
+        """Answers of the parts."""
+        if self.failure is not None:
+            raise RuntimeError("the records were lost, and nothing more is asked of them")
+        return self._ask(self, (name, *arguments))
+
+    def ask(self, name, *arguments):
+        """The sum of the answers of all parts."""
+        first, *others = self.answers(name, *arguments)
+        total = first.copy()
+        for part in others:
+            total += part
+        return total
+
+    def fail(self, error):
+        """Remember what went wrong; every later question is refused."""
+        self.failure = error
+
+    def __reduce__(self):
+        raise TypeError("a dialogue holds answers of records: it is never copied or pickled")
+
+
+class RemotePlace(Place):
+    """The place of records that lie in parts.
+
+    Parameters
+    ----------
+    ask : callable
+        As of Dialogue.
+    n_samples, n_features, n_targets : int
+        Of all parts together.
+
+    Attributes
+    ----------
+    dialogues : list of Dialogue
+        Those that were opened.
+    """
+
+    def __init__(self, ask, n_samples, n_features, n_targets=1):
+        self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
+        self.dialogues, self._ask = [], ask
+
+    def _open(self, opening):
+        self.dialogues.append(Dialogue(self._ask, opening))
+        return self.dialogues[-1]
+
+    def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
+        options = {"by_row": by_row}
+        opening = Opening("moving", loss, smoothness, fit_intercept, options, n_outputs)
+        return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
+
+    def stated(
+        self,
+        loss,
+        smoothness,
+        *,
+        fit_intercept,
+        n_outputs=1,
+        row_norm=math.inf,
+        max_weight=math.inf,
+    ):
+        options = {"row_norm": row_norm, "max_weight": max_weight}
+        opening = Opening("stated", loss, smoothness, fit_intercept, options, n_outputs)
+        return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
+
+    def second_order(self, loss, smoothness, *, fit_intercept):
+        return RemoteCurvatureSums(
+            self._open(Opening("second_order", loss, smoothness, fit_intercept))
+        )
+
+    def counts(self, of, *, edges=None, divisor=None):
+        options = {"edges": edges, "divisor": divisor}
+        return self._open(_PLACE).ask("counts", of, options)
+
+    def moments(self, *, centered):
+        return joined(self._open(_PLACE).answers("moments", {"centered": centered}))
+
+
+class RemoteCurvatureSums:
+    """What CurvatureSums answer, of all parts together; the methods are theirs."""
+
+    def __init__(self, dialogue):
+        self._dialogue = dialogue
+
+    def gram(self, row_norm, units):
+        return self._dialogue.ask("gram", row_norm, units, {})
+
+    def measure(self, transform, largest, smallest):
+        self._dialogue.change("measure", transform, largest, smallest)
+
+    def image_grams(self, transform, coef, unit, clip, row_norm, units):
+        return list(
+            self._dialogue.ask(
+                "image_grams", transform, np.array(coef), unit, clip, row_norm, units, {}
+            )
+        )
+
+    def gradient(self, coef, clip, limit):
+        return self._dialogue.ask("gradient", np.array(coef), clip, limit, {})
+
+    gram.__doc__ = CurvatureSums.gram.__doc__
+    image_grams.__doc__ = CurvatureSums.image_grams.__doc__
+    measure.__doc__ = CurvatureSums.measure.__doc__
+    gradient.__doc__ = CurvatureSums.gradient.__doc__
+
+
+def joined(parts):
+    """Moments of all parts together (Chan, Golub & LeVeque 1983), for fits without noise alone."""
+    n_samples = sum(part.n_samples for part in parts)
+    weight = sum(part.weight for part in parts)
+    center = sum(part.weight * np.nan_to_num(part.center) for part in parts) / weight
+    squares = sum(
+        part.squares + part.weight * (np.nan_to_num(part.center) - center) ** 2
+        for part in parts
+        if part.weight > 0
+    )
+    return Moments(n_samples, weight, center, squares)

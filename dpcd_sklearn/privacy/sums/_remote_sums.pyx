@@ -1,0 +1,186 @@
+"""Sums over records that lie elsewhere: questions go out as arrays, and integers come back.
+
+(a) ``RemoteSums`` have the face of ``Sums``. A move is kept until the next question, and travels
+    with it; the answers of all parts of the records are added up, which is exact.
+(b) ``answer`` asks the ``Sums`` of one part. It is where the other end of the wire begins.
+(c) What goes out is public or released: coordinates, moves, iterates, clips; and, of mini-batches,
+    who is in one, which is as secret as the records are. What comes back is secret. No key of any
+    noise is known here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from libc.stdint cimport int64_t
+
+from ._sums cimport Question, Sums, question_of
+
+
+class Asked(NamedTuple):
+    """A Question as it travels; the fields are its own, arrays or None in the place of pointers."""
+
+    size: int
+    joint: bool
+    clip: float
+    limit: float
+    block: np.ndarray | None = None
+    coef: np.ndarray | None = None
+    anchor: np.ndarray | None = None
+    directions: np.ndarray | None = None
+    rows: np.ndarray | None = None
+
+
+cdef class RemoteSums(Sums):
+    """Sums of all parts together.
+
+    Parameters
+    ----------
+    dialogue : Dialogue
+        With the parts of the records.
+    n_coordinates, n_outputs : int
+    """
+
+    cdef object _dialogue
+    cdef Py_ssize_t _n_coordinates, _n_outputs
+    cdef int64_t[::1] _integers
+    cdef double[::1] _totals
+
+    def __init__(self, dialogue, n_coordinates, n_outputs=1):
+        self._dialogue = dialogue
+        self._n_coordinates, self._n_outputs = n_coordinates, n_outputs
+
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil:
+        if size == 0:
+            return True
+        with gil:
+            try:
+                self._dialogue.change("move", _indices(block, size), _numbers(step, size))
+            except BaseException as error:
+                self._dialogue.fail(error)
+                return False
+        return True
+
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+        with gil:
+            try:
+                if question.limit > 0:
+                    self._integers = self._ask(question, np.int64)
+                    return &self._integers[0]
+            except BaseException as error:
+                self._dialogue.fail(error)
+        return NULL
+
+    cdef const double *plain(self, const Question *question) noexcept nogil:
+        with gil:
+            try:
+                if question.limit == 0:
+                    self._totals = self._ask(question, np.float64)
+                    return &self._totals[0]
+            except BaseException as error:
+                self._dialogue.fail(error)
+        return NULL
+
+    cdef _ask(self, const Question *question, dtype):
+        cdef Py_ssize_t size = self._n_outputs * self._n_coordinates, m = question.n_directions
+        asked = Asked(
+            question.size, bool(question.joint), question.clip, question.limit,
+            _indices(question.block, question.size),
+            _numbers(question.coef, size),
+            _numbers(question.anchor, size),
+            _numbers(question.directions, m * self._n_coordinates),
+            _indices(question.rows, question.n_rows),
+        )
+        sums = self._dialogue.ask("sums", asked)
+        expected = _size(asked, self._n_outputs, self._n_coordinates)
+        if sums.shape != (expected,) or sums.dtype != dtype:
+            raise TypeError(f"expected {expected} sums of {np.dtype(dtype)}, got {sums.shape[0]} "
+                            f"of {sums.dtype}")
+        return np.ascontiguousarray(sums)
+
+
+def _size(asked, n_outputs, n_coordinates):
+    if asked.coef is None:
+        return asked.size
+    if asked.directions is None:
+        return n_outputs * n_coordinates
+    return n_outputs * (len(asked.directions) // n_coordinates)
+
+
+cdef _indices(const Py_ssize_t *values, Py_ssize_t size):
+    return None if values == NULL else np.array(<const Py_ssize_t[:size]>values) if size else (
+        np.empty(0, dtype=np.intp))
+
+
+cdef _numbers(const double *values, Py_ssize_t size):
+    return None if values == NULL else np.array(<const double[:size]>values)
+
+
+def make_move(Sums sums, block, step):
+    """Move the iterate of local sums."""
+    cdef const Py_ssize_t[::1] columns = np.ascontiguousarray(block, dtype=np.intp)
+    cdef const double[::1] steps = np.ascontiguousarray(step, dtype=np.float64)
+    cdef bint enough
+    if columns.shape[0] != steps.shape[0]:
+        raise ValueError(f"{columns.shape[0]} coordinates but {steps.shape[0]} steps")
+    if columns.shape[0] == 0:
+        return
+    with nogil:
+        enough = sums.move(&columns[0], columns.shape[0], &steps[0])
+    if not enough:
+        raise MemoryError("out of memory for a move of the iterate")
+
+
+def answer(Sums sums, asked, n_coordinates, n_outputs=1):
+    """The sums of one part of the records: secret.
+
+    Parameters
+    ----------
+    sums : Sums
+    asked : Asked
+    n_coordinates, n_outputs : int
+
+    Returns
+    -------
+    ndarray of int64; of float64 for a limit of zero
+    """
+    cdef Question question = question_of(NULL, asked.size, asked.joint, asked.clip, asked.limit)
+    cdef const Py_ssize_t[::1] block, rows
+    cdef const double[::1] coef, anchor, directions
+    cdef const int64_t *integers = NULL
+    cdef const double *plain = NULL
+    cdef Py_ssize_t size = _size(asked, n_outputs, n_coordinates), none = 0
+    if asked.block is not None:
+        block = _checked(asked.block, np.intp, asked.size)
+        question.block = &block[0]
+    if asked.coef is not None:
+        coef = _checked(asked.coef, np.float64, n_outputs * n_coordinates)
+        question.coef = &coef[0]
+    if asked.anchor is not None:
+        anchor = _checked(asked.anchor, np.float64, n_outputs * n_coordinates)
+        question.anchor = &anchor[0]
+    if asked.directions is not None:
+        directions = _checked(asked.directions, np.float64, len(asked.directions))
+        question.directions = &directions[0]
+        question.n_directions = len(asked.directions) // n_coordinates
+    if asked.rows is not None:
+        rows = np.ascontiguousarray(asked.rows, dtype=np.intp)
+        question.n_rows = rows.shape[0]
+        question.rows = &rows[0] if rows.shape[0] else &none
+    with nogil:
+        if question.limit > 0:
+            integers = sums.integers(&question)
+        else:
+            plain = sums.plain(&question)
+    if integers != NULL:
+        return np.array(<const int64_t[:size]>integers)
+    if plain != NULL:
+        return np.array(<const double[:size]>plain)
+    raise MemoryError("out of memory for sums over records")
+
+
+def _checked(array, dtype, size):
+    array = np.ascontiguousarray(array, dtype=dtype)
+    if array.shape != (size,) or not size:
+        raise ValueError(f"expected {size} values, got {array.shape}")
+    return array

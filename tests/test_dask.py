@@ -1,0 +1,296 @@
+"""Fits on a small Dask cluster: the bits of a local fit, errors before the charge, lost workers."""
+
+import os
+import pickle
+import signal
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+import dpcd_sklearn as local
+from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn.testing import ReproducibleNoise
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+
+from dpcd_sklearn import dask as on_dask
+from dpcd_sklearn.dask import _workers
+
+N, P = 203, 5
+CHUNKS = {"1": (N,), "2": (100, 103), "7": (29,) * 7, "uneven": (1, 0, 150, 52, 0)}
+_rng = np.random.default_rng(7)
+X = _rng.uniform(-1, 1, (N, P))
+Y = np.clip(X @ np.linspace(-0.5, 0.5, P) + 0.1 * _rng.normal(size=N), -1, 1)
+WEIGHTS = _rng.uniform(0, 2, N)
+LABELS = np.where(Y > 0, "yes", "no")
+SEEDED = {"random_state": ReproducibleNoise(3), "epsilon": 20.0, "max_iter": 3}
+MODELS = {
+    "DPLassoCD": ({"alpha": 0.01, "feature_bounds": (-1, 1), "target_bounds": (-1, 1)}, Y),
+    "DPRidgeSkGD": ({}, Y),  # whose scales are found
+    "DPLogisticGCD": ({"feature_bounds": (-1, 1)}, LABELS),
+    "DPLinearRegressor": ({"solver": "newton", "feature_bounds": (-1, 1)}, Y),
+    "DPLinearClassifier": ({"solver": "sgd", "feature_bounds": (-1, 1)}, LABELS),
+}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def both(name, *, client=None, **params):
+    """The estimator for one machine, and the one for a cluster."""
+    params = SEEDED | MODELS[name][0] | params
+    return getattr(local, name)(**params), getattr(on_dask, name)(client=client, **params)
+
+
+def in_chunks(array, chunks="uneven"):
+    rows = CHUNKS[chunks]
+    return da.from_array(array, chunks=(rows,) + ((-1,) if array.ndim == 2 else ()))
+
+
+def sparse_in_chunks(X, chunks="uneven"):
+    return in_chunks(X, chunks).map_blocks(csr_array)
+
+
+def assert_same_bits(fitted, other):
+    np.testing.assert_array_equal(fitted.coef_, other.coef_)
+    np.testing.assert_array_equal(fitted.intercept_, other.intercept_)
+    assert fitted.privacy_event_ == other.privacy_event_
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bits_of_a_local_fit(client, name):
+    y = MODELS[name][1]
+    here, there = both(name)
+    here.fit(X, y, WEIGHTS)
+    assert there.fit(in_chunks(X), in_chunks(y), in_chunks(WEIGHTS)) is there
+    assert_same_bits(here, there)
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("kind", [in_chunks, sparse_in_chunks], ids=["dense", "sparse"])
+def test_the_bits_of_every_chunking(client, kind, chunks):
+    here, there = both("DPLogisticGCD")
+    here.fit(csr_array(X) if kind is sparse_in_chunks else X, LABELS)
+    assert_same_bits(here, there.fit(kind(X, chunks), in_chunks(LABELS, chunks)))
+
+
+def test_data_frames_have_names_and_unknown_sizes(client):
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(y=Y)
+    parts = dd.from_pandas(frame, npartitions=3)
+    columns = list("abcde")
+    here, there = both("DPLassoCD")
+    here.fit(frame[columns], frame["y"])
+    there.fit(parts[columns], parts["y"])
+    assert_same_bits(here, there)
+    assert there.feature_names_in_.tolist() == columns
+    found = there.predict(parts[columns])
+    assert isinstance(found, da.Array)
+    np.testing.assert_allclose(found.compute(), here.predict(frame[columns]))
+    score = there.score(parts[columns], parts["y"])
+    assert score == pytest.approx(here.score(frame[columns], frame["y"]))
+
+
+def test_a_parquet_folder_whose_columns_are_read_in_other_partitions(client, tmp_path):
+    """Dask joins small files the more, the fewer columns are read of them."""
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(y=Y)
+    for day, rows in enumerate(np.array_split(np.arange(N), 6)):
+        frame.iloc[rows].to_parquet(tmp_path / f"day{day}.parquet")
+    parts = dd.read_parquet(tmp_path)
+    here, there = both("DPLassoCD")
+    here.fit(frame[list("abcde")], frame["y"])
+    assert_same_bits(here, there.fit(parts[list("abcde")], parts["y"]))
+    score = there.score(parts[list("abcde")], parts["y"])
+    assert score == pytest.approx(here.score(frame[list("abcde")], frame["y"]))
+    assert len(there.predict(parts[list("abcde")]).compute()) == N
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_predictions_are_lazy(client, method):
+    here, there = both("DPLinearClassifier")
+    here.fit(X, LABELS)
+    there.fit(in_chunks(X), in_chunks(LABELS))
+    found = getattr(there, method)(in_chunks(X, "7"))
+    expected = getattr(here, method)(X)
+    assert isinstance(found, da.Array)
+    assert found.shape == expected.shape
+    assert found.chunks[0] == CHUNKS["7"]
+    computed = found.compute()
+    assert computed.dtype == found.dtype
+    if method == "predict":
+        np.testing.assert_array_equal(computed, expected)
+    else:
+        np.testing.assert_allclose(computed, expected)
+    np.testing.assert_array_equal(getattr(there, method)(X), expected)
+    score = there.score(in_chunks(X), in_chunks(LABELS), in_chunks(WEIGHTS))
+    assert score == pytest.approx(here.score(X, LABELS, WEIGHTS))
+
+
+def test_without_noise(client):
+    here, there = both("DPLinearRegressor", epsilon=np.inf, random_state=0, max_iter="auto")
+    here.fit(X, Y)
+    there.fit(in_chunks(X), in_chunks(Y))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-6)
+
+
+def test_clones_pickles_and_local_twins(client):
+    _, there = both("DPLassoCD", client=client)
+    there.fit(in_chunks(X), in_chunks(Y))
+    twin = clone(there)
+    assert twin.client is client and twin.alpha == there.alpha and not hasattr(twin, "coef_")
+    loaded = pickle.loads(pickle.dumps(there))
+    assert loaded.client is None
+    np.testing.assert_array_equal(loaded.coef_, there.coef_)
+    plain = there.to_local()
+    assert type(plain) is local.DPLassoCD
+    assert "client" not in plain.get_params()
+    np.testing.assert_array_equal(plain.predict(X), there.predict(X))
+    assert repr(both("DPLassoCD")[1]).startswith("DPLassoCD(alpha=0.01")
+    assert "client : distributed.Client" in on_dask.DPLassoCD.__doc__
+
+
+def test_one_entry_as_a_local_fit_has(client):
+    entries = []
+    for model, records in zip(
+        both("DPLassoCD", random_state=None), [(X, Y), (in_chunks(X), in_chunks(Y))], strict=True
+    ):
+        accountant = PrivacyAccountant(50, 1e-3)
+        model.set_params(accountant=accountant).fit(*records)
+        (entry,) = accountant.entries()
+        entries.append((entry.amount, entry.event, entry.params, entry.estimator))
+    assert entries[0] == entries[1]
+
+
+def test_another_client_than_the_default(client):
+    """Messages go to the cluster that is stated, whichever client was made last."""
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster, set_as_default=False) as other,
+    ):
+        here, there = both("DPLassoCD", client=other)
+        assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X), in_chunks(Y)))
+    accountant = PrivacyAccountant(50, 1e-3)
+    there.set_params(accountant=accountant, random_state=None)
+    with pytest.raises(ValueError, match="the client is clos"):
+        there.fit(in_chunks(X), in_chunks(Y))
+    assert not accountant.entries()
+
+
+def _with_nan():
+    return np.where(np.arange(N)[:, np.newaxis] == 180, np.nan, X)
+
+
+def unknown(array, n_rows=N):
+    """The first rows, in chunks of unknown sizes."""
+    return array[da.from_array(np.arange(N) < n_rows, chunks=(array.chunks[0],))]
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (lambda: (in_chunks(_with_nan()), in_chunks(Y)), "partition 3: .*NaN"),
+        (lambda: (in_chunks(X).rechunk((50, 2)), in_chunks(Y)), r"X.rechunk\(\{1: -1\}\)"),
+        (lambda: (in_chunks(X), in_chunks(Y, "7")), r"y.rechunk\(\(X.chunks\[0\],\)\)"),
+        (lambda: (in_chunks(X), in_chunks(Y)[:-1]), "inconsistent numbers of samples"),
+        (lambda: (unknown(in_chunks(X)), in_chunks(Y, "7")), r"compute_chunk_sizes\(\)"),
+        (lambda: (unknown(in_chunks(X, "7")), unknown(in_chunks(Y, "7"), N - 1)), "partition 6: X"),
+        (lambda: (X, in_chunks(Y)), "Dask array or data frame, got ndarray"),
+        (lambda: (in_chunks(X), Y), "y must be a Dask collection"),
+        (lambda: (in_chunks(Y), in_chunks(Y)), "Expected 2D array"),
+    ],
+)
+def test_what_is_refused_is_not_charged(client, records, message):
+    accountant = PrivacyAccountant(50, 1e-3)
+    _, there = both("DPLassoCD", random_state=None, accountant=accountant)
+    with pytest.raises((ValueError, TypeError), match=message):
+        there.fit(*records())
+    assert not accountant.entries()
+
+
+def test_one_message_a_worker_an_update(client, monkeypatch):
+    told = []
+    tell = _workers.Workers._tell
+
+    def watched(self, held, *message):
+        told.append((held.address, message[-1][0]))
+        return tell(self, held, *message)
+
+    monkeypatch.setattr(_workers.Workers, "_tell", watched)
+    _, there = both("DPLassoCD")
+    there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+    n_workers = len({address for address, _ in told})
+    assert len(told) == there.n_iter_ * n_workers
+    assert n_workers <= 2 < len(CHUNKS["7"])
+
+
+@pytest.fixture
+def processes():
+    with (
+        LocalCluster(
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _own_pid():
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_in_mid_fit_changes_no_bit(processes, monkeypatch):
+    """Its margins are made anew from all moves: one entry, one noise, the same coefficients."""
+    pids = processes.run(_own_pid)
+    here, there = both("DPLassoCD", client=processes, max_iter=5)
+    accountant = PrivacyAccountant(50, 1e-3, testing=True)
+    there.set_params(accountant=accountant)
+    n_asked, tell = [], _workers.Workers._tell
+
+    def killing(self, held, *message):
+        n_asked.append(held.address)
+        if len(n_asked) == 40:
+            os.kill(pids[held.address], signal.SIGKILL)
+        return tell(self, held, *message)
+
+    monkeypatch.setattr(_workers.Workers, "_tell", killing)
+    assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X, "7"), in_chunks(Y, "7")))
+    assert len(n_asked) > 40 and len(set(n_asked)) > 1
+    assert len(accountant.entries()) == 1
+
+
+@pytest.mark.slow
+def test_a_fit_whose_scheduler_is_gone_fails_and_stays_charged(processes, monkeypatch):
+    accountant = PrivacyAccountant(50, 1e-3)
+    _, there = both("DPLassoCD", client=processes, random_state=None, accountant=accountant)
+    n_asked, tell = [], _workers.Workers._tell
+
+    def closing(self, held, *message):
+        n_asked.append(held.address)
+        if len(n_asked) == 20:
+            threading.Thread(target=processes.cluster.close).start()
+        return tell(self, held, *message)
+
+    monkeypatch.setattr(_workers.Workers, "_tell", closing)
+    monkeypatch.setattr(_workers, "_PATIENCE", 5.0)
+    with pytest.raises(RuntimeError, match="stays charged|no worker|could not be made"):
+        there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+    assert len(accountant.entries()) == 1
+    assert not hasattr(there, "coef_")

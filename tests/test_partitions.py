@@ -1,0 +1,296 @@
+"""Records in partitions: every solver gives the bits of a fit in one place, over any engine."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, csr_array
+from sklearn.base import clone
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.partitions import _records as partitioned
+from dpcd_sklearn.partitions import fit_partitions
+from dpcd_sklearn.partitions._public_bits import public_bits
+from dpcd_sklearn.testing import ReproducibleNoise
+
+N, P = 211, 6
+CUTS = {
+    "one": [0, N],
+    "uneven": [0, 3, 3, 150, N, N],
+    "a row each": list(range(N + 1)),
+}
+_rng = np.random.default_rng(15)
+X = _rng.uniform(-1, 1, (N, P)) * (_rng.random((N, P)) < 0.7)
+Y = np.clip(X @ np.linspace(-0.5, 0.5, P) + 0.1 * _rng.normal(size=N), -1, 1)
+WEIGHTS = _rng.uniform(0, 2, N)
+TWO, THREE = np.where(Y > 0, "yes", "no"), np.digitize(Y, [-0.2, 0.2])
+LAYOUTS = [np.asarray, np.asfortranarray, np.float32, csr_array, csc_array]
+SEEDED = {"random_state": ReproducibleNoise(3), "epsilon": 20.0}
+STATED = SEEDED | {"feature_bounds": (-1, 1), "max_iter": 3}
+REGRESSION = STATED | {"target_bounds": (-1, 1)}
+MODELS = {
+    **{
+        solver: (DPLinearRegressor(solver=solver, **REGRESSION), Y)
+        for solver in ("cd", "gcd", "skgd", "newton", "sgd", "svrg", "compgd")
+    },
+    "frank-wolfe": (
+        DPLinearRegressor(
+            solver="frank-wolfe",
+            penalty=None,
+            constraint="l1_ball",
+            penalize_intercept=True,
+            **REGRESSION,
+        ),
+        Y,
+    ),
+    "hidden state": (
+        DPLinearRegressor(
+            solver="skgd", accounting="hidden_state", fit_intercept=False, alpha=0.1, **REGRESSION
+        ),
+        Y,
+    ),
+    "found scales": (DPLinearRegressor(solver="gcd", max_iter=3, **SEEDED), Y),
+    "add_remove": (
+        DPLassoCD(alpha=0.01, neighboring="add_remove", n_public=200, delta=1e-6, **REGRESSION),
+        Y,
+    ),
+    "blocks": (DPRidgeSkGD(sampling="nice", block_size=2, **REGRESSION), Y),
+    "greedy logistic": (DPLogisticGCD(selection="lazy", **STATED), TWO),
+    "softmax": (DPLinearClassifier(solver="skgd", **STATED), THREE),
+    "one against the others": (DPLinearClassifier(multi_class="ovr", **STATED), THREE),
+    "several targets": (
+        DPLinearRegressor(solver="gcd", feature_bounds=(-1, 1), max_iter=3, **SEEDED),
+        np.column_stack([Y, -Y]),
+    ),
+    "inference": (DPLinearRegressor(solver="newton", inference=True, **REGRESSION), Y),
+    "inference of classes": (DPLinearClassifier(solver="newton", inference=True, **STATED), TWO),
+    "weights of classes": (
+        DPLinearClassifier(
+            classes=["no", "yes"], class_weight={"no": 2.0, "yes": 1.0}, **STATED
+        ),
+        TWO,
+    ),
+}
+
+
+def run_on(cuts, X, y, weights=None):
+    """What `fit_partitions` runs tasks with: each is pickled, as it would be to travel."""
+
+    def run(task):
+        rows = [slice(*pair) for pair in zip(cuts, cuts[1:], strict=False)]
+        found = [
+            pickle.loads(pickle.dumps(task))(
+                number, X[own], y[own], None if weights is None else weights[own]
+            )
+            for number, own in enumerate(rows)
+        ]
+        return found[::-1]  # in any order
+
+    return run
+
+
+def assert_same_bits(fitted, other):
+    assert fitted.coef_.dtype == other.coef_.dtype
+    np.testing.assert_array_equal(fitted.coef_, other.coef_)
+    np.testing.assert_array_equal(fitted.intercept_, other.intercept_)
+    assert fitted.privacy_event_ == other.privacy_event_
+    assert fitted.n_iter_ == other.n_iter_
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bits_of_one_place(name):
+    model, y = MODELS[name]
+    local = clone(model).fit(X, y)
+    assert np.any(local.coef_)
+    parted = fit_partitions(clone(model), run_on(CUTS["uneven"], X, y))
+    assert_same_bits(local, parted)
+    if "inference" in name:
+        np.testing.assert_array_equal(local.coef_cov_, parted.coef_cov_)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
+@pytest.mark.parametrize("name", ["cd", "gcd", "skgd", "newton", "softmax"])
+def test_the_bits_of_every_layout(name, layout, weights):
+    model, y = MODELS[name]
+    records = layout(X)
+    local = clone(model).fit(records, y, weights)
+    run = run_on(CUTS["uneven"], records, y, weights)
+    assert_same_bits(local, fit_partitions(clone(model), run))
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("name", ["gcd", "newton"])
+def test_the_bits_of_every_partitioning(name, cuts):
+    model, y = clone(MODELS[name][0]).set_params(max_iter=1), MODELS[name][1]
+    local = clone(model).fit(X, y)
+    assert_same_bits(local, fit_partitions(clone(model), run_on(CUTS[cuts], X, y)))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("name", ["cd", "skgd", "newton", "softmax"])
+@pytest.mark.filterwarnings("ignore:the fit without noise stopped")
+def test_without_noise_to_the_tolerance(name, layout):
+    """Sums of floating-point numbers: the same but for their last bits, after as many updates."""
+    model, y = MODELS[name]
+    model = clone(model).set_params(epsilon=np.inf, random_state=0, tol=1e-12)
+    local = clone(model).fit(layout(X), y, WEIGHTS)
+    run = run_on(CUTS["uneven"], layout(X), y, WEIGHTS)
+    parted = fit_partitions(clone(model), run)
+    np.testing.assert_allclose(parted.coef_, local.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_the_ledger_has_the_entry_of_a_local_fit(tmp_path):
+    budget = {"epsilon": 50, "delta": 1e-3}
+    model = clone(MODELS["skgd"][0]).set_params(random_state=None)
+    entries = []
+    for fit in (
+        lambda model: model.fit(X, Y),
+        lambda model: fit_partitions(model, run_on(CUTS["uneven"], X, Y)),
+    ):
+        accountant = PrivacyAccountant(**budget)
+        fit(clone(model).set_params(accountant=accountant))
+        (entry,) = accountant.entries()
+        entries.append((entry.amount, entry.event, entry.estimator, entry.n_samples))
+    assert entries[0] == entries[1]
+
+
+def test_nothing_travels_before_the_charge_but_validation():
+    asked = []
+    run = run_on(CUTS["uneven"], X, Y)
+
+    def watched(task):
+        asked.append(type(task).__name__)
+        return run(task)
+
+    accountant = PrivacyAccountant(epsilon=0.1, delta=1e-6)
+    model = clone(MODELS["skgd"][0]).set_params(random_state=None, accountant=accountant)
+    with pytest.raises(BudgetExceededError):
+        fit_partitions(model, watched)
+    assert asked == ["_Look"]
+    assert not accountant.entries()
+
+
+def test_no_key_of_noise_travels(monkeypatch):
+    """Neither the key of a fit, nor the seed, nor the accountant is in what goes out."""
+    keys, seed = [], 123_456_789
+    accountant = PrivacyAccountant(50, 1e-3, testing=True)
+    model = clone(MODELS["found scales"][0]).set_params(
+        random_state=ReproducibleNoise(seed), accountant=accountant
+    )
+    randomness = model._randomness
+    monkeypatch.setattr(
+        model, "_randomness", lambda: keys.append(randomness()) or keys[-1], raising=False
+    )
+    sent, run = [], run_on(CUTS["one"], X, Y)
+
+    def watched(task):
+        sent.append(pickle.dumps(task))
+        return run(task)
+
+    fit_partitions(model, watched)
+    ((key, _),) = keys
+    assert len(key) == 32 and len(sent) > 3
+    together = b"".join(sent)
+    assert key not in together
+    assert seed.to_bytes(4, "little") not in together
+    assert b"Accountant" not in together and b"ReproducibleNoise" not in together
+    assert b"gs-r" in together  # public parameters do
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda X, y: (np.where(np.arange(N)[:, None] == 180, np.nan, X), y), "partition 3: .*NaN"),
+        (lambda X, y: (X, np.where(np.arange(N) == 1, np.inf, y)), "partition 0: .*infinity"),
+        (lambda X, y: (X, y[:-20]), "partition 3: X has 61 rows, y and sample_weight have .41."),
+    ],
+    ids=["NaN", "infinite target", "too few targets"],
+)
+def test_an_invalid_partition_is_named_and_nothing_is_charged(spoil, message):
+    accountant = PrivacyAccountant(50, 1e-3)
+    model = clone(MODELS["skgd"][0]).set_params(random_state=None, accountant=accountant)
+    with pytest.raises(ValueError, match=message):
+        fit_partitions(model, run_on(CUTS["uneven"], *spoil(X, Y)))
+    assert not accountant.entries()
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ((X[:50, :5], Y[:50]), "partition 1 has n_features 5, partition 0 has 6"),
+        ((np.float32(X[:50]), Y[:50]), "partition 1 has dtype '<f4'"),
+        ((csr_array(X[:50]), Y[:50]), "partition 1 has sparse True"),
+    ],
+    ids=["columns", "dtype", "sparse"],
+)
+def test_partitions_must_be_alike(last, message):
+    parts = [(0, X, Y), (1, *last)]
+    with pytest.raises(ValueError, match=message):
+        fit_partitions(clone(MODELS["skgd"][0]), lambda task: [task(*part) for part in parts])
+
+
+def test_labels_of_other_kinds_and_empty_fits_are_refused():
+    parts = [(0, X[:100], TWO[:100]), (1, X[100:], THREE[100:])]
+    with pytest.raises(ValueError, match="partition 1 has y of dtype kind 'number'"):
+        fit_partitions(clone(MODELS["greedy logistic"][0]), lambda t: [t(*part) for part in parts])
+    with pytest.raises(ValueError, match="every partition of X is empty"):
+        fit_partitions(clone(MODELS["skgd"][0]), run_on([0, 0], X, Y))
+    with pytest.raises(ValueError, match="sample_weight is zero for every record"):
+        fit_partitions(clone(MODELS["skgd"][0]), run_on([0, 9, N], X, Y, np.zeros(N)))
+
+
+def test_labels_are_those_of_all_partitions():
+    order = np.argsort(THREE, kind="stable")  # each partition holds one label
+    cuts = [0, *np.cumsum(np.bincount(THREE))]
+    model = clone(MODELS["softmax"][0])
+    local = clone(model).fit(X[order], THREE[order])
+    parted = fit_partitions(model, run_on(cuts, X[order], THREE[order]))
+    np.testing.assert_array_equal(parted.classes_, [0, 1, 2])
+    assert_same_bits(local, parted)
+
+
+def test_who_computes_other_bits_is_refused(monkeypatch):
+    assert public_bits() == public_bits()
+    monkeypatch.setattr(partitioned, "public_bits", lambda: "of another processor")
+    with pytest.raises(RuntimeError, match="other bits"):
+        fit_partitions(clone(MODELS["skgd"][0]), run_on(CUTS["one"], X, Y))
+
+
+@pytest.mark.parametrize("name", ["skgd", "newton"])
+def test_records_that_are_lost_end_the_fit_which_stays_charged(name):
+    """The error is the engine's own, wherever a kernel was when it happened."""
+    calls, run = [], run_on(CUTS["one"], X, Y)
+
+    def failing(task):
+        calls.append(task)
+        if len(calls) == 3:
+            raise ConnectionError("the engine is gone")
+        return run(task)
+
+    accountant = PrivacyAccountant(50, 1e-3)
+    model = clone(MODELS[name][0]).set_params(random_state=None, accountant=accountant)
+    with pytest.raises(ConnectionError, match="the engine is gone"):
+        fit_partitions(model, failing)
+    assert len(calls) == 3
+    assert len(accountant.entries()) == 1
+    assert not hasattr(model, "coef_")
+
+
+def test_an_answer_of_another_size_is_refused():
+    run = run_on(CUTS["one"], X, Y)
+
+    def cut(task):
+        found = run(task)
+        return [one[:-1] if isinstance(one, np.ndarray) else one for one in found]
+
+    with pytest.raises(TypeError, match="expected 7 sums of int64"):
+        fit_partitions(clone(MODELS["skgd"][0]), cut)
