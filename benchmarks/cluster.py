@@ -155,7 +155,7 @@ def main():
           f"{args.workers} workers, load {os.getloadavg()[0]:.1f}")
     with (
         LocalCluster(
-            n_workers=args.workers, threads_per_worker=1, memory_limit=0, dashboard_address=None
+            n_workers=args.workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

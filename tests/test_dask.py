@@ -55,7 +55,7 @@ MODELS = {
 def client():
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -190,7 +190,7 @@ def test_another_client_than_the_default(client):
     """Messages go to the cluster that is stated, whichever client was made last."""
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster, set_as_default=False) as other,
     ):
@@ -326,7 +326,7 @@ def test_a_partition_that_is_made_anew_otherwise_ends_the_fit(client, lost_once,
 def processes():
     with (
         LocalCluster(
-            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
