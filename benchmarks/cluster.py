@@ -25,7 +25,7 @@ from dpcd_sklearn.testing import ReproducibleNoise
 BLOCK = 2**16  # records that one seed makes
 MODELS = {
     "skgd": ("DPLinearClassifier", {"solver": "skgd", "max_iter": 20}),
-    "gcd": ("DPLogisticGCD", {"max_iter": 20}),
+    "gcd": ("DPLinearClassifier", {"solver": "gcd", "max_iter": 20}),
     "newton": ("DPLinearClassifier", {"solver": "newton", "max_iter": 4}),
     "cd": ("DPLinearClassifier", {"solver": "cd", "max_iter": 1}),
 }
@@ -155,7 +155,7 @@ def main():
           f"{args.workers} workers, load {os.getloadavg()[0]:.1f}")
     with (
         LocalCluster(
-            n_workers=args.workers, threads_per_worker=1, memory_limit=0, dashboard_address=None
+            n_workers=args.workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

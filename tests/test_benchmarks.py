@@ -111,3 +111,14 @@ def test_quick_private_search_prints_a_line_for_each_way(data_folder, tmp_path):
         median = re.search(rf"^{row} +(\S+) \(", printed, flags=re.MULTILINE)[1]
         assert 0 <= float(median) < 0.8
     assert (tmp_path / "private_search.png").stat().st_size > 10_000
+
+
+@needs_benchmarks
+def test_a_cluster_gives_the_bits_of_one_machine():
+    printed = run(
+        *("--records", "131072", "--features", "5", "--solvers", "skgd", "--partitions", "1", "2"),
+        script="cluster.py",
+    )
+    assert re.search(r"^skgd +same ", printed, flags=re.MULTILINE)
+    assert "    2 partitions" in printed
+    assert re.search(r"^ +1e\+10 +1000 ", printed, flags=re.MULTILINE)

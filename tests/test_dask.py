@@ -5,11 +5,13 @@ import pickle
 import signal
 import threading
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
 
 import dpcd_sklearn as local
 from dpcd_sklearn import PrivacyAccountant
@@ -33,7 +35,15 @@ WEIGHTS = _rng.uniform(0, 2, N)
 LABELS = np.where(Y > 0, "yes", "no")
 SEEDED = {"random_state": ReproducibleNoise(3), "epsilon": 20.0, "max_iter": 3}
 MODELS = {
-    "DPLassoCD": ({"alpha": 0.01, "feature_bounds": (-1, 1), "target_bounds": (-1, 1)}, Y),
+    "DPLassoCD": (
+        {
+            "alpha": 0.01,
+            "feature_bounds": (-1, 1),
+            "target_bounds": (-1, 1),
+            "precompute": False,
+        },
+        Y,
+    ),
     "DPRidgeSkGD": ({}, Y),  # whose scales are found
     "DPLogisticGCD": ({"feature_bounds": (-1, 1)}, LABELS),
     "DPLinearRegressor": ({"solver": "newton", "feature_bounds": (-1, 1)}, Y),
@@ -45,7 +55,7 @@ MODELS = {
 def client():
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -180,7 +190,7 @@ def test_another_client_than_the_default(client):
     """Messages go to the cluster that is stated, whichever client was made last."""
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster, set_as_default=False) as other,
     ):
@@ -224,6 +234,41 @@ def test_what_is_refused_is_not_charged(client, records, message):
     assert not accountant.entries()
 
 
+def test_a_search_on_the_cluster_has_one_ledger(client, tmp_path):
+    """Scikit-learn's search through joblib: four candidates, three folds and the refit."""
+    accountant = PrivacyAccountant(50, 1e-3, path=tmp_path / "ledger.sqlite")
+    model = local.DPLassoCD(
+        epsilon=1.0, max_iter=1, feature_bounds=(-1, 1), target_bounds=(-1, 1), delta=1e-6,
+        accountant=accountant,
+    )  # fmt: skip
+    alphas = {"alpha": [0.001, 0.01, 0.1, 1.0]}
+    with joblib.parallel_backend("dask", client=client):
+        GridSearchCV(model, alphas, cv=KFold(3), error_score="raise").fit(X, Y)
+    assert len(accountant.entries()) == 13
+
+
+def test_the_local_twin_is_the_local_estimator(client):
+    """Which the checks of scikit-learn are passed by: the same parameters, attributes and bits."""
+    _, there = both("DPLassoCD")
+    twin = there.fit(in_chunks(X), in_chunks(Y)).to_local()
+    here = local.DPLassoCD(**there._stated_params())
+    assert twin.get_params() == here.get_params()
+    assert vars(twin).keys() == vars(here.fit(X, Y)).keys()
+    assert_same_bits(twin.fit(X, Y), here)
+
+
+def test_several_targets(client):
+    targets = np.column_stack([Y, -Y])
+    here, there = both("DPLinearRegressor", solver="gcd")
+    there.fit(in_chunks(X), in_chunks(targets))
+    assert_same_bits(here.fit(X, targets), there)
+    found = there.predict(in_chunks(X))
+    assert found.shape == (N, 2)
+    np.testing.assert_allclose(found.compute(), here.predict(X))
+    score = there.score(in_chunks(X), in_chunks(targets))
+    assert score == pytest.approx(here.score(X, targets))
+
+
 def test_one_message_a_worker_an_update(client, monkeypatch):
     told = []
     tell = _workers.Workers._tell
@@ -241,10 +286,47 @@ def test_one_message_a_worker_an_update(client, monkeypatch):
 
 
 @pytest.fixture
+def lost_once(monkeypatch):
+    """The answer to the 20th message is not to be had: its worker is said to be lost."""
+    told, result = [], _workers.Workers._result
+
+    def losing(self, address, pending):
+        told.append(address)
+        if len(told) == 20:
+            raise OSError("lost")
+        return result(self, address, pending)
+
+    monkeypatch.setattr(_workers.Workers, "_result", losing)
+    return told
+
+
+def test_a_lost_shelf_is_told_the_whole_story(client, lost_once):
+    here, there = both("DPLassoCD")
+    assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X, "7"), in_chunks(Y, "7")))
+    assert len(lost_once) > 20
+
+
+def test_a_partition_that_is_made_anew_otherwise_ends_the_fit(client, lost_once, monkeypatch):
+    look = _workers.Workers.look
+
+    def other(self, reader):
+        found = look(self, reader)
+        self._facts = {n: facts._replace(n_samples=1) for n, facts in self._facts.items()}
+        return found
+
+    monkeypatch.setattr(_workers.Workers, "look", other)
+    accountant = PrivacyAccountant(50, 1e-3)
+    _, there = both("DPLassoCD", random_state=None, accountant=accountant)
+    with pytest.raises(RuntimeError, match="was made anew with other records"):
+        there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+    assert len(accountant.entries()) == 1
+
+
+@pytest.fixture
 def processes():
     with (
         LocalCluster(
-            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

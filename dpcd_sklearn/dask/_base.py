@@ -137,10 +137,11 @@ class OnACluster:
         mean, squares = found.center, found.squares
         if is_classifier(self):
             return float(mean[0])
-        residual, variance = squares[0] + found.weight * mean[0] ** 2, squares[1]
-        if variance == 0:  # as r2_score has it
-            return 1.0 if residual == 0 else 0.0
-        return float(1 - residual / variance)
+        residual, variance = np.split(squares + found.weight * np.square(mean), 2)
+        variance = squares[len(residual) :]
+        with np.errstate(all="ignore"):
+            constant = np.where(residual == 0, 1.0, 0.0)  # as r2_score has it
+            return float(np.mean(np.where(variance == 0, constant, 1 - residual / variance)))
 
     # ---- what a client is no part of ----
 

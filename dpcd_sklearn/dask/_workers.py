@@ -76,16 +76,16 @@ class Workers(Holders):
 
     def __init__(self, client, parts):
         self._client, self._parts = client, parts
-        self._held, self._n_losses = [], 0
+        self._held, self._facts, self._n_losses = [], {}, 0
 
     def look(self, reader):
-        self._reader, found, bits = reader, {}, set()
+        self._reader, bits = reader, set()
         self._hold(range(len(self._parts)))
         for held in self._held:
-            facts, of_worker = self._result(held, held.actor.look())
-            found |= facts
+            found, of_worker = self._result(held.address, held.actor.look())
+            self._facts |= found
             bits.add(of_worker)
-        return [found[number] for number in sorted(found)], bits
+        return [self._facts[number] for number in sorted(self._facts)], bits
 
     def ask(self, place_of, dialogue, question, numbers):
         answers, left = [], set(numbers)
@@ -97,7 +97,7 @@ class Workers(Holders):
             lost = []
             for held, pending in asked:
                 try:
-                    answers += self._result(held, pending)
+                    answers += self._result(held.address, pending)
                     left -= set(held.numbers)
                 except OSError:
                     lost.append(held)
@@ -127,28 +127,47 @@ class Workers(Holders):
 
     def _hold(self, numbers):
         """Put partitions on shelves, each where it lies already."""
-        futures = [self._parts[number] for number in numbers]
-        self._await(futures)
-        places, on = self._client.who_has(futures), {}
-        for number, future in zip(numbers, futures, strict=True):
-            addresses = sorted(places[future.key])
-            on.setdefault(min(addresses, key=lambda a: len(on.get(a, ()))), []).append(number)
-        shelves = []
-        for address, own in on.items():
-            shelf = self._client.submit(
-                Shelf,
-                self._reader,
-                own,
-                *(self._parts[number] for number in own),
-                actor=True,
-                workers=[address],
-                allow_other_workers=False,
-                pure=False,
-            )
-            shelves.append((address, own, shelf))
-        for address, own, shelf in shelves:
-            with self._client.as_current():  # a copy is bound to this client, not to the default
-                self._held.append(_Held(address, own, copy.copy(shelf.result())))
+        left = set(numbers)
+        while left:
+            on = self._places(sorted(left))
+            shelves = [(address, own, self._shelf(address, own)) for address, own in on.items()]
+            for address, own, shelf in shelves:
+                try:
+                    actor = self._result(address, shelf)
+                except OSError:  # it was lost before the scheduler knew
+                    self._count_loss()
+                    continue
+                with self._client.as_current():  # a copy is bound to this client, not the default
+                    self._held.append(_Held(address, own, copy.copy(actor)))
+                left -= set(own)
+
+    def _places(self, numbers):
+        """Workers by address, and the numbers of partitions that each of them is to hold."""
+        on = {}
+        while not on:
+            self._await([self._parts[number] for number in numbers])
+            places = self._client.who_has([self._parts[number] for number in numbers])
+            there = self._addresses()
+            for number in numbers:
+                addresses = there & set(places.get(self._parts[number].key, ()))
+                if addresses:
+                    address = min(sorted(addresses), key=lambda a: len(on.get(a, ())))
+                    on.setdefault(address, []).append(number)
+            if not on:  # what is lost is being made anew
+                time.sleep(_GLANCE / 10)
+        return on
+
+    def _shelf(self, address, numbers):
+        return self._client.submit(
+            Shelf,
+            self._reader,
+            numbers,
+            *(self._parts[number] for number in numbers),
+            actor=True,
+            workers=[address],
+            allow_other_workers=False,
+            pure=False,
+        )
 
     def _await(self, futures):
         """Until all partitions lie somewhere; Dask makes those anew that were lost."""
@@ -179,13 +198,32 @@ class Workers(Holders):
 
     def _replace(self, lost):
         """What was on a lost shelf goes on others."""
-        self._n_losses += 1
-        if self._n_losses > _MOST_LOSSES:
-            raise RuntimeError(f"{self._n_losses} workers were lost in one fit; what was charged "
-                               "stays charged")
+        self._count_loss()
         self._held.remove(lost)
         lost.actor = None
         self._hold(lost.numbers)
+        for held in self._held:
+            if set(held.numbers) <= set(lost.numbers):
+                self._check_again(held)
+
+    def _check_again(self, held):
+        """Partitions that were made anew are what they were, as far as validation tells."""
+        found, bits = self._result(held.address, held.actor.look())
+        for number, facts in found.items():
+            if isinstance(facts, Exception) or facts[:5] != self._facts[number][:5]:
+                raise RuntimeError(
+                    f"partition {number} was made anew with other records than before; what was "
+                    "charged stays charged. Its graph must read the same records each time"
+                )
+        if bits != public_bits():
+            raise RuntimeError(f"worker {held.address} sums a public example to other bits")
+
+    def _count_loss(self):
+        self._n_losses += 1
+        if self._n_losses > _MOST_LOSSES:
+            raise RuntimeError(
+                f"{self._n_losses} workers were lost in one fit; what was charged stays charged"
+            )
 
     def _addresses(self):
         return set(self._client.scheduler_info(n_workers=-1)["workers"])
@@ -198,14 +236,14 @@ class Workers(Holders):
                 "another charge"
             )
 
-    def _result(self, held, pending):
-        """Of a message; an OSError if its worker is lost."""
+    def _result(self, address, pending):
+        """Of a message to a worker, or of its shelf; an OSError if the worker is lost."""
         while pending is not None:
             try:
                 return pending.result(timeout=_GLANCE)
             except TimeoutError:
                 self._check_client()
-                if held.address not in self._addresses():
+                if address not in self._addresses():
                     break
         self._check_client()
-        raise OSError(f"worker {held.address} is lost")
+        raise OSError(f"worker {address} is lost")
