@@ -105,8 +105,11 @@ class Engine(metaclass=ABCMeta):
     @classmethod
     def _needs_for_inference(cls, request):
         if not cls.has_inference:
-            return "inference=False: how its iterates follow the noise is not known"
-        if request.penalty not in (None, "l2") or request.positive:
+            return (
+                "inference=False: how its iterates follow the noise is not known (it is in "
+                "DPLinearRegressor and DPLinearClassifier with solver='newton', and in DPRidgeSkGD)"
+            )
+        if not request.has_smooth_penalty:
             return "penalty=None or 'l2' for inference: other penalties leave no normal law"
         if request.n_normalizer <= 2 * request.n_coordinates:
             return "more than two records a coefficient for inference"

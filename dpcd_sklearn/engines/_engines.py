@@ -90,7 +90,7 @@ def _suits_newton(request):
         and all(isinstance(word, str) and word == "auto" for word in (*own, sampling))
         and not request.coef_path
         and request.accounting == "composition"
-        and request.n_classes == 0
+        and (request.n_classes == 0 or request.inference)
         and NewtonEngine.needs(request) is None
     )
 

@@ -10,9 +10,12 @@ from ..penalties._base import Rule
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
+from ..solvers._covariance import DescentWalk
 from ._checked_sampling import CheckedSampling
 from ._engine import SINGLE_OUTPUT, CoordinateEngine
+from ._inference import with_inference
 from ._recipes import (
+    clip_for_inference,
     coordinate_recipe,
     descent_recipe,
     greedy_recipe,
@@ -117,8 +120,18 @@ class SkGDEngine(DrawnEngine):
     """DP-SkGD: a random block at a time, or all coordinates."""
 
     solve = staticmethod(_skgd.solve)
-    has_momentum = True
+    has_momentum = has_inference = True
     noiseless_max_iter = 100_000
+
+    @classmethod
+    def _needs_for_inference(cls, request):
+        if request.loss.name != "squared":
+            return "loss='squared' for inference: others move the mean of its noisy iterates"
+        if not isinstance(request.sampling, str) or request.sampling not in ("auto", "full"):
+            return 'sampling="full" for inference'
+        if request.averaging not in ("auto", "last", "tail"):
+            return f"averaging in {{'last', 'tail'}} for inference, not {request.averaging!r}"
+        return super()._needs_for_inference(request)
 
     @cached_property
     def sampling(self):
@@ -141,13 +154,29 @@ class SkGDEngine(DrawnEngine):
     def recipe(self):
         spread = self.geometry.spread(self.request.n_coordinates)
         request = self.request
-        return descent_recipe(
+        recipe = descent_recipe(
             request.signal, spread, self.curvature, self._full, request.n_classes
         )
+        if request.inference:
+            recipe["residual_clip"] = clip_for_inference(request.signal, False)
+        return recipe
 
     @property
     def noiseless_recipe(self):
         return noiseless_descent_recipe(self._full, self.sampling.block_size)
+
+    def run(self, receipt, records, key, generator):
+        solution = super().run(receipt, records, key, generator)
+        if not self.request.inference:
+            return solution
+        place, size = self.place(records), self.request.n_coordinates
+        walk = DescentWalk(
+            clip=self.units(place.n_samples).coordinate_clip * math.sqrt(size),
+            n_updates=solution.n_updates,
+            size=size,
+            filled=self.geometry.spread(size),
+        )
+        return with_inference(self, receipt, place, replace(solution, walk=walk), key)
 
 
 class FrankWolfeEngine(CoordinateEngine):

@@ -24,7 +24,7 @@ def moment_units(engine, n_samples):
 
 
 def with_inference(engine, receipt, place, solution, key):
-    """The solution with covariances of its coefficients.
+    """The solution with covariances of its coefficients, and with what these still lacked.
 
     Parameters
     ----------
@@ -44,11 +44,7 @@ def with_inference(engine, receipt, place, solution, key):
         of_unit = matrix_sensitivity(1.0, request.neighboring)
         moment_noise = moments * of_unit / request.n_normalizer
         gradient_noise = updates * units.neighbors / request.n_normalizer
-    # two standard deviations above the mean squared norm of a normal row, or wider, up to far
-    # beyond it, where the noise's spectral edge stays below a tenth of the curvature
-    edge = (2 * request.n_coordinates) ** 0.5 * moment_noise
-    square = walk.filled + 2 * (2 * walk.filled) ** 0.5
-    square = max(square, min(0.1 / max(edge, 1e-300), 10 * walk.filled))
+    square = walk.square((2 * request.n_coordinates) ** 0.5 * moment_noise)
     oracle = MomentOracle(
         receipt, units, place, loss=request.loss, fit_intercept=request.fit_intercept, key=key
     )
@@ -63,4 +59,4 @@ def with_inference(engine, receipt, place, solution, key):
         gradient_noise=gradient_noise,
         moment_noise=moment_noise,
     )
-    return replace(solution, inference=found)
+    return replace(solution, coef=solution.coef + found.left, inference=found)

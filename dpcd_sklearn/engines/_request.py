@@ -120,6 +120,12 @@ class Request:
         return all(fact is None for fact in stated)
 
     @property
+    def has_smooth_penalty(self):
+        """Whether the penalty is a ridge, or none at all, whatever its word."""
+        l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}.get(self.penalty, 1.0)
+        return not self.positive and (l1 == 0 or self.strength == 0)
+
+    @property
     def n_classes(self):
         """Number of classes, 0 for a regression."""
         return max(2, self.n_outputs) if self.loss.task == "classification" else 0
