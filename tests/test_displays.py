@@ -15,6 +15,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import CoefDisplay, CoefPathDisplay, EpsilonDisplay
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.testing import ReproducibleNoise
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -55,6 +56,7 @@ def test_intervals_are_drawn_beside_those_of_a_model_without_privacy():
     rng = np.random.default_rng(1)
     many = rng.uniform(-1, 1, (4_000, 4))
     target = many @ [0.5, -0.3, 0.0, 0.1] + 0.1 * rng.standard_normal(4_000)
+    facts["random_state"] = ReproducibleNoise(0)
     model = DPLinearRegressor(inference=True, penalty=None, epsilon=20, **facts).fit(many, target)
     plain = DPLinearRegressor(inference=True, penalty=None, epsilon=np.inf).fit(many, target)
     display = CoefDisplay.from_estimator(model, beside=plain, level=0.9)

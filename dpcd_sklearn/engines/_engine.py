@@ -98,21 +98,21 @@ class Engine(metaclass=ABCMeta):
             return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
         if not cls.has_momentum and request.momentum not in ("auto", 0):
             return f"momentum=0, not {request.momentum!r}"
-        if request.inference:
-            return cls._needs_for_inference(request)
-        return None
+        return cls.needs_for_inference(request) if request.inference else None
 
     @classmethod
-    def _needs_for_inference(cls, request):
+    def needs_for_inference(cls, request):
+        """What a request must change for its covariances to be known, or None."""
         if not cls.has_inference:
             return (
-                "inference=False: how its iterates follow the noise is not known (it is in "
-                "DPLinearRegressor and DPLinearClassifier with solver='newton', and in DPRidgeSkGD)"
+                "DPRidgeSkGD, or solver='newton' of DPLinearRegressor or DPLinearClassifier: how "
+                "the iterates of other solvers follow the noise is not known"
             )
         if not request.has_smooth_penalty:
-            return "penalty=None or 'l2' for inference: other penalties leave no normal law"
+            return "penalty=None or 'l2': other penalties leave no normal law"
         if request.n_normalizer <= 2 * request.n_coordinates:
-            return "more than two records a coefficient for inference"
+            n, size = request.n_normalizer, request.n_coordinates
+            return f"more than two records a coefficient, got {n:,} for {size:,}"
         return None
 
     @classmethod

@@ -48,6 +48,8 @@ def engine_of(request):
         if (needs := HiddenStateEngine.needs(request)) is not None:
             raise ValueError(f'accounting="hidden_state" needs {needs}')
         engine = HiddenStateEngine if request.private else engine
+    elif request.inference and (needs := engine.needs_for_inference(request)) is not None:
+        raise ValueError(f"inference=True needs {needs}")
     elif engine.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
     return engine(request)

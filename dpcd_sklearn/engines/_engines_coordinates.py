@@ -124,14 +124,14 @@ class SkGDEngine(DrawnEngine):
     noiseless_max_iter = 100_000
 
     @classmethod
-    def _needs_for_inference(cls, request):
+    def needs_for_inference(cls, request):
         if request.loss.name != "squared":
-            return "loss='squared' for inference: others move the mean of its noisy iterates"
+            return "loss='squared' with solver='skgd': others move the mean of its noisy iterates"
         if not isinstance(request.sampling, str) or request.sampling not in ("auto", "full"):
-            return 'sampling="full" for inference'
+            return 'sampling="full"'
         if request.averaging not in ("auto", "last", "tail"):
-            return f"averaging in {{'last', 'tail'}} for inference, not {request.averaging!r}"
-        return super()._needs_for_inference(request)
+            return f"averaging in {{'last', 'tail'}}, not {request.averaging!r}"
+        return super().needs_for_inference(request)
 
     @cached_property
     def sampling(self):

@@ -132,7 +132,10 @@ class InferenceMixin:
             f"{(1 + level) / 2:.3g}]": (intervals[:, 1], ".4g"),
             "privacy": ((self.privacy_std_ / self.coef_std_) ** 2, ".0%"),
         }
-        cells = [[f"{value:{form}}" for value in column] for column, form in columns.values()]
+        cells = [
+            ["nan" if np.isnan(value) else f"{value:{form}}" for value in column]
+            for column, form in columns.values()
+        ]
         notes = [
             "privacy: the noise's share of the variance. Intervals are of the minimiser of the",
             "clipped loss with its penalty.",

@@ -148,7 +148,7 @@ class DescentWalk:
         return self.clip**2 * found, of_iterate
 
 
-def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_noise, moment_noise):
+def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_noise, moment_noise):
     """Covariances from released moments.
 
     Parameters
@@ -159,8 +159,8 @@ def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_no
         The iterate that the moments are of.
     moments : pair of ndarrays
         J and Q.
-    square : float
-        The squared norm that the rows of J were clipped to.
+    squares : pair of floats
+        The squared norms that the rows of J and of Q were clipped to.
     n_records : float
         Public number of records.
     gradient_noise, moment_noise : float
@@ -176,8 +176,8 @@ def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_no
     least = [np.linalg.eigvalsh(matrix)[0] for matrix in moments]
     rounding = 1e-9 * np.trace(jacobian)
     valid = bool(
-        least[0] > max(_SAFE_JACOBIAN * edge * square, rounding)
-        and least[1] > _SAFE_SCORES * edge * walk.clips[-1] ** 2
+        least[0] > max(_SAFE_JACOBIAN * edge * squares[0], rounding)
+        and least[1] > _SAFE_SCORES * edge * squares[1]
         and n_records > size
     )
     if not valid:

@@ -46,9 +46,14 @@ def choices_event(eta, count, neighboring):
 
 
 def moments_event(epsilon, delta, share, neighboring):
-    """Two Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit."""
-    whole = gaussian_fit_event(epsilon, delta, 2, neighboring)
-    return whole if math.isinf(epsilon) else with_noise(whole, share**-0.5)
+    """Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit.
+
+    Two of one noise, and one number with five times as much.
+    """
+    if math.isinf(epsilon):
+        return FitEvent((NonPrivateEvent(),), neighboring)
+    z = math.sqrt((2 + 1 / 25) / share) / gdp_mu(epsilon, delta) * _UP
+    return FitEvent((GaussianEvent(z, 2), GaussianEvent(5 * z)), neighboring)
 
 
 @lru_cache(maxsize=1024)
