@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from functools import cached_property
-from mmap import mmap
 
 import numpy as np
 
@@ -126,24 +125,8 @@ class CDEngine(DrawnEngine):
         return coordinate_recipe(self.request.signal)
 
     def place(self, records):
-        # of a row-ordered array a column costs a cache line for every record, update for update
-        X, *rest = records
-        if self.n_updates >= self.request.n_coordinates and _lies_in_rows(X):
-            X = np.asfortranarray(X)
-        return super().place((X, *rest))
-
-
-def _lies_in_rows(X):
-    """Whether X is an array whose rows lie side by side, and neither it nor what it is a view of
-    is a map of a file.
-    """
-    if not isinstance(X, np.ndarray) or X.strides[0] <= X.itemsize:
-        return False
-    while isinstance(X, np.ndarray):
-        if isinstance(X, np.memmap):
-            return False
-        X = X.base
-    return not isinstance(X, mmap)
+        enough = self.n_updates >= self.request.n_coordinates  # for a copy to pay
+        return super().place(records.in_columns() if enough else records)
 
 
 class GCDEngine(CoordinateEngine):
