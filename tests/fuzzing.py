@@ -159,6 +159,8 @@ PRESETS[DPLinearRegressor] = REGRESSION | {
 PRESETS[DPLinearClassifier] = CLASSIFICATION | {
     "loss": ["auto", "auto", "logistic", "multinomial"],
 } | {n: PRESETS[DPLogisticGCD][n] for n in ("classes", "multi_class", "unknown_label")}
+for preset in (DPLassoCD, DPRidgeSkGD, DPLogisticGCD):
+    PRESETS[preset] |= {"precompute": ["auto", True, False]}
 
 
 def random_model(rng, neighboring=True):

@@ -69,6 +69,7 @@ COMMON = {
     "max_iter": [0, -1, NAN, INF, "all", True, None],
     "step_size": [0, -0.1, NAN, INF, "line-search", True],
     "averaging": ["mean", "weighted", None, 0.5],
+    "precompute": ["yes", None, 2, 1.0],
     "fit_intercept": ["yes", None, 2],
     "tol": [0, -1e-3, NAN, INF, "auto", None, True],
     "feature_bounds": [

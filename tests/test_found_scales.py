@@ -348,7 +348,7 @@ def test_the_finest_way_that_has_evidence_enough_is_taken():
     for n in (10, 100, 300, 1000, 10**4):
         search = DPRidgeSkGD(epsilon=1.0, delta=1e-6)._plan(n, 20, 1).request.scales
         ways.append((search.features, search.target))
-        least = 40 if "quartiles" in ways[-1] else 20
+        least = 40 if "quartiles" in ways[-1] else 32
         assert ways[-1] == (None, None) or n * search.eta >= least * (1 - 1e-12)
     assert ways[0] == (None, None) and ways[-1] == ("quartiles", "quartiles")
     assert len(set(ways)) >= 4
@@ -621,7 +621,7 @@ def narrow_scales(eta, n_columns=60_000):
         oracle = QuantileOracle(
             charge(None, event), QuantileUnits(event), Octaves(counts, n_columns)
         )
-        _, half_width = _scales.find_scales(oracle, "features", False, width=3.0)
+        _, half_width = _scales.find_scales(oracle, "features", "octaves", width=3.0)
         octave = np.log2(half_width / 3.0) - _scales.LOWEST
         found.append((octave < at) | (half_width == 1.0))  # of a column that is mostly zero
     return found

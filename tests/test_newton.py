@@ -9,6 +9,8 @@ from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.solvers._newton import solve
+from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.solvers._quadratic import minimise
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -130,3 +132,46 @@ def test_quadratic_models_have_scikit_learns_minimum(ratio):
     inside = np.abs(box[:7]) < 0.05
     assert np.abs(gradient[:7][inside]).max(initial=0) < 1e-8
     assert (gradient[:7][~inside] * np.sign(box[:7][~inside]) <= 1e-12).all()
+
+
+class LinearGradients:
+    """An oracle of H w - b, with noise of one standard deviation in one entry of one gradient."""
+
+    def __init__(self, H, entry=None):
+        self._H, self._entry, self._t = H, entry, 0
+
+    def release_curvature(self):
+        return 1.3 * self._H + 0.1 * np.eye(len(self._H))  # not the true one
+
+    def fix_geometry(self, root):
+        self.root = root
+        return root
+
+    def release_preconditioned(self, coef, clip):
+        gradient = self.root @ (self._H @ coef - 1.0)
+        if self._entry is not None and self._entry[0] == self._t:
+            gradient[self._entry[1]] += clip
+        self._t += 1
+        return gradient
+
+
+@pytest.mark.parametrize("averaging", ["last", "tail"])
+@pytest.mark.parametrize("momentum", [0.0, 0.6])
+def test_the_covariance_of_noise_is_that_of_the_steps(averaging, momentum):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 4)) * [1.0, 0.5, 2.0, 1.0]
+    H = A.T @ A / 20
+    problem = Problem(
+        penalty=ElasticNetPenalty(0.0, 0.1), smoothness=np.ones(4), n_penalized=3, n_updates=7,
+        step_size=0.8, momentum=momentum, averaging=averaging, unit_clips=(2.0, 1.0),
+    )  # fmt: skip
+    plain = solve(LinearGradients(H), problem)
+    moved = [
+        solve(LinearGradients(H, (t, j)), problem).coef - plain.coef
+        for t in range(7)
+        for j in range(4)
+    ]
+    root = plain.walk.root
+    ridge = root @ np.diag([0.1, 0.1, 0.1, 0.0]) @ root.T
+    found = root.T @ plain.walk.of_noise(problem, root @ H @ root.T, ridge) @ root
+    np.testing.assert_allclose(found, np.transpose(moved) @ moved, rtol=1e-8)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,28 @@ def test_slices_of_a_map_are_read_in_place_and_give_the_bits_of_their_copy(model
         found = fitted(model, part, rows[-len(part) :, -1])
         expected = fitted(model, np.array(part), y[-len(part) :])
         np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "copies"),
+    [("C", 1), ("F", 0), ("map", 0), ("a view of a map", 0), ("a few updates", 0)],
+)
+def test_single_columns_are_read_from_a_copy_of_an_array_in_rows(kind, copies, tmp_path):
+    X = np.random.default_rng(0).standard_normal((20_000, 20))
+    if "map" in kind:
+        X = mapped(tmp_path / "X", X, "C")
+        X = np.asarray(X) if "view" in kind else X
+    elif kind == "F":
+        X = np.asfortranarray(X)
+    y, max_iter = np.arange(20_000.0) % 2, 0.1 if "few" in kind else 1
+    model = DPLassoCD(max_iter=max_iter, feature_bounds=(-1, 1), target_bounds=(0, 1))
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert copies <= peak / X.nbytes < copies + 0.6
 
 
 @pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning")

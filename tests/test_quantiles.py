@@ -306,7 +306,7 @@ def test_half_the_noise_is_caught_and_the_real_choice_is_not(neighboring, monkey
         ratios = [(one[0] / other[1], (1 - one[1]) / (1 - other[0])) for one, other in pairs]
         return math.log(np.max(ratios))
 
-    assert 0.5 * eta < shown() <= eta
+    assert 0.3 * eta < shown() <= eta  # about .60, with a spread of .04
     scale = QuantileUnits.noise_scale
     monkeypatch.setattr(QuantileUnits, "noise_scale", lambda *args: scale(*args) / 2)
     assert shown() > eta
@@ -374,38 +374,41 @@ def test_a_quantile_is_a_public_fraction(quantile):
 # --- scales -------------------------------------------------------------------------------------
 
 
-def scales_without_noise(X, centered, of="features", y=None):
+def scales_without_noise(X, how, of="features", y=None):
     event = FitEvent((NonPrivateEvent(),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, y))
-    return _scales.find_scales(oracle, of, centered)
+    return _scales.find_scales(oracle, of, how)
 
 
 @pytest.mark.parametrize(("center", "width"), [*itertools.product([0, 5, -300], [0.5, 1.0, 30.0])])
 def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width):
     X = np.random.default_rng(0).normal(center, width, (4001, 1))
-    middle, half_width = scales_without_noise(X, True)
+    middle, half_width = scales_without_noise(X, "quartiles")
     low, high = np.quantile(X, [0.25, 0.75])
     cell = 2 * np.median(np.abs(X)) / 32  # the octave's end is at most twice the median
     assert abs(middle[0] - (low + high) / 2) <= cell
     assert abs(half_width[0] - 2 * (high - low)) <= 4 * cell
-    middle, half_width = scales_without_noise(X, False)
+    middle, half_width = scales_without_noise(X, "octaves")
     assert middle[0] == 0
     assert 1 < half_width[0] / (2 * np.median(np.abs(X))) <= 2
+    middle, same_width = scales_without_noise(X, "median")
+    assert abs(middle[0] - np.median(X)) <= cell
+    assert same_width == half_width
 
 
 @pytest.mark.parametrize("value", [0.0, 7.0, -1e9, 1e300, 5e-324])
 def test_scales_of_a_constant_column_are_positive_and_finite(value):
-    for centered in (True, False):
-        center, half_width = scales_without_noise(np.full((9, 2), value), centered)
+    for how in ("quartiles", "median", "octaves"):
+        center, half_width = scales_without_noise(np.full((9, 2), value), how)
         assert np.isfinite(center).all() and np.isfinite(half_width).all()
         assert (half_width > 0).all()
 
 
-@pytest.mark.parametrize("centered", [True, False])
-def test_scales_take_all_the_choices_that_are_planned_for_them(centered):
-    event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, centered)),))
+@pytest.mark.parametrize("how", ["quartiles", "median", "octaves"])
+def test_scales_take_all_the_choices_that_are_planned_for_them(how):
+    event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, how)),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))
-    _scales.find_scales(oracle, "features", centered)
+    _scales.find_scales(oracle, "features", how)
     with pytest.raises(RuntimeError, match="only 0 choices are left"):
         oracle.release_quantiles("target", [MEDIAN])
 
@@ -413,7 +416,7 @@ def test_scales_take_all_the_choices_that_are_planned_for_them(centered):
 def test_scales_of_the_target_and_of_the_row_norm():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2001, 4)), rng.normal(50, 10, 2001)
-    center, half_width = scales_without_noise(X, True, "target", y)
+    center, half_width = scales_without_noise(X, "quartiles", "target", y)
     np.testing.assert_allclose([center[0], half_width[0]], [50, 27], rtol=0.1)
-    _, norm = scales_without_noise(X, False, "row_norm")
+    _, norm = scales_without_noise(X, "octaves", "row_norm")
     assert norm == [2 * 2.0]  # the median norm of 1.8 lies in [1, 2)

@@ -15,18 +15,17 @@ from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
-    COUNT_SHARE,
     choices_event,
     joint_fit_event,
-    share_event,
 )
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..solvers._problem import Problem
 from ._geometry import moment_geometry, public_geometry
-from ._inference import moment_units
-from ._label_prior import count_units
+from ._inference import moment_units, moments_event
+from ._label_prior import count_units, counts_event
+from ._settled_intercept import settling_event, settling_units
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -62,6 +61,8 @@ class Engine(metaclass=ABCMeta):
         Fields of the Problem that this solver looks at, beside those of all.
     forgets_its_start : bool
         Whether its first update goes to the same point from everywhere, or must start at zero.
+    settles : bool
+        Whether an intercept is set right after all updates.
     hides_updates : bool
         Whether all updates are one release, of which nobody is told how far it is.
     """
@@ -76,7 +77,7 @@ class Engine(metaclass=ABCMeta):
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
     extra = {}
-    forgets_its_start = hides_updates = False
+    forgets_its_start = hides_updates = settles = False
     _start, _progress = None, None
 
     def __init__(self, request):
@@ -212,29 +213,47 @@ class Engine(metaclass=ABCMeta):
 
     @cached_property
     def parts(self):
-        """The FitEvents of what is released: scales, counts of classes and moments, if there are
-        some, and updates last.
-        """
+        """The FitEvents of what is released: what stands beside the updates, and these last."""
         request, scales, beside = self.request, self.request.scales, []
-        budget = request.epsilon, request.delta
         if scales.n_choices:
             beside.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
         if request.counts_classes:
-            beside.append(share_event(*budget, COUNT_SHARE, 1, request.neighboring))
+            beside.append(counts_event(request))
+        if self.settles:
+            beside.append(settling_event(request))
         if request.inference:
-            beside.append(share_event(*budget, request.share_of_moments, 2, request.neighboring))
+            beside.append(moments_event(request))
         if not beside:
             return (self.alone,)
-        _, updates = joint_fit_event(*budget, joined(beside), self.alone)
+        _, updates = joint_fit_event(
+            request.epsilon, request.delta, joined(beside), self.alone
+        )
         return (*beside, updates)
 
     @property
     def part_of_counts(self):
         """What pays for counts of classes, or None."""
-        if not self.request.counts_classes:
-            return None
-        return self.parts[1 if self.request.scales.n_choices else 0]
+        return self._part_of("counts")
 
+    @property
+    def part_of_settling(self):
+        """What pays for derivatives of the intercept after all updates, or None."""
+        return self._part_of("settling")
+
+    @property
+    def part_of_moments(self):
+        """What pays for moments of an inference, or None."""
+        return self._part_of("moments")
+
+    def _part_of(self, name):
+        asked = {
+            "scales": self.request.scales.n_choices,
+            "counts": self.request.counts_classes,
+            "settling": self.settles,
+            "moments": self.request.inference,
+        }
+        names = [one for one, is_asked in asked.items() if is_asked]
+        return self.parts[names.index(name)] if name in names else None
 
     @property
     def part(self):
@@ -306,6 +325,8 @@ class Engine(metaclass=ABCMeta):
             QuantileUnits(self.parts[0])
         if self.request.counts_classes:
             count_units(self.request, self.part_of_counts, n_samples)
+        if self.settles:
+            settling_units(self, n_samples)
         if self.request.inference:
             moment_units(self, n_samples)
         self.units(n_samples)

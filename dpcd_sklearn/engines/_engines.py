@@ -22,7 +22,7 @@ ENGINES = {
 _NOISY = 25.0
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
-_LOUD = 120.0
+_LOUD = 150.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 _OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
@@ -99,9 +99,9 @@ def _best_solver(request):
 
 def _of_preset(request):
     """The solver that was asked for, or Newton steps where `precompute` puts them."""
-    if not request.is_preset or request.precompute is False:
+    if not (request.is_preset and request.precompute):
         return request.solver
-    if request.precompute == "auto":
+    if isinstance(request.precompute, str):
         return "newton" if _suits_newton(request) else request.solver
     if request.n_outputs > 1:
         raise ValueError("precompute=True needs two classes or multi_class='ovr'")

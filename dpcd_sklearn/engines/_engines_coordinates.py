@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cached_property
+from mmap import mmap
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ._recipes import (
     noiseless_descent_recipe,
     vertex_recipe,
 )
+from ._settled_intercept import is_settled, settled
 
 RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
 
@@ -120,6 +122,26 @@ class CDEngine(DrawnEngine):
     def recipe(self):
         return coordinate_recipe(self.request.signal)
 
+    def place(self, records):
+        # of a row-ordered array a column costs a cache line for every record, update for update
+        X, *rest = records
+        if self.n_updates >= self.request.n_coordinates and _lies_in_rows(X):
+            X = np.asfortranarray(X)
+        return super().place((X, *rest))
+
+
+def _lies_in_rows(X):
+    """Whether X is an array whose rows lie side by side, and neither it nor what it is a view of
+    is a map of a file.
+    """
+    if not isinstance(X, np.ndarray) or X.strides[0] <= X.itemsize:
+        return False
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap):
+            return False
+        X = X.base
+    return not isinstance(X, mmap)
+
 
 class GCDEngine(CoordinateEngine):
     """DP-GCD: the coordinates that promise most."""
@@ -204,6 +226,20 @@ class SkGDEngine(DrawnEngine):
         return descent_recipe(
             request.signal, spread, self.curvature, self._full, request.n_classes
         )
+
+    @cached_property
+    def settles(self):
+        if not (self.request.counts_classes and self._full):
+            return False
+        return is_settled(self.request, self.recipe["residual_clip"])
+
+    def run(self, receipt, records, key, generator):
+        solution = super().run(receipt, records, key, generator)
+        if not self.settles:
+            return solution
+        start = 0.0 if self._start is None else float(self._start[1][0])
+        place = self.place(records)
+        return replace(solution, coef=settled(self, receipt, place, key, start, solution.coef))
 
     @property
     def noiseless_recipe(self):

@@ -26,19 +26,19 @@ def newton_recipe(signal, bounded_curvature):
     shared = {"averaging": "tail", "curvature_share": 0.2}
     shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
-        loud = math.log(max(signal, 120.0) / 120) / math.log(2000 / 120)
+        loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
         # a narrow clip costs few errors, but makes probabilities too sure of themselves
         clip = min(max(0.016 * signal**0.5, 0.1), 1.0)
         return shared | {
             "max_iter": 24,
-            "step_size": reach,
-            "momentum": min(0.5 + 0.3 * loud, 0.8),
+            "step_size": (0.7 + 0.3 * loud) * reach,
+            "momentum": 0.4 + 0.4 * loud,
             "residual_clip": clip,
             "first_clip": max(clip, 0.5),
             "floor": 1.0,
         }
     return shared | {
-        "max_iter": 10,
+        "max_iter": 8 if signal > 1000 else 10,
         "step_size": 0.8 * reach,
         "momentum": 0.3,
         "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),

@@ -2,13 +2,21 @@
 
 from dataclasses import replace
 
+from ..privacy.accounting._calibration import share_event
 from ..privacy.mechanisms._curvature import matrix_sensitivity
 from ..privacy.mechanisms._moments import MomentOracle, MomentUnits
 from ..solvers._covariance import inference_of
 
 
+def moments_event(request):
+    """What pays for both matrices of moments."""
+    return share_event(
+        request.epsilon, request.delta, request.share_of_moments, 2, request.neighboring
+    )
+
+
 def moment_units(engine, n_samples):
-    """Units of the moments, which the part before the last pays for.
+    """Units of the moments.
 
     Raises
     ------
@@ -16,7 +24,7 @@ def moment_units(engine, n_samples):
         If the mechanism can't carry them out.
     """
     return MomentUnits(
-        engine.parts[-2],
+        engine.part_of_moments,
         n_samples=n_samples,
         smoothness=engine.geometry.smoothness,
         n_normalizer=engine.request.n_normalizer,
@@ -40,7 +48,8 @@ def with_inference(engine, receipt, place, solution, key):
     request, walk, units = engine.request, solution.walk, moment_units(engine, place.n_samples)
     moment_noise = gradient_noise = 0.0
     if request.private:
-        moments, updates = (part.releases[0].noise_multiplier for part in engine.parts[-2:])
+        both = engine.part_of_moments, engine.part
+        moments, updates = (part.releases[0].noise_multiplier for part in both)
         of_unit = matrix_sensitivity(1.0, request.neighboring)
         moment_noise = moments * of_unit / request.n_normalizer
         gradient_noise = updates * units.neighbors / request.n_normalizer

@@ -5,10 +5,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from ..losses._base import Loss
-from ..privacy.accounting._calibration import COUNT_SHARE
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
-from ._label_prior import counts_are_affordable
+from ._label_prior import COUNT_SHARE, counts_are_affordable
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 
 
@@ -79,6 +78,7 @@ class Request:
     averaging: str
     coef_path: bool
     warm_start: bool
+    class_weight: dict | None
     tol: float
     n_threads: int
     # what it may cost

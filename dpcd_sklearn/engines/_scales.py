@@ -37,15 +37,17 @@ WIDTH = 2.0
 # with all odds alike, a hundred absurd octaves together would often outweigh the right one.
 _PRIOR = np.exp(-np.abs(np.arange(N_OCTAVES) + LOWEST - 3) / 8)
 # A target is not a weight on all others: what is clipped of it is lost to the fit.
-_TARGET_WIDTH = 3.0
+_TARGET_WIDTHS = {"quartiles": 3.0, "median": 1.5, "octaves": 2.0}
 
 # The evidence of a choice is records times its range η. Half of all records speak against an absurd
 # octave, and the prior of octaves weighs as much as sixteen of them do: one of these is chosen with
-# odds 16 exp(-nη/4), that is 1 in 10 at the least evidence. Quartiles, of which fewer records
-# speak, need twice as much, or an empty cell is chosen; with ample evidence they are right to 2 %.
-LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 20.0, 40.0, 150.0
-# Of ρ: more than the least only until the evidence is ample.
-_LEAST_SHARE, _MOST_SHARE = 0.05, 0.3
+# odds 16 exp(-nη/4), that is 1 in 200 at the least evidence: it ruins the whole fit. Quartiles, of
+# which fewer records speak, need more, or an empty cell is chosen; with ample evidence they are
+# right to 2 %.
+LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 32.0, 40.0, 150.0
+# Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
+# be unit scale.
+_LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
 # What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 # M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
@@ -54,22 +56,22 @@ _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 _ROW_SHARE = 0.1
 
 
-def n_choices(n_columns, centered):
+def n_choices(n_columns, how):
     """How many choices find the scales of so many columns."""
-    return (3 if centered else 1) * n_columns
+    return {"quartiles": 3, "median": 2, "octaves": 1}[how] * n_columns
 
 
-def find_scales(oracle, of, centered, width=WIDTH):
+def find_scales(oracle, of, how, width=WIDTH):
     """Centre and half-width of each column.
 
     Parameters
     ----------
     oracle : QuantileOracle
     of : {"features", "target", "row_norm"}
-    centered : bool
-        If False centres are zero.
+    how : {"quartiles", "median", "octaves"}
+        Centre and spread, the centre and how large numbers are, or that alone around zero.
     width : float
-        Half-widths in inter-quartile ranges.
+        Half-widths in inter-quartile ranges, or else in upper ends of octaves.
 
     Returns
     -------
@@ -79,11 +81,14 @@ def find_scales(oracle, of, centered, width=WIDTH):
     (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=_PRIOR)
     mostly_zero = octave == 0
     size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
-    if not centered:
+    if how == "octaves":
         return np.zeros_like(size), np.where(mostly_zero, 1.0, width * size)
-    edges = -_REACH * size, _REACH * size
+    edges, cell = (-_REACH * size, _REACH * size), 2 * _REACH * size / N_LINEAR
+    if how == "median":
+        (middle,) = oracle.release_quantiles(of, [MEDIAN], edges=edges)
+        center = (middle + (1 - N_LINEAR) / 2) * cell
+        return np.where(mostly_zero, 0.0, center), np.where(mostly_zero, 1.0, width * size)
     quartiles = oracle.release_quantiles(of, QUARTILES, edges=edges)
-    cell = 2 * _REACH * size / N_LINEAR
     low, high = np.sort(quartiles, axis=0)
     center = (low + high + 1 - N_LINEAR) / 2 * cell
     half_width = width * np.maximum(high - low, 1) * cell
@@ -99,7 +104,7 @@ class ScaleSearch:
     ----------
     features : {"quartiles", "octaves", "rows", None}
         Of each column, centre and width or the octave; or one width for all, from norms of rows.
-    target : {"quartiles", "octaves", None}
+    target : {"quartiles", "median", "octaves", None}
     n_choices : int
         How many choices find them.
     share : float
@@ -128,15 +133,17 @@ def wanted_scales(request):
         return NOTHING  # whose proof needs rows whose bound is stated
     gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
     rho = zcdp_rho(request.epsilon, request.delta)
-    for features, target in _ways(request):
-        count = {"quartiles": 3, "octaves": 1}.get(target, 0) * request.n_targets
-        count += {"quartiles": 3, "octaves": 1}.get(features, 0) * request.n_features
-        count += features == "rows"
+    ways = list(_ways(request))
+    shares = [_MOST_SHARE] * len(ways) + [_LAST_SHARE]
+    for (features, target), most in zip([*ways, ways[-1]], shares, strict=True):
+        count = n_choices(request.n_targets, target) if target else 0
+        if features is not None:
+            count += 1 if features == "rows" else n_choices(request.n_features, features)
         if not count:
             break
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
-        share = min(max(share, _LEAST_SHARE), _MOST_SHARE)
+        share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _OF_QUARTILES if "quartiles" in (features, target) else LEAST_EVIDENCE
         if eta >= max(least / request.n_normalizer, LEAST_RANGE):
@@ -155,7 +162,7 @@ def _ways(request):
         features = ["rows"]  # of as many units as entries, and never centred
     else:
         features = ["quartiles", "octaves", "rows"][not request.fit_intercept :]
-    targets = ["quartiles", "octaves"][not request.fit_intercept :]
+    targets = ["quartiles", "median", "octaves"] if request.fit_intercept else ["octaves"]
     for target in targets if request.finds_target else [None]:
         for of_features in features:
             yield of_features, target
@@ -229,16 +236,16 @@ def found_scales(search, receipt, part, place, key):
     oracle = QuantileOracle(receipt, QuantileUnits(part), place, key=key)
     features = row_norm = target = None
     if search.features == "rows":
-        _, (row_norm,) = find_scales(oracle, "row_norm", False, width=1.0)
+        _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
     elif search.features is not None:
-        center, half_width = find_scales(oracle, "features", search.features == "quartiles")
+        center, half_width = find_scales(oracle, "features", search.features)
         half_width = np.clip(half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
     if search.target is not None:
-        centered = search.target == "quartiles"
-        width = _TARGET_WIDTH if centered else WIDTH
-        center, half_width = find_scales(oracle, "target", centered, width)
+        center, half_width = find_scales(
+            oracle, "target", search.target, _TARGET_WIDTHS[search.target]
+        )
         target = center - half_width, center + half_width
         if place.n_targets == 1:
             target = tuple(float(bound[0]) for bound in target)

@@ -79,6 +79,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     momentum = "auto"
     accounting = "composition"
     penalize_intercept = False
+    class_weight = None
     coef_path = False
     warm_start = False
     verbose = 0
@@ -178,7 +179,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         ----------
         X : array-like of shape (n_samples, n_features)
             float32 or float64 in C or F order is read in place, memory maps too, and so are
-            slices of rows or columns. Every other array is copied.
+            slices of rows or columns, but for single coordinates ("cd") an array in C order is
+            turned once. Every other array is copied.
         y : array-like of shape (n_samples,) or, for regressors, (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, finite and not all zero: a promise about the domain, since the error that

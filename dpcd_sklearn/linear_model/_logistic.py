@@ -215,10 +215,10 @@ class DPLogisticGCD(PrivateClassifier):
     and noised in its geometry; they are composed exactly too. Proofs:
     ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
 
-    Where n μ sqrt(0.02) >= 10, μ that of (epsilon, delta), a free intercept starts at the classes'
-    shares of the records, times their `class_weight`. Their noisy counts have 2 % of μ² and stand
-    before the updates in `privacy_event_`: ``privacy/proofs/release_counts.md``. A fit with
-    `warm_start` counts nothing.
+    Where n μ sqrt(0.02) >= 25 for each class, μ that of (epsilon, delta), a free intercept starts
+    at the classes' shares of the records, times their `class_weight`. Their noisy counts have 2 %
+    of μ² and stand before the updates in `privacy_event_`: ``privacy/proofs/release_counts.md``.
+    A fit with `warm_start` counts nothing.
 
     References
     ----------

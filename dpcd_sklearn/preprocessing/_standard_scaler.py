@@ -229,19 +229,23 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         )
         self._was_charged = self.accountant is not None
         oracle = QuantileOracle(receipt, units, LocalPlace(X), key=key)
-        self.center_, self.scale_ = find_scales(oracle, "features", self.with_centering)
+        self.center_, self.scale_ = find_scales(oracle, "features", self._how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self.privacy_event_ = units.event
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), delta)
         self._warn_of_little_evidence(units, n_normalizer)
         return self
 
+    @property
+    def _how(self):
+        return "quartiles" if self.with_centering else "octaves"
+
     def _plan(self, n_samples, n_features):
         """Units of the choices, public number of records and delta, from public facts alone."""
         self._check_budget()
         n_normalizer = int(self.n_public) if self.neighboring == "add_remove" else n_samples
         delta = self._resolve_delta(n_normalizer)
-        count = n_choices(n_features, self.with_centering)
+        count = n_choices(n_features, self._how)
         event = greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
         return QuantileUnits(event), n_normalizer, delta
 

@@ -56,26 +56,34 @@ class NewtonWalk:
     def of_noise(self, problem, jacobian, penalty):
         """Covariance of the last iterate, for gradients whose noise is their clip times N(0, I).
 
-        A model b leads to the iterate (I / γ + Λ)⁻¹ b, and the next model is (I / γ - J) v less the
-        noise of its gradient, v being Nesterov's point. The last iterate is of the tail's mean.
+        The noise of gradient s is in model s, and through iterates in those after it. The mean
+        model b of the tail leads to the last iterate, (I / γ + Λ)⁻¹ b.
         """
         identity, n_updates = np.eye(len(jacobian)), len(self.clips)
         inverse = np.linalg.inv(identity / problem.step_size + penalty)
-        slope = identity / problem.step_size - jacobian
-        # what the noise of one gradient does to its own model and to those after it, in all
-        model, total, sums = -identity, np.zeros_like(jacobian), []
-        before = now = np.zeros_like(jacobian)
-        for _ in range(n_updates):
-            total = total + model
-            sums.append(total)
-            before, now = now, inverse @ model
-            model = slope @ (now + problem.momentum * (now - before))
-        tail = n_updates - 1 if problem.averaging == "last" else problem.tail_start
+        moved = (identity / problem.step_size - jacobian) @ inverse
+        start = min(problem.tail_start, n_updates - 1)
+        all_models, before_tail = (_responses(moved, problem.momentum) for _ in range(2))
         found = np.zeros_like(jacobian)
-        for t, clip in enumerate(self.clips):
-            answer = sums[n_updates - 1 - t] - (sums[tail - 1 - t] if t < tail else 0.0)
-            found += (clip / (n_updates - tail)) ** 2 * (answer @ answer.T)
-        return inverse @ found @ inverse.T
+        for s in reversed(range(n_updates)):
+            response = next(all_models)
+            if s < start:
+                response = response - next(before_tail)
+            found += self.clips[s] ** 2 * response @ response.T
+        return inverse @ found @ inverse.T / (n_updates - start) ** 2
+
+
+def _responses(moved, momentum):
+    """By how much noise moves the sum of k = 1, 2, ... models, of which the first one has it.
+
+    A model's minimiser is where the next one is made, but for momentum, which adds a share of the
+    last move.
+    """
+    total, before, last = np.zeros_like(moved), np.zeros_like(moved), np.eye(len(moved))
+    while True:
+        total = total + last
+        yield total
+        before, last = last, moved @ ((1 + momentum) * last - momentum * before)
 
 
 def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_noise, moment_noise):

@@ -28,9 +28,6 @@ from ._selections import is_tractable, largest_factor
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
 
-# What counts of classes take of μ².
-COUNT_SHARE = 0.02
-
 
 def gaussian_fit_event(epsilon, delta, count, neighboring):
     """`count` Gaussian releases that are together (epsilon, delta)-DP, exactly calibrated.

@@ -1,0 +1,96 @@
+"""A few whole derivatives of the intercept of a classifier, after a descent with a narrow clip.
+
+Beyond the clip a residual counts by its sign alone. Where few are within it, an intercept follows
+the larger class until nearly all records are on that side; whole residuals bring it back to where
+as many records are expected in each class as there are.
+"""
+
+import hashlib
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import expit
+
+from ..privacy.accounting._calibration import share_event
+from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._units import CoordinateUnits
+from ..samplings import SingleSampling
+from ..solvers import _cd
+
+# Of μ², for so many derivatives.
+_SHARE, _COUNT = 0.05, 3
+# Residual clips below this are narrow: above it, as on a9a at ε = 1, nothing is gained.
+_NARROW = 0.25
+# The most noise of a mean derivative. More moves the share of a class by as much as it mends.
+_MOST_NOISE = 0.025
+# Of the Newton step of a model that knows the classes' shares alone, and the least curvature.
+_STEP, _LEAST_CURVATURE = 0.7, 0.05
+
+
+def is_settled(request, residual_clip):
+    """Whether derivatives of the intercept are worth their share, by public numbers.
+
+    They are where a fit counts classes, and of two classes only.
+    """
+    if request.n_outputs > 1 or request.n_fits > 1:
+        return False
+    if request.clip != "auto" or request.class_weight is not None or residual_clip >= _NARROW:
+        return False
+    z = math.sqrt(_COUNT / _SHARE) / gdp_mu(request.epsilon, request.delta)
+    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.neighboring]
+    return neighbors * z / request.n_normalizer <= _MOST_NOISE
+
+
+def settling_event(request):
+    """What pays for the derivatives."""
+    return share_event(request.epsilon, request.delta, _SHARE, _COUNT, request.neighboring)
+
+
+def settling_units(engine, n_samples):
+    """Units of the derivatives, with a clip that none of them reaches."""
+    smoothness = engine.geometry.smoothness
+    return CoordinateUnits(
+        engine.part_of_settling,
+        n_samples=n_samples,
+        smoothness=smoothness,
+        clip=math.sqrt(float(smoothness.sum()) / float(smoothness[-1])),
+        n_normalizer=engine.request.n_normalizer,
+    )
+
+
+def settled(engine, receipt, place, key, start, coef):
+    """The coefficients with another intercept.
+
+    Parameters
+    ----------
+    engine : Engine
+    receipt : Receipt
+    place : Place
+    key : bytes of length 32, or None
+        Reproducible noise; that of the updates is another one.
+    start : float
+        The intercept of the classes' shares.
+    coef : ndarray of shape (n_coordinates,)
+        Released.
+    """
+    if key is not None:
+        key = hashlib.blake2b(key, digest_size=32, person=b"intercept").digest()
+    units = settling_units(engine, place.n_samples)
+    oracle = RecordOracle(receipt, units, place, loss=engine.loss, fit_intercept=True, key=key)
+    curvature = max(expit(start) * expit(-start), _LEAST_CURVATURE)
+    problem = replace(
+        engine.problem,
+        start=coef,
+        n_updates=_COUNT,
+        step_size=_STEP / curvature * float(engine.geometry.smoothness[-1]),
+        curvature=1.0,
+        momentum=0.0,
+        averaging="last",
+        path_every=0,
+    )
+    last = np.zeros(len(coef))
+    last[-1] = 1.0
+    nothing_to_draw = np.random.default_rng(0)
+    return _cd.solve(oracle, problem, SingleSampling(len(coef), last), nothing_to_draw).coef
