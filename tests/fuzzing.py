@@ -102,6 +102,7 @@ COMMON = {
     "row_norm_bound": [None, 1.0, 100.0, 1e-9],
     "tol": [1e-6, 1e-2],
     "coef_path": [True, False],
+    "inference": [False, False, True],
     "random_state": [None, 0, np.random.RandomState(1), ReproducibleNoise(0)],
     "n_threads": [1, 2],
     "averaging": ["auto", "auto", "last", "tail"],
@@ -121,6 +122,7 @@ PRESETS = {
         "momentum": ["auto", 0, 0.5, 1 - 1e-16],
         "accounting": ["composition", "hidden_state"],
         "penalize_intercept": [True, False],
+        "inference_share": [0.2, 1e-9, 1 - 1e-12],
     },
     DPLogisticGCD: COMMON
     | {

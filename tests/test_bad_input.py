@@ -99,6 +99,7 @@ COMMON = {
     "coef_path": ["yes", None, 2],
     "warm_start": ["yes", None, 2],
     "verbose": [-1, 0.5, "loud", None],
+    "inference": ["yes", None, 2],
     "accountant": [],
     "random_state": [1.5, "seed", -1, ReproducibleNoise],
     "n_threads": [0, -1, 1.5, 2.0, NAN, INF, "2", "auto", None, True, False, [2]],
@@ -132,6 +133,7 @@ RIDGE = POSITIVE | {
     "momentum": [1, 1.0, -0.1, NAN, "nesterov", None, False],
     "accounting": ["hidden", None, True],
     "penalize_intercept": ["yes", None, 2],
+    "inference_share": [0, 1, -0.5, NAN, "auto", None, True],
 }
 LOGISTIC = {
     "C": [0, -1, NAN, INF, "1", None, True],

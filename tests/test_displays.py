@@ -5,10 +5,17 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
-from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
 from dpcd_sklearn.inspection import CoefDisplay, CoefPathDisplay, EpsilonDisplay
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.testing import ReproducibleNoise
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -42,6 +49,30 @@ def test_each_class_has_its_bars_and_sparse_coefficients_are_read():
     assert len(display.bars_) == 3
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["0", "1", "2"]
+
+
+def test_intervals_are_drawn_beside_those_of_a_model_without_privacy():
+    facts = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+    rng = np.random.default_rng(1)
+    many = rng.uniform(-1, 1, (4_000, 4))
+    target = many @ [0.5, -0.3, 0.0, 0.1] + 0.1 * rng.standard_normal(4_000)
+    facts["random_state"] = ReproducibleNoise(0)
+    model = DPLinearRegressor(inference=True, penalty=None, epsilon=20, **facts).fit(many, target)
+    plain = DPLinearRegressor(inference=True, penalty=None, epsilon=np.inf).fit(many, target)
+    display = CoefDisplay.from_estimator(model, beside=plain, level=0.9)
+    assert display.bars_ == [] and len(display.errors_) == 2
+    largest = np.argsort(-np.abs(model.coef_))[::-1]
+    for drawn, fitted in zip(display.errors_, (model, plain), strict=True):
+        points, _, (lines,) = drawn
+        np.testing.assert_allclose(points.get_xdata(), fitted.coef_[largest])
+        ends = np.array([segment[:, 0] for segment in lines.get_segments()])
+        np.testing.assert_allclose(ends, fitted.confidence_interval(0.9)[largest], atol=1e-12)
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["private", "without privacy"]
+    display = CoefDisplay.from_estimator(DPRidgeSkGD().fit(X, Y), beside=Ridge().fit(X, Y))
+    assert len(display.bars_) == len(display.errors_) == 1
+    with pytest.raises(ValueError, match=r"shape \(1, 3\), not \(1, 4\)"):
+        CoefDisplay.from_estimator(model, beside=Ridge().fit(X[:, :3], Y))
 
 
 def test_the_path_ends_where_its_last_iterate_is():

@@ -36,14 +36,14 @@ GENERIC = (DPLinearRegressor, DPLinearClassifier)
 # does, in a generic estimator.
 OF_A_PRESET = {
     *("alpha", "sampling", "block_size", "clip", "max_iter", "step_size", "averaging"),
-    "fit_intercept",
+    *("fit_intercept", "inference"),
 }
 OF_A_SOLVER = OF_A_PRESET | {
     *("solver", "loss", "l1_ratio", "momentum", "n_inner", "rule", "selection", "selection_share"),
     *("accounting", "penalize_intercept", "classes"),
 }
 # Units of the target, or of one; which losses have which solvers.
-OF_A_TASK = {"loss", "alpha", "coef_bounds", "radius", "solver", "clip", "accounting"}
+OF_A_TASK = {"loss", "alpha", "coef_bounds", "radius", "solver", "clip", "accounting", "inference"}
 # Of classifiers they have rows, and other words for them.
 SHAPED = {"clip_", "coef_", "intercept_", "coef_path_", "intercept_path_"}
 

@@ -17,13 +17,14 @@ from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import (
     choices_event,
     joint_fit_event,
+    moments_event,
 )
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..solvers._problem import Problem
 from ._geometry import moment_geometry, public_geometry
-from ._inference import moment_units, moments_event
+from ._inference import moment_units
 from ._label_prior import count_units, counts_event
 from ._settled_intercept import settling_event, settling_units
 
@@ -98,18 +99,21 @@ class Engine(metaclass=ABCMeta):
             return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
         if not cls.has_momentum and request.momentum not in ("auto", 0):
             return f"momentum=0, not {request.momentum!r}"
-        if request.inference:
-            return cls._needs_for_inference(request)
-        return None
+        return cls.needs_for_inference(request) if request.inference else None
 
     @classmethod
-    def _needs_for_inference(cls, request):
+    def needs_for_inference(cls, request):
+        """What a request must change for its covariances to be known, or None."""
         if not cls.has_inference:
-            return "inference=False: how its iterates follow the noise is not known"
-        if request.penalty not in (None, "l2") or request.positive:
-            return "penalty=None or 'l2' for inference: other penalties leave no normal law"
+            return (
+                "DPRidgeSkGD, or solver='newton' of DPLinearRegressor or DPLinearClassifier: how "
+                "the iterates of other solvers follow the noise is not known"
+            )
+        if not request.has_smooth_penalty:
+            return "penalty=None or 'l2': other penalties leave no normal law"
         if request.n_normalizer <= 2 * request.n_coordinates:
-            return "more than two records a coefficient for inference"
+            n, size = request.n_normalizer, request.n_coordinates
+            return f"more than two records a coefficient, got {n:,} for {size:,}"
         return None
 
     @classmethod
@@ -215,6 +219,7 @@ class Engine(metaclass=ABCMeta):
     def parts(self):
         """The FitEvents of what is released: what stands beside the updates, and these last."""
         request, scales, beside = self.request, self.request.scales, []
+        budget = request.epsilon, request.delta
         if scales.n_choices:
             beside.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
         if request.counts_classes:
@@ -222,12 +227,10 @@ class Engine(metaclass=ABCMeta):
         if self.settles:
             beside.append(settling_event(request))
         if request.inference:
-            beside.append(moments_event(request))
+            beside.append(moments_event(*budget, request.share_of_moments, request.neighboring))
         if not beside:
             return (self.alone,)
-        _, updates = joint_fit_event(
-            request.epsilon, request.delta, joined(beside), self.alone
-        )
+        _, updates = joint_fit_event(*budget, joined(beside), self.alone)
         return (*beside, updates)
 
     @property

@@ -17,6 +17,7 @@ class HiddenStateEngine(SkGDEngine):
     penalties = {"l2"}
     averagings = {"auto", "last"}
     curvature = 1.0
+    has_inference = False  # nothing but the last state is released
     forgets_its_start = hides_updates = True  # its proof starts at zero
 
     @classmethod

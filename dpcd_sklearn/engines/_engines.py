@@ -57,6 +57,8 @@ def engine_of(request):
         if (needs := HiddenStateEngine.needs(request)) is not None:
             raise ValueError(f'accounting="hidden_state" needs {needs}')
         engine = HiddenStateEngine if request.private else engine
+    elif request.inference and (needs := engine.needs_for_inference(request)) is not None:
+        raise ValueError(f"inference=True needs {needs}")
     elif engine.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
     return engine(request)
@@ -114,6 +116,7 @@ def _suits_newton(request):
     """Whether a few Newton steps would do, and nobody asked for other ones."""
     if request.private:
         worth = request.signal >= max(_LOUD, request.n_features)
+        worth |= request.inference and request.solver != "skgd"  # others have none
     else:
         worth = request.n_classes == 0
     return (

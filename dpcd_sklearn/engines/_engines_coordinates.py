@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from functools import cached_property
-from mmap import mmap
 
 import numpy as np
 
@@ -14,9 +13,12 @@ from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SAMPLING_WORDS, SingleSampling
 from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
+from ..solvers._covariance import DescentWalk
 from ._checked_sampling import CheckedSampling
 from ._engine import SINGLE_OUTPUT, Engine
+from ._inference import with_inference
 from ._recipes import (
+    clip_for_inference,
     coordinate_recipe,
     descent_recipe,
     greedy_recipe,
@@ -123,24 +125,8 @@ class CDEngine(DrawnEngine):
         return coordinate_recipe(self.request.signal)
 
     def place(self, records):
-        # of a row-ordered array a column costs a cache line for every record, update for update
-        X, *rest = records
-        if self.n_updates >= self.request.n_coordinates and _lies_in_rows(X):
-            X = np.asfortranarray(X)
-        return super().place((X, *rest))
-
-
-def _lies_in_rows(X):
-    """Whether X is an array whose rows lie side by side, and neither it nor what it is a view of
-    is a map of a file.
-    """
-    if not isinstance(X, np.ndarray) or X.strides[0] <= X.itemsize:
-        return False
-    while isinstance(X, np.ndarray):
-        if isinstance(X, np.memmap):
-            return False
-        X = X.base
-    return not isinstance(X, mmap)
+        enough = self.n_updates >= self.request.n_coordinates  # for a copy to pay
+        return super().place(records.in_columns() if enough else records)
 
 
 class GCDEngine(CoordinateEngine):
@@ -199,8 +185,18 @@ class SkGDEngine(DrawnEngine):
     """DP-SkGD: a random block at a time, or all coordinates."""
 
     solve = staticmethod(_skgd.solve)
-    has_momentum = True
+    has_momentum = has_inference = True
     noiseless_max_iter = 100_000
+
+    @classmethod
+    def needs_for_inference(cls, request):
+        if request.loss.name != "squared":
+            return "loss='squared' with solver='skgd': others move the mean of its noisy iterates"
+        if not isinstance(request.sampling, str) or request.sampling not in ("auto", "full"):
+            return 'sampling="full"'
+        if request.averaging not in ("auto", "last", "tail"):
+            return f"averaging in {{'last', 'tail'}}, not {request.averaging!r}"
+        return super().needs_for_inference(request)
 
     @cached_property
     def sampling(self):
@@ -223,9 +219,12 @@ class SkGDEngine(DrawnEngine):
     def recipe(self):
         spread = self.geometry.spread(self.request.n_coordinates)
         request = self.request
-        return descent_recipe(
+        recipe = descent_recipe(
             request.signal, spread, self.curvature, self._full, request.n_classes
         )
+        if request.inference:
+            recipe["residual_clip"] = clip_for_inference(request.signal, False)
+        return recipe
 
     @cached_property
     def settles(self):
@@ -235,11 +234,20 @@ class SkGDEngine(DrawnEngine):
 
     def run(self, receipt, records, key, generator):
         solution = super().run(receipt, records, key, generator)
-        if not self.settles:
+        if self.settles:
+            start = 0.0 if self._start is None else float(self._start[1][0])
+            coef = settled(self, receipt, self.place(records), key, start, solution.coef)
+            return replace(solution, coef=coef)
+        if not self.request.inference:
             return solution
-        start = 0.0 if self._start is None else float(self._start[1][0])
-        place = self.place(records)
-        return replace(solution, coef=settled(self, receipt, place, key, start, solution.coef))
+        place, size = self.place(records), self.request.n_coordinates
+        walk = DescentWalk(
+            clip=self.units(place.n_samples).coordinate_clip * math.sqrt(size),
+            n_updates=solution.n_updates,
+            size=size,
+            filled=self.geometry.spread(size),
+        )
+        return with_inference(self, receipt, place, replace(solution, walk=walk), key)
 
     @property
     def noiseless_recipe(self):

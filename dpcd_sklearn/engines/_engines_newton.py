@@ -9,6 +9,7 @@ from ..solvers import _newton
 from ..utils._threads import limited_blas
 from ._engine import Engine
 from ._inference import with_inference
+from ._recipes import clip_for_inference
 
 
 def newton_recipe(signal, bounded_curvature):
@@ -60,10 +61,9 @@ class NewtonEngine(Engine):
     def recipe(self):
         bounded = self.request.n_classes > 0
         recipe = newton_recipe(self.request.signal, bounded)
-        if self.request.inference:  # a record at its clip tells nothing of the curvature
-            factor = 1.5 * max(1.0, (self.request.signal / 1000) ** 0.25)
-            wider = 1.0 if bounded else min(1.0, factor * recipe["residual_clip"])
-            recipe |= {"residual_clip": wider, "first_clip": max(wider, recipe["first_clip"])}
+        if self.request.inference:
+            wide = clip_for_inference(self.request.signal, bounded)
+            recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
         return recipe
 
     @property

@@ -2,17 +2,9 @@
 
 from dataclasses import replace
 
-from ..privacy.accounting._calibration import share_event
 from ..privacy.mechanisms._curvature import matrix_sensitivity
 from ..privacy.mechanisms._moments import MomentOracle, MomentUnits
 from ..solvers._covariance import inference_of
-
-
-def moments_event(request):
-    """What pays for both matrices of moments."""
-    return share_event(
-        request.epsilon, request.delta, request.share_of_moments, 2, request.neighboring
-    )
 
 
 def moment_units(engine, n_samples):
@@ -32,7 +24,7 @@ def moment_units(engine, n_samples):
 
 
 def with_inference(engine, receipt, place, solution, key):
-    """The solution with covariances of its coefficients.
+    """The solution with covariances of its coefficients, and with what these still lacked.
 
     Parameters
     ----------
@@ -46,30 +38,36 @@ def with_inference(engine, receipt, place, solution, key):
     key : bytes of length 32, or None
     """
     request, walk, units = engine.request, solution.walk, moment_units(engine, place.n_samples)
-    moment_noise = gradient_noise = 0.0
+    moment_noise = square_noise = gradient_noise = 0.0
     if request.private:
-        both = engine.part_of_moments, engine.part
-        moments, updates = (part.releases[0].noise_multiplier for part in both)
-        of_unit = matrix_sensitivity(1.0, request.neighboring)
-        moment_noise = moments * of_unit / request.n_normalizer
-        gradient_noise = updates * units.neighbors / request.n_normalizer
-    # two standard deviations above the mean squared norm of a normal row, or wider, up to far
-    # beyond it, where the noise's spectral edge stays below a tenth of the curvature
-    edge = (2 * request.n_coordinates) ** 0.5 * moment_noise
-    square = walk.filled + 2 * (2 * walk.filled) ** 0.5
-    square = max(square, min(0.1 / max(edge, 1e-300), 10 * walk.filled))
+        releases = engine.part_of_moments.releases + engine.part.releases[:1]
+        of_moments, of_square, of_gradients = (
+            release.noise_multiplier / request.n_normalizer for release in releases
+        )
+        of_matrix = matrix_sensitivity(1.0, request.neighboring)
+        moment_noise, square_noise = of_moments * of_matrix, of_square * of_matrix
+        gradient_noise = of_gradients * units.neighbors
+    edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
+    square = walk.square(edge)
     oracle = MomentOracle(
         receipt, units, place, loss=request.loss, fit_intercept=request.fit_intercept, key=key
     )
-    moments = oracle.release_moments(walk.root, solution.coef, walk.clips[-1], square**0.5)
+    at, clip = (walk.root, solution.coef), walk.clips[-1]
+    # Gradients may be far within their clip. Their moments have a narrower one: five times the root
+    # of the mean square, which is no less than three standard deviations of its noise, or as much
+    # wider as leaves the noise an eighth of what an eigenvalue is on average.
+    mean = max(oracle.release_mean_square(*at, clip), 0.0) + 3 * square_noise * clip**2
+    wide = max(25.0, 1 / max(8 * request.n_coordinates * edge, 1e-300))
+    score_norm = min(clip, (wide * mean) ** 0.5) if request.private else clip
+    moments = oracle.release_moments(*at, clip, square**0.5, score_norm)
     found = inference_of(
         engine.problem,
         walk,
         solution.coef,
         moments,
-        square=square,
+        squares=(square, score_norm**2),
         n_records=request.n_normalizer,
         gradient_noise=gradient_noise,
         moment_noise=moment_noise,
     )
-    return replace(solution, inference=found)
+    return replace(solution, coef=solution.coef + found.left, inference=found)

@@ -57,6 +57,14 @@ def _full_descent(signal, n_classes):
     return min(40.0 * signal, 20_000.0), _between(0.013 * root * slow, 0.01, 0.35)
 
 
+def clip_for_inference(signal, bounded_curvature):
+    """Wider than for coefficients alone: a record at its clip tells nothing of the curvature."""
+    if bounded_curvature:
+        return 1.0
+    factor = 1.5 * max(1.0, (signal / 1000) ** 0.25)
+    return min(1.0, factor * _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5))
+
+
 def hidden_state_recipe(signal, condition):
     """DP-SkGD of which only the last iterate is released: the noise of early steps fades.
 

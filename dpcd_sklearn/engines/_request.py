@@ -129,6 +129,12 @@ class Request:
         return all(fact is None for fact in stated)
 
     @property
+    def has_smooth_penalty(self):
+        """Whether the penalty is a ridge, or none at all, whatever its word."""
+        l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}.get(self.penalty, 1.0)
+        return not self.positive and (l1 == 0 or self.strength == 0)
+
+    @property
     def n_classes(self):
         """Number of classes, 0 for a regression."""
         loss = self.loss[0] if isinstance(self.loss, tuple) else self.loss

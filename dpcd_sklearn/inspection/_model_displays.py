@@ -18,6 +18,19 @@ def _fitted_model(estimator, attribute):
     return estimator
 
 
+def _coefficients(model):
+    """Of shape (n_outputs, n_features)."""
+    return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
+
+
+def _intervals(estimator, level):
+    """Of the features, or None where the model has none."""
+    model = _fitted_model(estimator, "coef_")
+    if not getattr(model, "inference_valid_", False):
+        return None
+    return model.confidence_interval(level)[: model.n_features_in_]
+
+
 def _names(model, feature_names, n_features):
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
@@ -29,9 +42,10 @@ def _names(model, feature_names, n_features):
 
 
 class CoefDisplay:
-    """The largest coefficients of a fitted model, by name.
+    """The largest coefficients of a fitted model, by name, with intervals where it has them.
 
-    Coefficients were released, so the picture costs nothing; it may be published as the model may.
+    Coefficients and intervals were released, so the picture costs nothing; it may be published as
+    the model may. Beside a model without privacy it may not.
 
     Parameters
     ----------
@@ -39,27 +53,54 @@ class CoefDisplay:
     feature_names : list of str
     outputs : list of str, default=None
         Names of the outputs, if there are several.
+    intervals : ndarray of shape (n_features, 2), default=None
+        Of one output.
+    beside : ndarray of shape (n_outputs, n_features), default=None
+        Coefficients of another model.
+    beside_intervals : ndarray of shape (n_features, 2), default=None
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : list of matplotlib BarContainer
-        One for each output.
+        One for each output; none where there are intervals.
+    errors_ : list of matplotlib ErrorbarContainer
+        Of the model, where it has intervals, and of the one beside it.
     """
 
-    def __init__(self, coef, feature_names, outputs=None):
+    def __init__(
+        self,
+        coef,
+        feature_names,
+        outputs=None,
+        *,
+        intervals=None,
+        beside=None,
+        beside_intervals=None,
+    ):
         self.coef = coef
         self.feature_names = feature_names
         self.outputs = outputs
+        self.intervals = intervals
+        self.beside = beside
+        self.beside_intervals = beside_intervals
 
     @classmethod
-    def from_estimator(cls, estimator, *, feature_names=None, max_features=20, ax=None):
+    def from_estimator(
+        cls, estimator, *, beside=None, level=0.95, feature_names=None, max_features=20, ax=None
+    ):
         """Draw the coefficients of a fitted model, or of the last step of a pipeline.
 
         Parameters
         ----------
         estimator : fitted linear model or pipeline
+            With intervals, if it was fitted with `inference` and that is valid.
+        beside : fitted linear model or pipeline, default=None
+            One without privacy, scikit-learn's or one with ``epsilon=float("inf")``, for those who
+            may look at it: the picture shows its coefficients and is **not private** then.
+        level : float in (0, 1), default=0.95
+            Of the intervals.
         feature_names : array-like of str of shape (n_features,), default=None
             None takes `feature_names_in_` of the model, or x0, x1, ...
         max_features : int, default=20
@@ -73,19 +114,33 @@ class CoefDisplay:
         Raises
         ------
         ValueError
-            If the model has no coefficients, or other features than names.
+            If a model has no coefficients, or other features than names, or the one beside it has
+            other coefficients.
         """
         model = _fitted_model(estimator, "coef_")
-        coef = model.coef_.toarray() if issparse(model.coef_) else np.asarray(model.coef_)
-        coef = np.atleast_2d(coef)
-        outputs = None
+        coef, outputs, other, of_other = _coefficients(model), None, None, None
+        if beside is not None:
+            other, of_other = _fitted_model(beside, "coef_"), _intervals(beside, level)
+            other = _coefficients(other)
+            if other.shape != coef.shape:
+                raise ValueError(
+                    f"the model beside has coefficients of shape {other.shape}, not {coef.shape}"
+                )
         if len(coef) > 1:
             outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
         names = _names(model, feature_names, coef.shape[1])
-        return cls(coef, names, outputs).plot(max_features=max_features, ax=ax)
+        display = cls(
+            coef,
+            names,
+            outputs,
+            intervals=_intervals(model, level),
+            beside=other,
+            beside_intervals=of_other,
+        )
+        return display.plot(max_features=max_features, ax=ax)
 
     def plot(self, *, max_features=20, ax=None):
-        """Draw the bars, the largest coefficient on top.
+        """Draw bars, or points with intervals, the largest coefficient on top.
 
         Parameters
         ----------
@@ -103,22 +158,40 @@ class CoefDisplay:
         if ax is None:
             rows = max(len(shown) * max(1, 0.4 * len(coef)), 4)
             ax = axes_of(None, figsize=(6, 1.2 + 0.25 * min(rows, 60)))
-        self.ax_, self.figure_, self.bars_ = ax, ax.figure, []
+        self.ax_, self.figure_, self.bars_, self.errors_ = ax, ax.figure, [], []
         at = np.arange(len(shown), dtype=float)
+        aside = 0.0 if self.beside is None else 0.12  # two intervals are never one over the other
         for k, row in enumerate(coef):
             offset = (k - (len(coef) - 1) / 2) * height
             label = None if self.outputs is None else self.outputs[k]
+            if self.intervals is not None:
+                self._draw(row[shown], self.intervals[shown], at + aside, "o", "C0", "private")
+                continue
             bars = ax.barh(at - offset, row[shown], height, color=f"C{k % 10}", label=label)
             self.bars_.append(bars)
+        for k, row in enumerate([] if self.beside is None else np.atleast_2d(self.beside)):
+            offset = (k - (len(coef) - 1) / 2) * height if self.bars_ else aside
+            intervals = self.beside_intervals
+            label = "without privacy" if k == 0 else None
+            of_shown = None if intervals is None else intervals[shown]
+            self._draw(row[shown], of_shown, at - offset, "D", "0.35", label)
         ax.axvline(0, color="0.3", lw=0.8)
         ax.set_yticks(at, [self.feature_names[j] for j in shown])
         left = coef.shape[1] - len(shown)
         ax.set(xlabel="coefficient", ylim=(-0.6, len(shown) - 0.4))
         if left:
             ax.set_title(f"the largest {len(shown)} of {coef.shape[1]:,}", fontsize="medium")
-        if self.outputs is not None:
+        if self.outputs is not None or self.beside is not None:
             ax.legend(fontsize="small")
         return self
+
+    def _draw(self, values, intervals, at, marker, color, label):
+        """Points, with intervals if there are some."""
+        reach = None if intervals is None else np.abs(intervals.T - values)
+        drawn = self.ax_.errorbar(
+            values, at, xerr=reach, fmt=marker, color=color, ms=5, lw=1.6, capsize=3, label=label
+        )
+        self.errors_.append(drawn)
 
 
 class CoefPathDisplay:

@@ -6,6 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
+from ._summary import CoefSummary
+
+_INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
 
 
 class InferenceMixin:
@@ -98,7 +101,7 @@ class InferenceMixin:
         statistic = float(gap @ np.linalg.solve(R @ self.coef_cov_ @ R.T, gap))
         return statistic, float(stats.chi2.sf(statistic, len(R)))
 
-    def summary(self, level: float = 0.95) -> str:
+    def summary(self, level: float = 0.95) -> CoefSummary:
         """A table of coefficients, standard errors, intervals, and how much of an error is privacy.
 
         Parameters
@@ -107,31 +110,37 @@ class InferenceMixin:
 
         Returns
         -------
-        str
+        object
+            Text if printed, and a table in notebooks.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the level is not in (0, 1), or the fit was made without `inference`.
         """
         intervals, estimates = self.confidence_interval(level), self._estimates()
         names = getattr(self, "feature_names_in_", None)
         names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
         names += ["intercept"] if self.fit_intercept else []
         z = estimates / self.coef_std_
-        p_values = 2 * stats.norm.sf(np.abs(z))
-        share = (self.privacy_std_ / self.coef_std_) ** 2
-        width = max(map(len, names))
-        low, high = f"[{(1 - level) / 2:.3g}", f"{(1 + level) / 2:.3g}]"
-        head = (
-            f"{'':{width}} {'coef':>11} {'std err':>11} {'z':>8} {'P>|z|':>7} {low:>11} {high:>11}"
-        )
-        lines = [f"{head} {'privacy':>8}"]
-        for row in zip(
-            names, estimates, self.coef_std_, z, p_values, *intervals.T, share, strict=True
-        ):
-            name, coef, std, ratio, p_value, lo, hi, part = row
-            lines.append(
-                f"{name:{width}} {coef:11.4g} {std:11.4g} {ratio:8.2f} {p_value:7.3f} {lo:11.4g} "
-                f"{hi:11.4g} {part:8.0%}"
-            )
+        columns = {
+            "coef": (estimates, ".4g"),
+            "std err": (self.coef_std_, ".4g"),
+            "z": (z, ".2f"),
+            "P>|z|": (2 * stats.norm.sf(np.abs(z)), ".3f"),
+            f"[{(1 - level) / 2:.3g}": (intervals[:, 0], ".4g"),
+            f"{(1 + level) / 2:.3g}]": (intervals[:, 1], ".4g"),
+            "privacy": ((self.privacy_std_ / self.coef_std_) ** 2, ".0%"),
+        }
+        cells = [
+            ["nan" if np.isnan(value) else f"{value:{form}}" for value in column]
+            for column, form in columns.values()
+        ]
+        notes = [
+            "privacy: the noise's share of the variance. Intervals are of the minimiser of the",
+            "clipped loss with its penalty.",
+        ]
         if not self.inference_valid_:
-            lines.append("No standard errors: the noisy moments are not safely positive.")
-        lines.append("privacy: the noise's share of the variance. Intervals are of the minimiser")
-        lines.append("of the clipped loss with its penalty.")
-        return "\n".join(lines)
+            notes.insert(0, "No standard errors: " + _INVALID)
+        rows = zip(names, map(list, zip(*cells, strict=True)), strict=True)
+        return CoefSummary(list(columns), list(rows), notes)

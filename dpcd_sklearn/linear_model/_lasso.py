@@ -17,10 +17,11 @@ from ..utils._typing import (
     TargetBounds,
 )
 from ._constraints import GENERIC, PERIODIC, PRESET, REGRESSION, of
+from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
-class DPLassoCD(PrivateRegressor):
+class DPLassoCD(InferenceMixin, PrivateRegressor):
     r"""Lasso under differential privacy, by proximal coordinate descent (DP-CD).
 
     Minimises, as scikit-learn's Lasso does,
@@ -56,6 +57,10 @@ class DPLassoCD(PrivateRegressor):
         "add_remove".
     sampling : {"uniform", "importance"}, default="uniform"
         How coordinates are drawn: all alike, or with probability p_j proportional to M_j.
+    inference : bool, default=False
+        Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: with
+        ``epsilon=float("inf")`` and no l1 penalty alone. How DP-CD follows its noise is not known;
+        DPRidgeSkGD has standard errors with noise.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -157,6 +162,13 @@ class DPLassoCD(PrivateRegressor):
         Bound on the norm of records, stated or found and released; None is none.
     target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
         What the target is clipped to in the fit, stated or found and released; None is no clip.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -215,7 +227,7 @@ class DPLassoCD(PrivateRegressor):
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
-        | of(GENERIC, "alpha", "n_inner")
+        | of(GENERIC, "alpha", "n_inner", "inference")
         | of(REGRESSION, "positive")
         | PERIODIC
         | PRESET
@@ -229,6 +241,7 @@ class DPLassoCD(PrivateRegressor):
         epsilon: float = 1.0,
         delta: Auto = "auto",
         sampling: Literal["uniform", "importance"] = "uniform",
+        inference: bool = False,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -255,6 +268,7 @@ class DPLassoCD(PrivateRegressor):
         self.epsilon = epsilon
         self.delta = delta
         self.sampling = sampling
+        self.inference = inference
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip

@@ -133,8 +133,8 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         second moments; the rest goes to the gradients. "auto" is 0.2.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
-        `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, with
-        the penalties None and "l2".
+        `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, and
+        for "skgd" along full gradients of the squared loss; with the penalties None and "l2".
     inference_share : float in (0, 1), default=0.2
         Share of the privacy loss (μ² of Gaussian DP) that inference gets.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
@@ -261,7 +261,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
         Standard errors, and the part of them that is the noise. Released.
     inference_valid_ : bool
-        Whether the noisy moments are safely positive. Released.
+        Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int

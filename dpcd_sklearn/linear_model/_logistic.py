@@ -9,9 +9,10 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Precompute, Seed
 from ._classification import PrivateClassifier
 from ._constraints import CLASSIFICATION, GENERIC, PRESET, of
+from ._inference import InferenceMixin
 
 
-class DPLogisticGCD(PrivateClassifier):
+class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     r"""Logistic regression under differential privacy, by greedy coordinate descent (DP-GCD).
 
     Minimises, as scikit-learn's LogisticRegression does, for two classes
@@ -69,6 +70,10 @@ class DPLogisticGCD(PrivateClassifier):
         ("lazy"), with the same law at the same privacy loss and many times faster where features
         are many. Its **running time depends on records**: use it only where nobody who must not
         learn about them can time the fit. More than 6 coordinates at once are drawn in full.
+    inference : bool, default=False
+        Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: with
+        ``epsilon=float("inf")`` and no l1 penalty alone. How DP-GCD follows its noise is not known;
+        DPLinearClassifier with ``solver="newton"`` has standard errors with noise.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -176,6 +181,13 @@ class DPLogisticGCD(PrivateClassifier):
         found and released.
     row_norm_bound_ : float or None
         Bound on the norm of records, stated or found and released; None is none.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -248,6 +260,7 @@ class DPLogisticGCD(PrivateClassifier):
         | of(CLASSIFICATION, "C")
         | of(GENERIC, "l1_ratio", "rule", "block_size", "selection_share", "selection")
         | PRESET
+        | of(GENERIC, "inference")
     )
 
     def __init__(
@@ -261,6 +274,7 @@ class DPLogisticGCD(PrivateClassifier):
         block_size: int | None = None,
         selection_share: float = 0.8,
         selection: Literal["full", "lazy"] = "full",
+        inference: bool = False,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -292,6 +306,7 @@ class DPLogisticGCD(PrivateClassifier):
         self.block_size = block_size
         self.selection_share = selection_share
         self.selection = selection
+        self.inference = inference
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip

@@ -19,10 +19,11 @@ from ..utils._typing import (
     TargetBounds,
 )
 from ._constraints import GENERIC, PERIODIC, PRESET, REGRESSION, of
+from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
-class DPRidgeSkGD(PrivateRegressor):
+class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     r"""Ridge regression under differential privacy, by sketched gradient descent (DP-SkGD).
 
     Minimises, as scikit-learn's Ridge does,
@@ -65,6 +66,12 @@ class DPRidgeSkGD(PrivateRegressor):
     block_size : int >= 1, default=None
         Size of sets, and of blocks of consecutive coordinates, the intercept being the last one;
         None is the square root of their number.
+    inference : bool, default=False
+        Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
+        `confidence_interval`, `wald_test` and `summary`. With full gradients (`sampling="full"`),
+        of which the noise is followed from step to step.
+    inference_share : float in (0, 1), default=0.2
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -178,6 +185,13 @@ class DPRidgeSkGD(PrivateRegressor):
         Bound on the norm of records, stated or found and released; None is none.
     target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
         What the target is clipped to in the fit, stated or found and released; None is no clip.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -238,6 +252,7 @@ class DPRidgeSkGD(PrivateRegressor):
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
         | of(GENERIC, "alpha", "block_size", "momentum", "accounting")
+        | of(GENERIC, "inference", "inference_share")
         | of(GENERIC, "penalize_intercept", "n_inner")
         | of(REGRESSION, "positive")
         | PERIODIC
@@ -253,6 +268,8 @@ class DPRidgeSkGD(PrivateRegressor):
         delta: Auto = "auto",
         sampling: str | Sampling = "full",
         block_size: int | None = None,
+        inference: bool = False,
+        inference_share: float = 0.2,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
@@ -283,6 +300,8 @@ class DPRidgeSkGD(PrivateRegressor):
         self.delta = delta
         self.sampling = sampling
         self.block_size = block_size
+        self.inference = inference
+        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip

@@ -168,6 +168,9 @@ class _Scaled:
     def place(self, bounds, n_threads):
         return self._records._place(self._place_of._replace(engine=(bounds, n_threads)))
 
+    def in_columns(self):
+        return self
+
     def labels(self):
         return self.place(None, 1)
 

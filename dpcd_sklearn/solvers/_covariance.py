@@ -7,7 +7,8 @@ clipped gradients, Q their second moment and Λ the ridge. The coefficients scat
     privacy    the noise of all gradients, by the recursion of the solver's steps.
 
 The recursion is exact for linear gradients (squared loss, no record at its clip) and the true J;
-otherwise it is of first order.
+otherwise it is of first order. It also tells how much of the way from the start is left: what is
+left of it, a share of known size, is added to the coefficients.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ import numpy as np
 # Least eigenvalue of J in spectral edges of its noise: below it inverses are far from linear in it.
 _SAFE_JACOBIAN = 4.0
 _SAFE_SCORES = 1.0
+# In standard errors: of which coefficient more is left, the steps did not arrive.
+_MOST_LEFT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +31,14 @@ class Inference:
     sampling, privacy : ndarrays of shape (n_coordinates, n_coordinates)
         NaN where the moments are not safely positive.
     valid : bool
+    left : ndarray of shape (n_coordinates,)
+        What the coefficients still lack, to be added to them; zero where they are not valid.
     """
 
     sampling: np.ndarray
     privacy: np.ndarray
     valid: bool
+    left: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +59,17 @@ class NewtonWalk:
     filled: float
     clips: np.ndarray
 
-    def of_noise(self, problem, jacobian, penalty):
-        """Covariance of the last iterate, for gradients whose noise is their clip times N(0, I).
+    def square(self, edge):
+        """The squared norm that rows are clipped to for J, whose noise has this edge a unit of it.
+
+        Two standard deviations above the mean of a normal row, or wider, up to far beyond it, where
+        the noise's spectral edge stays below a tenth of the curvature.
+        """
+        normal = self.filled + 2 * (2 * self.filled) ** 0.5
+        return max(normal, min(0.1 / max(edge, 1e-300), 10 * self.filled))
+
+    def propagated(self, problem, jacobian, penalty):
+        """How the last iterate follows the noise, and the start.
 
         The noise of gradient s is in model s, and through iterates in those after it. The mean
         model b of the tail leads to the last iterate, (I / γ + Λ)⁻¹ b.
@@ -70,7 +85,14 @@ class NewtonWalk:
             if s < start:
                 response = response - next(before_tail)
             found += self.clips[s] ** 2 * response @ response.T
-        return inverse @ found @ inverse.T / (n_updates - start) ** 2
+        covariance = inverse @ found @ inverse.T / (n_updates - start) ** 2
+        kept, here = np.zeros_like(jacobian), np.linalg.inv(inverse)
+        before = here
+        for t in range(n_updates):
+            before, here = here, moved @ (here + problem.momentum * (here - before))
+            if t >= start:
+                kept = kept + here
+        return covariance, inverse @ kept / (n_updates - start)
 
 
 def _responses(moved, momentum):
@@ -86,19 +108,74 @@ def _responses(moved, momentum):
         before, last = last, moved @ ((1 + momentum) * last - momentum * before)
 
 
-def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_noise, moment_noise):
+@dataclass(frozen=True, eq=False)
+class DescentWalk:
+    """Proximal descent along full gradients with a normalised heavy ball, in the units of sqrt(M).
+
+    Parameters
+    ----------
+    clip : float
+        Of each gradient.
+    n_updates : int
+    size : int
+        Number of coordinates.
+    filled : float
+        Bound on the mean squared norm of z = x / sqrt(M), times the curvature of the loss.
+    """
+
+    clip: float
+    n_updates: int
+    size: int
+    filled: float
+
+    def square(self, edge):
+        """As of Newton steps: of features with bounds this is the longest row's."""
+        return self.filled
+
+    @property
+    def root(self):
+        """R, the geometry."""
+        return np.eye(self.size)
+
+    @property
+    def clips(self):
+        """Of each gradient."""
+        return np.full(self.n_updates, self.clip)
+
+    def propagated(self, problem, jacobian, penalty):
+        """As of Newton steps; backwards, from what is averaged to each gradient before it.
+
+        v <- β v + (1 - β) (J u + noise),  u <- (u - γ v) / (1 + γ Λ),  Λ diagonal.
+        """
+        step, momentum = problem.step_size / problem.curvature, problem.momentum
+        shrunk = 1 / (1 + step * np.diag(penalty))
+        n_averaged = max(1, self.n_updates - problem.tail_start)
+        of_iterate, of_velocity, found = np.zeros((3, self.size, self.size))
+        for t in range(self.n_updates, 0, -1):
+            if t > self.n_updates - n_averaged:
+                of_iterate[np.diag_indices(self.size)] += 1 / n_averaged
+            of_iterate = of_iterate * shrunk
+            of_velocity = of_velocity - step * of_iterate
+            of_noise = (1 - momentum) * of_velocity
+            found += of_noise @ of_noise.T
+            of_iterate = of_iterate + of_noise @ jacobian
+            of_velocity = momentum * of_velocity
+        return self.clip**2 * found, of_iterate
+
+
+def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_noise, moment_noise):
     """Covariances from released moments.
 
     Parameters
     ----------
     problem : Problem
-    walk : NewtonWalk
+    walk : NewtonWalk or DescentWalk
     coef : ndarray
         The iterate that the moments are of.
     moments : pair of ndarrays
         J and Q.
-    square : float
-        The squared norm that the rows of J were clipped to.
+    squares : pair of floats
+        The squared norms that the rows of J and of Q were clipped to.
     n_records : float
         Public number of records.
     gradient_noise, moment_noise : float
@@ -114,13 +191,12 @@ def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_no
     least = [np.linalg.eigvalsh(matrix)[0] for matrix in moments]
     rounding = 1e-9 * np.trace(jacobian)
     valid = bool(
-        least[0] > max(_SAFE_JACOBIAN * edge * square, rounding)
-        and least[1] > _SAFE_SCORES * edge * walk.clips[-1] ** 2
+        least[0] > max(_SAFE_JACOBIAN * edge * squares[0], rounding)
+        and least[1] > _SAFE_SCORES * edge * squares[1]
         and n_records > size
     )
     if not valid:
-        nothing = np.full((size, size), np.nan)
-        return Inference(nothing, nothing, False)
+        return _nothing(size)
     out = walk.root.T / np.sqrt(problem.smoothness)[:, None]  # from the geometry to coefficients
     ridge = np.zeros(size)
     ridge[: problem.n_penalized] = problem.penalty.l2
@@ -128,5 +204,22 @@ def inference_of(problem, walk, coef, moments, *, square, n_records, gradient_no
     mean = out.T @ (ridge * coef)  # minus the mean gradient at the optimum
     inverse = np.linalg.inv(jacobian + penalty)
     sampling = inverse @ (scores - np.outer(mean, mean)) @ inverse / (n_records - size)
-    privacy = gradient_noise**2 * walk.of_noise(problem, jacobian, penalty)
-    return Inference(out @ sampling @ out.T, out @ privacy @ out.T, True)
+    privacy, kept = walk.propagated(problem, jacobian, penalty)
+    # (I - kept)⁻¹ takes the iterate, from where it started, to where the steps lead
+    try:
+        to_end = np.linalg.inv(np.eye(size) - kept)
+    except np.linalg.LinAlgError:
+        return _nothing(size)
+    privacy = gradient_noise**2 * to_end @ privacy @ to_end.T
+    start = 0.0 if problem.start is None else problem.start
+    left = out @ (to_end @ kept) @ np.linalg.solve(out, coef - start)
+    sampling, privacy = (out @ found @ out.T for found in (sampling, privacy))
+    variance = np.diag(sampling) + np.diag(privacy)
+    if not np.all(left**2 <= _MOST_LEFT**2 * variance):
+        return _nothing(size)
+    return Inference(sampling, privacy, True, left)
+
+
+def _nothing(size):
+    missing = np.full((size, size), np.nan)
+    return Inference(missing, missing, False, np.zeros(size))

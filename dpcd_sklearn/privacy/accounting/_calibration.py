@@ -49,6 +49,15 @@ def share_event(epsilon, delta, share, count, neighboring):
     """So many Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit."""
     whole = gaussian_fit_event(epsilon, delta, count, neighboring)
     return whole if math.isinf(epsilon) else with_noise(whole, share**-0.5)
+def moments_event(epsilon, delta, share, neighboring):
+    """Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit.
+
+    Two of one noise, and one number with five times as much.
+    """
+    if math.isinf(epsilon):
+        return FitEvent((NonPrivateEvent(),), neighboring)
+    z = math.sqrt((2 + 1 / 25) / share) / gdp_mu(epsilon, delta) * _UP
+    return FitEvent((GaussianEvent(z, 2), GaussianEvent(5 * z)), neighboring)
 
 
 @lru_cache(maxsize=1024)

@@ -20,7 +20,9 @@ class MomentUnits(SquareUnits):
     Parameters
     ----------
     event : FitEvent
-        One GaussianEvent of two releases, or a NonPrivateEvent.
+        A GaussianEvent of two releases, the matrices, and one of a single release, the mean
+        square of gradients;
+        or a NonPrivateEvent.
     n_samples, smoothness, n_normalizer : as of Units
 
     Raises
@@ -34,14 +36,19 @@ class MomentUnits(SquareUnits):
                          n_normalizer=n_normalizer)  # fmt: skip
         if self.noiseless:
             return
-        (release, *others) = event.releases
-        if others or type(release) is not GaussianEvent or release.count != 2:
-            raise TypeError(f"two moments are paid for together, not {event}")
-        self.bits, self.row_units = self.square_grid(release.noise_multiplier)
+        gaussian = all(type(release) is GaussianEvent for release in event.releases)
+        if not gaussian or [release.count for release in event.releases] != [2, 1]:
+            raise TypeError(f"two moments and a mean square are paid for together, not {event}")
+        matrices, mean_square = event.releases
+        self.bits, self.row_units = self.square_grid(matrices.noise_multiplier)
+        # of Σ |q|², whose sensitivity is that of one row's square: less than a matrix' has
+        self.mean_square_bits, self.mean_square_units = self.square_grid(
+            mean_square.noise_multiplier
+        )
 
 
 class MomentOracle:
-    """Releases two matrices of moments, once.
+    """Releases two matrices of moments, and a mean square before, each once.
 
     Parameters
     ----------
@@ -61,12 +68,44 @@ class MomentOracle:
         if key is not None:
             key = hashlib.blake2b(key, digest_size=32, person=b"moments").digest()
         self._units, self._noise, self._left = units, NoiseSource(key), 1
+        self._mean_squares_left = 1
         self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
 
-    def release_moments(self, root, coef, clip, row_norm):
+    def release_mean_square(self, root, coef, clip):
+        """The mean squared norm of clipped gradients in a geometry at an iterate.
+
+        Parameters
+        ----------
+        root, coef, clip : as of `release_moments`
+
+        Returns
+        -------
+        float
+            It may be negative.
+
+        Raises
+        ------
+        RuntimeError
+            If it was released before.
+        ValueError
+            If the clip is not positive, or the geometry is zero or not finite.
+        """
+        if self._mean_squares_left < 1:
+            raise RuntimeError("one mean square is paid for, and it was released")
+        units = self._units
+        step = 0.0 if units.noiseless else float(units.mean_square_units)
+        _, scores = self._sums_of(root, coef, clip, clip, clip, step)
+        self._mean_squares_left -= 1
+        if units.noiseless:
+            return float(np.trace(scores)) / units.n_normalizer
+        (noise,) = self._noise.gaussians(1, units.mean_square_bits)
+        total = float(int(np.trace(scores)) + int(noise)) + 0.5
+        return total * (clip / step) ** 2 / units.n_normalizer
+
+    def release_moments(self, root, coef, clip, row_norm, score_norm):
         """Second moments in a geometry at an iterate: of curvature, and of clipped gradients.
 
         Parameters
@@ -79,11 +118,13 @@ class MomentOracle:
             Of gradients; public.
         row_norm : float
             Of rows times the root of the loss' second derivative; public.
+        score_norm : float
+            Of gradients in their second moments; public.
 
         Returns
         -------
         jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), symmetric
-            Means of ℓ'' z zᵀ over records that are not clipped, and of g gᵀ.
+            Means of ℓ'' z zᵀ over records whose gradient is within the clip, and of g gᵀ.
 
         Raises
         ------
@@ -92,22 +133,25 @@ class MomentOracle:
         ValueError
             If a width is not positive, or the geometry is zero or not finite.
         """
-        units = self._units
         if self._left < 1:
             raise RuntimeError("moments are paid for once, and they were released")
-        if not (0 < clip < math.inf and 0 < row_norm < math.inf):
-            raise ValueError("clip and row_norm must be positive and finite")
-        if units.noiseless:
-            transform = np.asfortranarray(np.tril(root))
-            sums = self._sums.image_grams(transform, coef, 1.0, math.inf, math.inf, 0.0)
-            return [total / units.n_normalizer for total in sums]
-        transform, exponent = integer_transform(root)
+        units = self._units
+        step = 0.0 if units.noiseless else float(units.row_units)
+        sums = self._sums_of(root, coef, clip, row_norm, score_norm, step)
         self._left -= 1
-        step = float(units.row_units)
-        sums = self._sums.image_grams(
-            transform, coef, 2.0**-exponent, float(clip), float(row_norm), step
-        )
+        if units.noiseless:
+            return [total / units.n_normalizer for total in sums]
         return [
             units.noisy_mean(self._noise, total, units.bits, width / step)
-            for total, width in zip(sums, (float(row_norm), float(clip)), strict=True)
+            for total, width in zip(sums, (row_norm, score_norm), strict=True)
         ]
+
+    def _sums_of(self, root, coef, *widths_and_step):
+        *widths, step = map(float, widths_and_step)
+        if not all(0 < width < math.inf for width in widths):
+            raise ValueError("clips and norms must be positive and finite")
+        if step == 0:
+            plain = math.inf, math.inf, math.inf, 0.0
+            return self._sums.image_grams(np.asfortranarray(np.tril(root)), coef, 1.0, *plain)
+        transform, exponent = integer_transform(root)
+        return self._sums.image_grams(transform, coef, 2.0**-exponent, *widths, step)

@@ -228,12 +228,14 @@ cdef class CurvatureSums(GradientSums):
         KERNELS.rows_dot(&image, &ones[0], True, 0, &self._norms[0])
         return moved.T
 
-    def image_grams(self, transform, coef, double unit, double clip, double row_norm, double units):
+    def image_grams(self, transform, coef, double unit, double clip, double row_norm,
+                    double score_norm, double units):
         """Second moments of images at an iterate: of weighted rows, and of clipped gradients.
 
         z is the image of a record's row over sqrt(M_j), in units of 1 / `unit` of the transform's.
         The rows of the first are sqrt(second derivative times weight) z within `row_norm`, or zero
-        for a record whose gradient is clipped; those of the second are gradients within `clip`.
+        for a record whose gradient is longer than `clip`; those of the second are gradients within
+        `score_norm`.
         Both become integers of at most `units`; with 0 units sums are plain.
 
         Returns
@@ -260,7 +262,7 @@ cdef class CurvatureSums(GradientSums):
             factors = _factors_of_moments(
                 self.loss, np.asarray(margins)[:m], y, weights,
                 np.asarray(lengths)[:m] * (unit / (ROW_UNITS * self._root_curvature)),
-                np.sqrt(np.asarray(self._norms)[:m]), clip, row_norm, units)
+                np.sqrt(np.asarray(self._norms)[:m]), clip, row_norm, score_norm, units)
             if since + m > exact:
                 for total, part in zip(totals, parts):
                     total += part.astype(dtype)
@@ -329,7 +331,8 @@ cdef void _fill_features(const floating *cells, const dpcd_tile *tile, Py_ssize_
 
 
 @np.errstate(all="ignore")
-def _factors_of_moments(loss, margins, y, weights, scale, norms, clip, row_norm, units):
+def _factors_of_moments(loss, margins, y, weights, scale, norms, clip, row_norm, score_norm,
+                        units):
     """By what images are multiplied: no row is longer than `units` then, whatever it was.
 
     Element by element, in operations that are rounded as IEEE 754 says: a record's factors are
@@ -340,7 +343,7 @@ def _factors_of_moments(loss, margins, y, weights, scale, norms, clip, row_norm,
     first = np.abs(weights * derivative) * scale
     second[first * norms > clip] = 0.0
     found = []
-    for factor, most in ((second, row_norm), (first, clip)):
+    for factor, most in ((second, row_norm), (first, score_norm)):
         if units > 0:
             longest = units * SHORTER / norms
             factor = np.minimum(factor * (units * SHORTER / most), longest)

@@ -209,12 +209,9 @@ class RemoteCurvatureSums:
     def measure(self, transform, largest, smallest):
         self._dialogue.change("measure", transform, largest, smallest)
 
-    def image_grams(self, transform, coef, unit, clip, row_norm, units):
-        return list(
-            self._dialogue.ask(
-                "image_grams", transform, np.array(coef), unit, clip, row_norm, units, {}
-            )
-        )
+    def image_grams(self, transform, coef, *widths_and_units):
+        grams = self._dialogue.ask("image_grams", transform, np.array(coef), *widths_and_units, {})
+        return list(grams)
 
     def gradient(self, coef, clip, limit):
         return self._dialogue.ask("gradient", np.array(coef), clip, limit, {})
