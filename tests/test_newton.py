@@ -173,5 +173,5 @@ def test_the_covariance_of_noise_is_that_of_the_steps(averaging, momentum):
     ]
     root = plain.walk.root
     ridge = root @ np.diag([0.1, 0.1, 0.1, 0.0]) @ root.T
-    found = root.T @ plain.walk.of_noise(problem, root @ H @ root.T, ridge) @ root
+    found = root.T @ plain.walk.propagated(problem, root @ H @ root.T, ridge)[0] @ root
     np.testing.assert_allclose(found, np.transpose(moved) @ moved, rtol=1e-8)

@@ -101,10 +101,13 @@ def test_half_the_noise_is_noticed(mutant):
     plan, n = plan_of(), 400
     z = plan.part_of_settling.releases[0].noise_multiplier
     target, zeros = np.tile([0.0, 1.0], N // 2), np.zeros((N, 1))
-    plan = DPLinearClassifier(classes=[0, 1], feature_scale=1.0)._plan(N, 1, 1)
-    plan.settles, updates = True, plan.parts[-1]
+    plan = DPLinearClassifier(solver="skgd", classes=[0, 1], feature_scale=1.0)._plan(N, 1, 1)
+    *before, updates = plan.parts
+    if plan.settles:
+        before.pop()
+    plan.settles = True
     event = FitEvent((GaussianEvent(z * mutant, 3),))
-    plan.parts = (event, updates)
+    plan.parts = (*before, event, updates)
     last = np.array(
         [
             _settled_intercept.settled(

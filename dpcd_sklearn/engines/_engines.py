@@ -118,7 +118,7 @@ def _suits_newton(request):
         worth = request.signal >= max(_LOUD, request.n_features)
         worth |= request.inference and request.solver != "skgd"  # others have none
     else:
-        worth = request.n_classes == 0
+        worth = request.n_classes == 0 or request.inference
     return (
         worth
         and not request.sparse

@@ -71,9 +71,10 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         are many. Its **running time depends on records**: use it only where nobody who must not
         learn about them can time the fit. More than 6 coordinates at once are drawn in full.
     inference : bool, default=False
-        Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: with
-        ``epsilon=float("inf")`` and no l1 penalty alone. How DP-GCD follows its noise is not known;
-        DPLinearClassifier with ``solver="newton"`` has standard errors with noise.
+        Whether to release what covariances of the coefficients are made of, for 20 % of μ²: see
+        `coef_cov_`, `confidence_interval`, `wald_test` and `summary`. Steps are those of
+        `precompute` then, since how DP-GCD follows its noise is not known; an l1 penalty, or what
+        asks for the descent, is refused.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
