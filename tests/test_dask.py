@@ -269,7 +269,8 @@ def test_several_targets(client):
     assert score == pytest.approx(here.score(X, targets))
 
 
-def test_one_message_a_worker_an_update(client, monkeypatch):
+@pytest.mark.parametrize("solver", ["cd", "gcd", "skgd", "sgd"])
+def test_one_message_a_worker_an_update(client, monkeypatch, solver):
     told = []
     tell = _workers.Workers._tell
 
@@ -278,7 +279,7 @@ def test_one_message_a_worker_an_update(client, monkeypatch):
         return tell(self, held, *message)
 
     monkeypatch.setattr(_workers.Workers, "_tell", watched)
-    _, there = both("DPLassoCD")
+    _, there = both("DPLinearRegressor", solver=solver, target_bounds=(-1, 1))
     there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
     n_workers = len({address for address, _ in told})
     assert len(told) == there.n_iter_ * n_workers
