@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# In CI the same examples each time; at home new ones.
+# In CI the same examples each time; at home new ones. Nowhere a deadline: machines are shared.
 settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("home", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
 

@@ -412,6 +412,8 @@ def data():
 
 def both(model, **parameters):
     kind, given = type(model), model.get_params() | parameters
+    if "precompute" in given:
+        given["precompute"] = False  # whose steps choose nothing
     return [kind(**given | {"selection": selection}) for selection in ("full", "lazy")]
 
 

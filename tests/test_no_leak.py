@@ -61,6 +61,7 @@ MODELS = {
     "lazy": DPLogisticGCD(l1_ratio=1.0, block_size=2, selection="lazy", classes=[0, 1]),
     "multinomial": DPLinearClassifier("multinomial", classes=[0, 1, 2], sampling_rate=0.5),
     "ridge, scales are found": DPRidgeSkGD(epsilon=8.0),
+    "ridge, norms are found": DPRidgeSkGD(epsilon=4.0),
     "logistic, scales are found": DPLogisticGCD(classes=[0, 1], epsilon=8.0),
 }  # fmt: skip
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
