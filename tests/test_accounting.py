@@ -52,6 +52,7 @@ counts = st.integers(1, 10**6)
 shares = st.floats(0.01, 0.99)
 relations = st.sampled_from(["replace_one", "add_remove"])
 budgets = settings(max_examples=150, deadline=None, derandomize=True)
+few_budgets = settings(max_examples=25, deadline=None)  # of which each takes a second
 
 
 # ---- the truth ---------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def test_a_gaussian_calibration_stays_within_its_budget(epsilon, delta, count, n
 @given(epsilons, deltas, counts, shares, relations)
 @example(1e-4, 1e-15, 10**6, 0.01, "replace_one")
 @example(100.0, 1e-15, 1, 0.99, "add_remove")
-@budgets
+@few_budgets
 def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, share, neighboring):
     try:
         event = greedy_fit_event(epsilon, delta, count, share, neighboring)
@@ -285,7 +286,7 @@ def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, sha
 
 
 @given(epsilons, powers_of_ten(-15, -5), counts, shares)
-@budgets
+@few_budgets
 def test_the_share_of_a_greedy_fit_goes_to_the_choices(epsilon, delta, count, share):
     selection, gaussian = greedy_fit_event(epsilon, delta, count, share, "replace_one").releases
     paid = zcdp(selection), zcdp(gaussian)
