@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 
 import joblib
@@ -25,6 +27,7 @@ from distributed import Client, LocalCluster
 
 from dpcd_sklearn import dask as on_dask
 from dpcd_sklearn.dask import _workers
+from dpcd_sklearn.model_selection import PrivateSearchCV
 
 N, P = 203, 5
 CHUNKS = {"1": (N,), "2": (100, 103), "7": (29,) * 7, "uneven": (1, 0, 150, 52, 0)}
@@ -338,6 +341,17 @@ def _own_pid():
     return os.getpid()
 
 
+def test_candidates_of_a_private_search_run_on_the_cluster(client):
+    """Through joblib: one entry, whatever was drawn."""
+    accountant = PrivacyAccountant(2.0, 1e-3)
+    model = local.DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=3)
+    search = PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, n_iter=3, delta=1e-4, n_jobs=2)
+    with joblib.parallel_backend("dask", client=client):
+        search.set_params(accountant=accountant).fit(X, Y)
+    assert search.best_estimator_ is None or search.predict(X).shape == (N,)
+    assert len(accountant.entries()) == 1
+
+
 @pytest.mark.slow
 def test_a_worker_that_dies_in_mid_fit_changes_no_bit(processes, monkeypatch):
     """Its margins are made anew from all moves: one entry, one noise, the same coefficients."""
@@ -377,3 +391,37 @@ def test_a_fit_whose_scheduler_is_gone_fails_and_stays_charged(processes, monkey
         there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
     assert len(accountant.entries()) == 1
     assert not hasattr(there, "coef_")
+
+
+CLIENT_THAT_DIES = """
+import os, signal, sys
+import dask.array as da
+from distributed import Client, LocalCluster
+from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn.dask import DPLassoCD, _workers
+
+asked, tell = [], _workers.Workers._tell
+
+def dying(self, held, *message):
+    asked.append(held.address)
+    if len(asked) == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return tell(self, held, *message)
+
+_workers.Workers._tell = dying
+cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None)
+with Client(cluster) as client:
+    X = da.random.default_rng(0).uniform(-1, 1, (400, 3), chunks=(100, 3))
+    accountant = PrivacyAccountant(5.0, 1e-3, path=sys.argv[1])
+    model = DPLassoCD(max_iter=20, precompute=False, feature_bounds=(-1, 1),
+                      target_bounds=(-1, 1), client=client, accountant=accountant)
+    model.fit(X, X[:, 0])
+"""
+
+
+@pytest.mark.slow
+def test_a_client_that_dies_in_mid_fit_leaves_one_entry(tmp_path):
+    path = tmp_path / "ledger.db"
+    done = subprocess.run([sys.executable, "-c", CLIENT_THAT_DIES, str(path)], cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    assert len(PrivacyAccountant(5.0, 1e-3, path=path).entries()) == 1
