@@ -49,11 +49,13 @@ SOLVERS = {
     ),
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
-# Many of a greedy model's choices are decided by its penalty; its power is .98 in the mean. Which
-# of the pairs looks worst is itself chosen from noisy fits: of four estimates one fell to .84
-# (greedy), one to .975 (multinomial).
-WEAK = {"svrg": 0.02, "gcd": 0.5, "DPLogisticGCD": 0.5, "multinomial": 0.7}
-WEAK |= {"newton": 0.5, "newton, logistic": 0.5}
+# Which of the pairs looks worst is itself chosen from noisy fits, and of a greedy model or a softmax
+# some pairs show little (a power of .08 once in thirteen): their pair is stated, with powers from
+# .93 to 1 in eleven estimates.
+WEAK = {"svrg": 0.02} | dict.fromkeys(["newton", "newton, logistic"], 0.5)
+WEAK |= dict.fromkeys(["gcd", "DPLogisticGCD", "multinomial"], 0.5)
+PAIRS = dict.fromkeys(["gcd", "DPLogisticGCD"], ["many features"])
+PAIRS["multinomial"] = ["turned record"]
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -67,7 +69,7 @@ def test_an_honest_solver_is_not_contradicted(name):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_half_the_noise_of_a_solver_would_be_noticed(name):
     """With default parameters; the power is estimated from 500 fits."""
-    result = audit(SOLVERS[name])
+    result = audit(SOLVERS[name], families=PAIRS.get(name, "auto"))
     assert result.power > WEAK.get(name, 0.9), str(result)
 
 

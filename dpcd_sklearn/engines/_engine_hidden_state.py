@@ -46,7 +46,7 @@ class HiddenStateEngine(SkGDEngine):
     @property
     def recipe(self):
         l2 = max(self.request.strength, 1e-300)
-        return hidden_state_recipe(self.request.signal, 1 + self._smoothness / l2)
+        return hidden_state_recipe(self.request.signal, self._smoothness / l2)
 
     @property
     def _largest_gradient(self):

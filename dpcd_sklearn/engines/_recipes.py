@@ -65,14 +65,15 @@ def clip_for_inference(signal, bounded_curvature):
     return min(1.0, factor * _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5))
 
 
-def hidden_state_recipe(signal, condition):
+def hidden_state_recipe(signal, ratio):
     """DP-SkGD of which only the last iterate is released: the noise of early steps fades.
 
-    The longest safe step, 2 / (m + M), and steps enough to forget the start.
+    The longest safe step, 2 / (m + M), and steps enough to forget the start; `ratio` is that of the
+    smoothness to the ridge.
     """
     return {
-        "max_iter": math.ceil(_between(2.0 * condition, 20.0, max(100.0, 2.0 * signal))),
-        "step_size": 2.0 / (1.0 + 2.0 / (condition - 1.0)),
+        "max_iter": math.ceil(_between(2.0 * (1.0 + ratio), 20.0, max(100.0, 2.0 * signal))),
+        "step_size": 2.0 / (1.0 + 2.0 / max(ratio, 1e-300)),
         "momentum": 0.0,
         "averaging": "last",
         "residual_clip": _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
