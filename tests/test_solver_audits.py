@@ -49,9 +49,9 @@ SOLVERS = {
     ),
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
-# Which of the pairs looks worst is itself chosen from noisy fits, and some pairs of a greedy model or
-# a softmax show little (a power of .08 once in thirteen): their pair is stated, with powers from .93
-# to 1 in eleven estimates.
+# Which of the pairs looks worst is itself chosen from noisy fits, and some pairs of a greedy model
+# or a softmax show little (a power of .08 once in thirteen): their pair is stated, with powers from
+# .93 to 1 in eleven estimates.
 WEAK = {"svrg": 0.02} | dict.fromkeys(["newton", "newton, logistic"], 0.5)
 WEAK |= dict.fromkeys(["gcd", "DPLogisticGCD", "multinomial"], 0.5)
 PAIRS = dict.fromkeys(["gcd", "DPLogisticGCD"], ["many features"])
