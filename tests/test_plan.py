@@ -58,8 +58,8 @@ def test_shares_of_the_loss_are_told_for_each_release():
 
 
 def test_privacy_costs_less_with_more_records():
-    # of 60 fits to 200 records three lost less than .14, of 180 to 4,000 none more than .044; of the
-    # fifteen whose medians are compared here eight would have to
+    # of 60 fits to 200 records three lost less than .14, of 180 to 4,000 none more than .044; of
+    # the fifteen whose medians are compared here eight would have to
     model = DPRidgeSkGD(**RIDGE.get_params() | {"epsilon": 0.2})
     found = plan(model, 200, 3, sizes=[4000], n_repeats=15, random_state=0)
     assert found.plain_scores[1] == pytest.approx(0.5, abs=0.05)
