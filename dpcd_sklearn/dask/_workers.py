@@ -7,6 +7,7 @@ whole story: its answers are the same integers.
 
 import copy
 import time
+from concurrent.futures import CancelledError
 
 from distributed import wait
 
@@ -146,7 +147,10 @@ class Workers(Holders):
         on = {}
         while not on:
             self._await([self._parts[number] for number in numbers])
-            places = self._client.who_has([self._parts[number] for number in numbers])
+            try:
+                places = self._client.who_has([self._parts[number] for number in numbers])
+            except CancelledError:  # since then, of which the next look speaks
+                continue
             there = self._addresses()
             for number in numbers:
                 addresses = there & set(places.get(self._parts[number].key, ()))
@@ -177,7 +181,6 @@ class Workers(Holders):
             try:
                 with self._client.as_current():
                     wait(futures, timeout=_GLANCE)
-                break
             except TimeoutError:
                 if self._addresses():
                     began = time.monotonic()
@@ -188,10 +191,13 @@ class Workers(Holders):
                     ) from None
             except Exception:  # of what was cancelled, in words of Dask's version
                 break
-        status = {future.status for future in futures} - {"finished"}
-        if status:
+            # Between waiting and looking a worker may die: what is lost is being made anew.
+            status = {future.status for future in futures}
+            if not status & {"lost", "pending"}:
+                break
+        if failed := {future.status for future in futures} & {"cancelled", "error"}:
             raise RuntimeError(
-                f"partitions could not be made ({', '.join(sorted(status))}); what was charged "
+                f"partitions could not be made ({', '.join(sorted(failed))}); what was charged "
                 "stays charged. X.persist() shows the error, or the cluster was restarted, or lost "
                 "data of which Dask has no graph (scattered, say)"
             )
