@@ -23,6 +23,7 @@ from dpcd_sklearn.privacy.mechanisms._quantiles import (
     QuantileOracle,
     QuantileUnits,
     quantile_scores,
+    reach_counts,
     score_sensitivity,
 )
 from dpcd_sklearn.privacy.sums import _counts
@@ -156,8 +157,9 @@ def test_edges_that_divide_nothing_are_refused(hi):
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 @pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("zero_apart", [False, True])
 def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
-    neighboring, quantile
+    zero_apart, neighboring, quantile
 ):
     rng = np.random.default_rng(0)
     most = 0
@@ -167,7 +169,8 @@ def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
         other[0, here] += 1
         if neighboring == "replace_one":
             counts[0, there] += 1
-        moved = quantile_scores(counts, quantile) - quantile_scores(other, quantile)
+        one, two = (quantile_scores(c, quantile, zero_apart=zero_apart) for c in (counts, other))
+        moved = one - two
         most = max(most, np.abs(moved).max())
         assert most <= score_sensitivity(quantile, neighboring)
     assert most == score_sensitivity(quantile, neighboring)
@@ -186,10 +189,39 @@ def test_the_best_cell_holds_the_quantile_and_others_count_what_is_missing(quant
         assert scores[np.sort(x)[math.ceil(wanted) - 1]] == 0  # the quantile itself
 
 
+@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
+def test_apart_from_zeros_a_cell_holds_the_quantile_of_the_others_if_zero_is_not_that_of_all(
+    quantile,
+):
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        x = rng.integers(0, 9, rng.integers(1, 60)) * (rng.random() < rng.random(1))
+        others = x[x > 0]
+        counts = np.bincount(x, minlength=9)[np.newaxis]
+        scores = quantile_scores(counts, quantile, zero_apart=True)[0]
+        assert scores[0] == quantile_scores(counts, quantile)[0, 0]
+        for cell in range(1, 9):
+            wanted = quantile * len(others)
+            missing = max(wanted - (others <= cell).sum(), (others < cell).sum() - wanted, 0)
+            too_many = (x == 0).sum() - quantile * len(x)
+            assert Fraction(int(scores[cell]), quantile.denominator) == -max(missing, too_many)
+
+
+@pytest.mark.parametrize("share", [0.35, 0.45, 0.5, 0.55, 0.65])
+def test_of_zeros_and_ones_every_octave_but_theirs_is_far_from_holding_the_median(share):
+    x = (np.arange(1000) < 1000 * share).astype(float)
+    counts = LocalPlace(x[:, np.newaxis]).counts("features")
+    scores = quantile_scores(counts, MEDIAN, zero_apart=True)[0] / 2
+    right = 0 if share <= 0.5 else 1 - _counts.LOWEST
+    assert scores[right] == 0
+    scores[[0, 1 - _counts.LOWEST]] = -np.inf
+    assert scores.max() <= -150  # one from all of them would be 0 or 50 off
+
+
 def test_absurd_scales_do_not_tie_with_the_right_one():
     # longitudes lie between two powers of two: every octave above is as good for a threshold
     X = np.random.default_rng(0).uniform(114, 124, (1000, 1))
-    scores = quantile_scores(LocalPlace(X).counts("features"), MEDIAN)[0]
+    scores = quantile_scores(LocalPlace(X).counts("features"), MEDIAN, zero_apart=True)[0]
     assert (np.sort(scores)[-2:] == [-1000, 0]).all()  # half of the records, in halves
 
 
@@ -212,17 +244,25 @@ class FixedCounts(Place):
         return self._counts
 
 
-def choices(counts, quantile, eta, neighboring, size, prior=None):
+def choices(counts, quantile, eta, neighboring, size, prior=None, cells=None):
     event = FitEvent((SelectionEvent(eta, size),), neighboring)
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), FixedCounts(counts, size))
-    return oracle.release_quantiles("features", [quantile], prior=prior)[0]
+    cells = {"edges": (-1, 1)} if cells is None else cells
+    return oracle.release_quantiles("features", [quantile], prior=prior, **cells)[0]
 
 
-def exact_law(counts, quantile, eta, neighboring, prior=1.0):
+def exact_law(counts, quantile, eta, neighboring, prior=1.0, zero_apart=False):
     """π exp(u/b) / Σ π exp(u/b), u in records, b = 2 s / η, π the prior."""
-    below = np.concatenate([[0], np.cumsum(counts)])
-    wanted = float(quantile) * below[-1]
-    u = -np.maximum(np.maximum(wanted - below[1:], below[:-1] - wanted), 0)
+
+    def missing(counts):
+        below = np.concatenate([[0], np.cumsum(counts)])
+        wanted = float(quantile) * below[-1]
+        return np.maximum(np.maximum(wanted - below[1:], below[:-1] - wanted), 0)
+
+    u = -missing(counts)
+    if zero_apart:
+        too_many = counts[0] - float(quantile) * sum(counts)
+        u[1:] = -np.maximum(missing([0, *counts[1:]]), too_many)[1:]
     q = float(quantile)
     s = 1.0 if neighboring == "replace_one" else max(q, 1 - q)
     return special.softmax(u * eta / (2 * s) + np.log(prior))
@@ -233,10 +273,11 @@ def exact_law(counts, quantile, eta, neighboring, prior=1.0):
 @pytest.mark.parametrize("eta", [0.1, 1.0])
 def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
     counts = [3, 0, 2, 7, 0, 1, 4]
-    chosen = choices(counts, quantile, eta, neighboring, 100_000)
-    law = exact_law(counts, quantile, eta, neighboring)
-    found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
-    assert found.pvalue > 1e-9
+    for cells in ({"edges": (-1, 1)}, {}):  # octaves are counted without edges
+        chosen = choices(counts, quantile, eta, neighboring, 100_000, cells=cells)
+        law = exact_law(counts, quantile, eta, neighboring, zero_apart=not cells)
+        found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
+        assert found.pvalue > 1e-9
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
@@ -374,6 +415,18 @@ def test_a_quantile_is_a_public_fraction(quantile):
 # --- scales -------------------------------------------------------------------------------------
 
 
+def test_doublings_of_a_half_width_count_every_record_once():
+    rng = np.random.default_rng(0)
+    x = rng.standard_t(1, 2000) * 10
+    center, half_width = 3.0, 2.0
+    edges = np.array([center - 128 * half_width]), np.array([center + 128 * half_width])
+    counts = reach_counts(LocalPlace(x[:, np.newaxis]).counts("features", edges=edges))[0]
+    distance = np.abs(x - center) / half_width
+    ends = [0, *(2.0 ** np.arange(7)), np.inf]
+    np.testing.assert_array_equal(counts, np.histogram(distance, ends)[0])
+    assert counts.sum() == 2000 and (counts > 0).all()
+
+
 def scales_without_noise(X, how, of="features", y=None):
     event = FitEvent((NonPrivateEvent(),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, y))
@@ -396,15 +449,26 @@ def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width
     assert same_width == half_width
 
 
+def test_only_a_target_of_heavy_tails_has_bounds_beyond_its_quartiles():
+    rng = np.random.default_rng(0)
+    for y, doublings in ((rng.normal(50, 10, 4001), 0), (rng.lognormal(0, 2, 4001), 4)):
+        X = np.ones((4001, 1))
+        center, half_width = scales_without_noise(X, "quartiles", "target", y)
+        same, wider = scales_without_noise(X, "tails", "target", y)
+        assert same == center and wider == half_width * 2**doublings
+        beyond = np.mean(np.abs(y - center) > wider)
+        assert beyond <= 0.05
+
+
 @pytest.mark.parametrize("value", [0.0, 7.0, -1e9, 1e300, 5e-324])
 def test_scales_of_a_constant_column_are_positive_and_finite(value):
-    for how in ("quartiles", "median", "octaves"):
+    for how in ("tails", "quartiles", "median", "octaves"):
         center, half_width = scales_without_noise(np.full((9, 2), value), how)
         assert np.isfinite(center).all() and np.isfinite(half_width).all()
         assert (half_width > 0).all()
 
 
-@pytest.mark.parametrize("how", ["quartiles", "median", "octaves"])
+@pytest.mark.parametrize("how", ["tails", "quartiles", "median", "octaves"])
 def test_scales_take_all_the_choices_that_are_planned_for_them(how):
     event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, how)),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))

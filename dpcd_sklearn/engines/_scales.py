@@ -3,7 +3,8 @@
 Three choices a column find them: the octave of the median of |x| says how large numbers are, and
 the quartiles among linear cells of that size say where they lie. Quantiles stay between 1/4 and
 3/4: one near 1 can't reject an absurd scale, since no record contradicts it. Columns that stay
-where they are (sparse ones) need the first choice only.
+where they are (sparse ones) need the first choice only. A target has one more choice, of how far
+its tail goes, where records are so many that a twentieth of them can contradict.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
     MOST_RANGE,
+    N_DOUBLINGS,
     QuantileOracle,
     QuantileUnits,
 )
@@ -25,6 +27,9 @@ from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
+# Of distances from a target's centre: the last that its bounds are to hold. Half as many records
+# beyond say as little of an absurd scale, and twice as many are a clip that heavy tails feel.
+TAIL = Fraction(19, 20)
 # Quartiles are looked for within so many times the upper end of the median's octave: half of all
 # records are within once, and an octave that was chosen too low by one is made good. Wider is too
 # coarse for columns far from zero: 8 brings R² on California housing from .53 to .15 at ε = 0.1.
@@ -33,18 +38,31 @@ _REACH = 2.0
 # of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
 # (diamonds: .88 for .91), 3 gains nothing.
 WIDTH = 2.0
-# Before any record is seen, odds of octaves fall by e over eight of them, from the numbers 4 to 8:
-# with all odds alike, a hundred absurd octaves together would often outweigh the right one.
-_PRIOR = np.exp(-np.abs(np.arange(N_OCTAVES) + LOWEST - 3) / 8)
+# Before any record is seen, odds of octaves fall by e over five of them above the numbers 4 to 8,
+# and over eight below: with all odds alike, a hundred absurd octaves together would often outweigh
+# the right one. A scale too wide fills a fit with noise, one too narrow clips.
+_AWAY = np.arange(N_OCTAVES) + LOWEST - 3
+_PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 8).clip(max=16))
 # A target is not a weight on all others: what is clipped of it is lost to the fit.
-_TARGET_WIDTHS = {"quartiles": 3.0, "median": 1.5, "octaves": 2.0}
+_TARGET_WIDTHS = {"tails": 3.0, "quartiles": 3.0, "median": 1.5, "octaves": 2.0}
+# Noise grows with the width: odds of a target's bounds fall by e² with each doubling. By e, one fit
+# in a thousand found a light tail so wide that R² was -17.
+_TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
+
+# Of cells beyond the median's octave: at the least evidence an empty one of them would often be
+# taken for a quartile; where a tenth of many records lies there they outweigh these odds.
+_BEYOND = math.exp(-4)
+_LINEAR_PRIOR = np.where(
+    np.abs(np.arange(N_LINEAR) - (N_LINEAR - 1) / 2) < N_LINEAR / 2 / _REACH, 1.0, _BEYOND
+)
 
 # The evidence of a choice is records times its range η. Half of all records speak against an absurd
-# octave, and the prior of octaves weighs as much as sixteen of them do: one of these is chosen with
-# odds 16 exp(-nη/4), that is 1 in 200 at the least evidence: it ruins the whole fit. Quartiles, of
-# which fewer records speak, need more, or an empty cell is chosen; with ample evidence they are
-# right to 2 %.
-LEAST_EVIDENCE, _OF_QUARTILES, _AMPLE_EVIDENCE = 32.0, 40.0, 150.0
+# octave (a quarter, where half are zero), and the prior of octaves weighs as much as thirteen of
+# them do: one of these is chosen with odds 13 exp(-nη/4), 1 in 230 at the least evidence: it may
+# ruin the whole fit. Quartiles, of which fewer records speak, need more, or an empty cell is
+# chosen; with ample evidence they are right to 2 %, and a twentieth of all can tell of a tail.
+LEAST_EVIDENCE, _AMPLE_EVIDENCE = 32.0, 150.0
+_LEAST_EVIDENCES = {"quartiles": 40.0, "tails": _AMPLE_EVIDENCE}
 # Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
 # be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
@@ -58,7 +76,7 @@ _ROW_SHARE = 0.1
 
 def n_choices(n_columns, how):
     """How many choices find the scales of so many columns."""
-    return {"quartiles": 3, "median": 2, "octaves": 1}[how] * n_columns
+    return {"tails": 4, "quartiles": 3, "median": 2, "octaves": 1}[how] * n_columns
 
 
 def find_scales(oracle, of, how, width=WIDTH):
@@ -68,8 +86,9 @@ def find_scales(oracle, of, how, width=WIDTH):
     ----------
     oracle : QuantileOracle
     of : {"features", "target", "row_norm"}
-    how : {"quartiles", "median", "octaves"}
-        Centre and spread, the centre and how large numbers are, or that alone around zero.
+    how : {"tails", "quartiles", "median", "octaves"}
+        Centre and spread (wider where tails are heavy), the centre and how large numbers are, or
+        that alone around zero.
     width : float
         Half-widths in inter-quartile ranges, or else in upper ends of octaves.
 
@@ -85,15 +104,21 @@ def find_scales(oracle, of, how, width=WIDTH):
         return np.zeros_like(size), np.where(mostly_zero, 1.0, width * size)
     edges, cell = (-_REACH * size, _REACH * size), 2 * _REACH * size / N_LINEAR
     if how == "median":
-        (middle,) = oracle.release_quantiles(of, [MEDIAN], edges=edges)
+        (middle,) = oracle.release_quantiles(of, [MEDIAN], prior=_LINEAR_PRIOR, edges=edges)
         center = (middle + (1 - N_LINEAR) / 2) * cell
         return np.where(mostly_zero, 0.0, center), np.where(mostly_zero, 1.0, width * size)
-    quartiles = oracle.release_quantiles(of, QUARTILES, edges=edges)
+    quartiles = oracle.release_quantiles(of, QUARTILES, prior=_LINEAR_PRIOR, edges=edges)
     low, high = np.sort(quartiles, axis=0)
     center = (low + high + 1 - N_LINEAR) / 2 * cell
     half_width = width * np.maximum(high - low, 1) * cell
     indicator = mostly_zero & (high == low)
-    return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
+    center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
+    if how == "tails":
+        (doublings,) = oracle.release_quantiles(
+            of, [TAIL], prior=_TAIL_PRIOR, around=(center, half_width)
+        )
+        half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
+    return center, half_width
 
 
 @dataclass(frozen=True)
@@ -104,7 +129,7 @@ class ScaleSearch:
     ----------
     features : {"quartiles", "octaves", "rows", None}
         Of each column, centre and width or the octave; or one width for all, from norms of rows.
-    target : {"quartiles", "median", "octaves", None}
+    target : {"tails", "quartiles", "median", "octaves", None}
     n_choices : int
         How many choices find them.
     share : float
@@ -145,7 +170,7 @@ def wanted_scales(request):
         share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
-        least = _OF_QUARTILES if "quartiles" in (features, target) else LEAST_EVIDENCE
+        least = max(_LEAST_EVIDENCES.get(how, LEAST_EVIDENCE) for how in (features, target))
         if eta >= max(least / request.n_normalizer, LEAST_RANGE):
             return ScaleSearch(features, target, count, count * eta**2 / (8 * rho), eta)
     return NOTHING
@@ -163,6 +188,8 @@ def _ways(request):
     else:
         features = ["quartiles", "octaves", "rows"][not request.fit_intercept :]
     targets = ["quartiles", "median", "octaves"] if request.fit_intercept else ["octaves"]
+    if request.finds_target and request.fit_intercept:
+        yield features[0], "tails"
     for target in targets if request.finds_target else [None]:
         for of_features in features:
             yield of_features, target

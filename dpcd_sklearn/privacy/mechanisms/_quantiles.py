@@ -5,7 +5,10 @@
     beyond all records every edge is as good as the next, and a column between two edges makes them
     all alike.
 (b) q is a fraction a/d, so that d times the score is an integer, and exact.
-(c) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
+(c) Octaves say how large numbers are, so their quantile is one of numbers other than zero, unless
+    zero itself is the quantile of all. Of a column that is half zeros and half ones every octave
+    below one would hold the median of all.
+(d) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
 from fractions import Fraction
@@ -14,12 +17,15 @@ import numpy as np
 
 from ..accounting._events import NonPrivateEvent, SelectionEvent
 from ..noise._noise import NoiseSource
+from ..sums._counts import N_LINEAR
 from ._units import GUMBEL_ROUNDING
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
 _DEEPEST = 2**36
 _LONGEST_ODDS = 16.0
 LEAST_RANGE, MOST_RANGE = 2.0**-26, 2.0**10
+# How many times a half-width may double until linear cells end.
+N_DOUBLINGS = N_LINEAR.bit_length() - 1
 
 
 def score_sensitivity(quantile, neighboring):
@@ -28,13 +34,16 @@ def score_sensitivity(quantile, neighboring):
     return {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
 
 
-def quantile_scores(counts, quantile):
+def quantile_scores(counts, quantile, *, zero_apart=False):
     """d times the score of each cell, for the quantile a/d.
 
     Parameters
     ----------
     counts : int64 ndarray of shape (n_columns, n_cells)
     quantile : Fraction in (0, 1)
+    zero_apart : bool, default=False
+        Whether the first cell holds the quantile if its records are enough for it, and another one
+        if it holds that of all other records and the first cell's are too few.
 
     Returns
     -------
@@ -44,7 +53,30 @@ def quantile_scores(counts, quantile):
     below_end = np.cumsum(counts, axis=1)
     n, below_start = below_end[:, -1:], below_end - counts
     missing = np.maximum(a * n - d * below_end, d * below_start - a * n)
+    if zero_apart:
+        zeros = counts[:, :1]
+        others, too_many = n - zeros, d * zeros - a * n
+        of_others = a * others - d * (below_end - zeros), d * (below_start - zeros) - a * others
+        missing[:, 1:] = np.maximum(np.maximum(*of_others), too_many)[:, 1:]
     return -np.clip(missing, 0, d * _DEEPEST)
+
+
+def reach_counts(counts):
+    """From linear cells, each as wide as a half-width around the middle, to doublings of it.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (n_columns, N_LINEAR)
+
+    Returns
+    -------
+    counts : int64 ndarray of shape (n_columns, N_DOUBLINGS)
+        Of records within 1, from 1 to 2, from 2 to 4, ... half-widths of the middle; the last one
+        holds all that lies farther out.
+    """
+    half = N_LINEAR // 2
+    outwards = counts[:, half:] + counts[:, half - 1 :: -1]
+    return np.add.reduceat(outwards, [0, *(1 << np.arange(N_DOUBLINGS - 1))], axis=1)
 
 
 class QuantileUnits:
@@ -102,8 +134,10 @@ class QuantileOracle:
         self._units, self._place, self._noise = units, place, NoiseSource(key)
         self._left = units.n_choices
 
-    def release_quantiles(self, of, quantiles, *, prior=None, **cells):
+    def release_quantiles(self, of, quantiles, *, prior=None, around=None, **cells):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
+
+        Octaves are of numbers other than zero, unless the quantile is zero.
 
         Parameters
         ----------
@@ -112,6 +146,8 @@ class QuantileOracle:
         prior : float64 ndarray of shape (n_cells,), default=None
             Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
             all alike.
+        around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
+            Public, or released before: cells are distances from the centre, as in `reach_counts`.
         **cells
             As in `Place.counts`; public, or released before.
 
@@ -135,11 +171,21 @@ class QuantileOracle:
             if len(quantiles) * n_columns > self._left:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
             self._left -= len(quantiles) * n_columns
+        if around is not None:
+            center, reach = around[0], N_LINEAR / 2 * around[1]
+            cells = {"edges": (center - reach, center + reach)}
         counts = self._place.counts(of, **cells)
-        return np.array([self._choose(counts, quantile, prior) for quantile in quantiles])
+        if around is not None:
+            counts = reach_counts(counts)
+        octaves = cells.get("edges") is None
+        return np.array(
+            [
+                self._choose(quantile_scores(counts, quantile, zero_apart=octaves), quantile, prior)
+                for quantile in quantiles
+            ]
+        )
 
-    def _choose(self, counts, quantile, prior):
-        scores = quantile_scores(counts, quantile)
+    def _choose(self, scores, quantile, prior):
         if self._units.noiseless:
             return scores.argmax(axis=1)
         keys = self._noise.log_exponentials(scores.size).reshape(scores.shape)
