@@ -1,14 +1,16 @@
 """Engine of proximal Newton steps: one noisy curvature, and a few gradients in its geometry."""
 
 import math
+from dataclasses import replace
 from functools import cached_property
 
 from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
 from ..solvers import _newton
+from ..solvers._covariance import noise_of
 from ..utils._threads import limited_blas
 from ._engine import Engine
-from ._inference import with_inference
+from ._inference import gradient_noise, with_inference
 from ._recipes import clip_for_inference
 
 
@@ -96,17 +98,21 @@ class NewtonEngine(Engine):
         )
 
     @property
-    def extra(self):
-        """The floor, in multiples of the spectral edge of the curvature's noise, and the clip."""
+    def _edge(self):
+        """The spectral edge of the curvature's noise."""
         request = self.request
-        if not request.private:
-            return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
         noise = self.part.releases[1].noise_multiplier * matrix_sensitivity(
             self.row_norm, request.neighboring
         )
-        edge = math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
+        return math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
+
+    @property
+    def extra(self):
+        """The floor, in multiples of the spectral edge of the curvature's noise, and the clip."""
+        if not self.request.private:
+            return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
         return {
-            "curvature_floor": self.recipe["floor"] * edge,
+            "curvature_floor": self.recipe["floor"] * self._edge,
             "unit_clips": self._unit_clips,
         }
 
@@ -138,6 +144,24 @@ class NewtonEngine(Engine):
                 key=key,
             )
             solution = self.solve(oracle, self.attended, self.sampling, generator)
-            if not self.request.inference:
-                return solution
-            return with_inference(self, receipt, place, solution, key)
+            if self.request.inference:
+                return with_inference(self, receipt, place, solution, key)
+            return self._with_noise(solution, place.n_samples)
+
+    def _with_noise(self, solution, n_samples):
+        """The solution with the noise's covariance, where the curvature tells how it is followed.
+
+        That of other losses than the squared one is not the released one.
+        """
+        request = self.request
+        known = request.loss.name == "squared" and request.has_smooth_penalty
+        if not (known and request.private):
+            return solution
+        noise = noise_of(
+            self.attended,
+            solution.walk,
+            solution.coef,
+            edge=self._edge,
+            gradient_noise=gradient_noise(self, self.units(n_samples)),
+        )
+        return replace(solution, noise=noise)

@@ -45,7 +45,9 @@ class _Path:
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
         self.coef = self._before = self._first()
-        values, vectors = np.linalg.eigh(oracle.release_curvature())
+        self._curvature = oracle.release_curvature()
+        values, vectors = np.linalg.eigh(self._curvature)
+        self._least = values[0]
         self._fix_geometry(values, vectors)
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
         self._clips = []
@@ -130,5 +132,6 @@ class _Path:
             if converged:
                 break
         kept = np.array(path) if problem.path_every else None
-        walk = NewtonWalk(self._root, self._filled, np.array(self._clips))
+        seen = self._root @ self._curvature @ self._root.T
+        walk = NewtonWalk(self._root, self._filled, np.array(self._clips), seen, self._least)
         return Solution(self.coef, self._t + 1, kept, converged, walk)

@@ -119,6 +119,9 @@ class Solution:
     walk : object of `_covariance`, or None
         How the coefficients follow the noise, where that is known.
     inference : Inference or None
+    noise : ndarray of shape (n_coordinates, n_coordinates), or None
+        Covariance by the noise alone, where it is known without an inference; NaN where the
+        released numbers say that it is not safe.
     """
 
     coef: np.ndarray
@@ -127,6 +130,7 @@ class Solution:
     converged: bool = False
     walk: object = None
     inference: object = None
+    noise: np.ndarray | None = None
 
 
 def refused():
