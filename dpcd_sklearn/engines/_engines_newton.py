@@ -11,7 +11,7 @@ from ..solvers._covariance import noise_of
 from ..utils._threads import limited_blas
 from ._engine import Engine
 from ._inference import gradient_noise, with_inference
-from ._recipes import clip_for_inference
+from ._recipes import clip_for_inference, steps_for_inference
 
 
 def newton_recipe(signal, bounded_curvature):
@@ -66,6 +66,9 @@ class NewtonEngine(Engine):
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
+            recipe["curvature_share"] = self.request.auto_inference_share
+            if bounded:
+                recipe |= steps_for_inference(self.request.signal)
         return recipe
 
     @property

@@ -73,7 +73,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_inner = None
     curvature_share = "auto"
     inference = False
-    inference_share = 0.2
+    inference_share = "auto"
     precompute = "auto"
     step_decay = 0.0
     momentum = "auto"

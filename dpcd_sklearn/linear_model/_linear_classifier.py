@@ -137,13 +137,15 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
-        second moments; the rest goes to the gradients. "auto" is 0.2.
+        second moments; the rest goes to the gradients. "auto" is 0.2, or with `inference` less
+        where records are many.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of
         two classes; with the penalties None and "l2".
-    inference_share : float in (0, 1), default=0.2
-        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
+    inference_share : float in (0, 1) or "auto", default="auto"
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
+        where records are many.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -387,7 +389,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         n_inner: int | None = None,
         curvature_share: Auto = "auto",
         inference: bool = False,
-        inference_share: float = 0.2,
+        inference_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
