@@ -26,7 +26,7 @@ def newton_recipe(signal, bounded_curvature):
     eigenvalues in spectral edges of the noise, and the clip of the first gradient.
     """
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
-    shared = {"averaging": "tail", "curvature_share": 0.2}
+    shared = {"averaging": "tail", "head": 0.5, "curvature_share": 0.2}
     shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
@@ -69,6 +69,8 @@ class NewtonEngine(Engine):
             recipe["curvature_share"] = self.request.auto_inference_share
             if bounded:
                 recipe |= steps_for_inference(self.request.signal)
+            else:
+                recipe |= {"max_iter": 24, "head": 0.2}
         return recipe
 
     @property
@@ -117,6 +119,7 @@ class NewtonEngine(Engine):
         return {
             "curvature_floor": self.recipe["floor"] * self._edge,
             "unit_clips": self._unit_clips,
+            "head": self.recipe["head"],
         }
 
     @property

@@ -118,6 +118,14 @@ class InferenceMixin:
         statistic = float(gap @ np.linalg.solve(R @ self.coef_cov_ @ R.T, gap))
         return statistic, float(stats.chi2.sf(statistic, len(R)))
 
+    def _functional(self):
+        if np.isinf(self.clip_):
+            return ["loss with its penalty."]
+        return [
+            f"loss with its penalty and gradients that are clipped (clip_ = {self.clip_:.3g});",
+            "if errors are skewed, a clip that bites moves the intercept.",
+        ]
+
     def summary(self, level: float = 0.95) -> CoefSummary:
         """A table of coefficients, standard errors, intervals, and how much of an error is privacy.
 
@@ -155,7 +163,7 @@ class InferenceMixin:
         ]
         notes = [
             "privacy: the noise's share of the variance. Intervals are of the minimiser of the",
-            "clipped loss with its penalty.",
+            *self._functional(),
         ]
         if not self.inference_valid_:
             notes.insert(0, "No standard errors: " + _INVALID)

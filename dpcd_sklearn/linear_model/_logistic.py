@@ -186,7 +186,8 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
         sampling and by the noise. NaN where it is not `inference_valid_`. Released.
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
-        Standard errors, and the part of them that is the noise. Released.
+        Standard errors, and the part of them that is the noise; without `inference` an
+        AttributeError. Released.
     inference_valid_ : bool
         Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int

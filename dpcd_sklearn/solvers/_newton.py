@@ -108,7 +108,8 @@ class _Path:
     def _clip(self):
         """Wide where residuals are still large; the models that are averaged have one clip."""
         first, last = self._problem.unit_clips
-        left = max(0.0, 1 - self._t / max(self._problem.n_updates // 2, 1))
+        head = int(self._problem.head * self._problem.n_updates)
+        left = max(0.0, 1 - self._t / max(head, 1))
         return last * (first / last) ** left * self._filled**0.5
 
     def _minimum(self, linear):
