@@ -176,8 +176,8 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
         their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
         Coefficients that end at zero are exactly zero in means too, but for "periodic"; "newton"
-        averages models and not iterates. "auto" is "last" for "gcd", "frank-wolfe" and hidden
-        states, and "tail" for the others.
+        averages models and not iterates, with `inference` of a regression all but a fifth. "auto"
+        is "last" for "gcd", "frank-wolfe" and hidden states, and "tail" for the others.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
         counts the last iterate only: see DPRidgeSkGD. It needs `solver="skgd"` and an l2

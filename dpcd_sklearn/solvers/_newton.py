@@ -5,7 +5,7 @@
 
 P is the released curvature with its eigenvalues floored, g_t a gradient at v_t that was clipped and
 noised in the geometry of P, β Nesterov's momentum. All else is post-processing. Averages are of
-models, not of iterates: the last step minimises the mean of all models from the middle on, so that
+models, not of iterates: the last step minimises the mean of all models after the head, so that
 coefficients are exactly zero where the penalty makes them so.
 """
 
