@@ -53,7 +53,7 @@ print(f"{len(X):,} records: {source}")
 # %%
 # The private fit
 # ---------------
-# ``inference=True`` takes a share of the budget (0.2 of μ², `inference_share`) for two noisy
+# ``inference=True`` takes a share of the budget (`inference_share`, here 13 % of μ²) for two noisy
 # matrices at the last iterate; standard errors, intervals and tests are made of them. Neighbours
 # are data sets with one person more or fewer, so the number of people is not used: `n_public` is a
 # round number that is known to everybody.

@@ -133,7 +133,7 @@ RIDGE = POSITIVE | {
     "momentum": [1, 1.0, -0.1, NAN, "nesterov", None, False],
     "accounting": ["hidden", None, True],
     "penalize_intercept": ["yes", None, 2],
-    "inference_share": [0, 1, -0.5, NAN, "auto", None, True],
+    "inference_share": [0, 1, -0.5, NAN, "0.2", None, True],
 }
 LOGISTIC = {
     "C": [0, -1, NAN, INF, "1", None, True],

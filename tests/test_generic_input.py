@@ -59,7 +59,7 @@ NUMBERS = {
     "epsilon": [0, -1, NAN, -INF, "1", None, True],
     "delta": [0, 1, -1, NAN, INF, "n", None, True],
     "selection_share": [0, 1, -0.5, NAN, "auto", None, True],
-    "inference_share": [0, 1, -0.5, NAN, "auto", None, True],
+    "inference_share": [0, 1, -0.5, NAN, "0.2", None, True],
     "curvature_share": [0, 1, -0.5, NAN, "all", None, True],
     "sampling_rate": [0, -0.1, 1.1, NAN, INF, "all", None, True],
     "clip": [0, -1, NAN, INF, "none", None, True],

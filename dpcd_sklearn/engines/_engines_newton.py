@@ -1,15 +1,17 @@
 """Engine of proximal Newton steps: one noisy curvature, and a few gradients in its geometry."""
 
 import math
+from dataclasses import replace
 from functools import cached_property
 
 from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
 from ..solvers import _newton
+from ..solvers._covariance import noise_of
 from ..utils._threads import limited_blas
 from ._engine import Engine
-from ._inference import with_inference
-from ._recipes import clip_for_inference
+from ._inference import gradient_noise, with_inference
+from ._recipes import clip_for_inference, steps_for_inference
 
 
 def newton_recipe(signal, bounded_curvature):
@@ -24,7 +26,7 @@ def newton_recipe(signal, bounded_curvature):
     eigenvalues in spectral edges of the noise, and the clip of the first gradient.
     """
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
-    shared = {"averaging": "tail", "curvature_share": 0.2}
+    shared = {"averaging": "tail", "head": 0.5, "curvature_share": 0.2}
     shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
@@ -64,6 +66,11 @@ class NewtonEngine(Engine):
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
+            recipe["curvature_share"] = self.request.auto_inference_share
+            if bounded:
+                recipe |= steps_for_inference(self.request.signal)
+            else:
+                recipe |= {"max_iter": 24, "head": 0.2}
         return recipe
 
     @property
@@ -96,18 +103,23 @@ class NewtonEngine(Engine):
         )
 
     @property
-    def extra(self):
-        """The floor, in multiples of the spectral edge of the curvature's noise, and the clip."""
+    def _edge(self):
+        """The spectral edge of the curvature's noise."""
         request = self.request
-        if not request.private:
-            return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
         noise = self.part.releases[1].noise_multiplier * matrix_sensitivity(
             self.row_norm, request.neighboring
         )
-        edge = math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
+        return math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
+
+    @property
+    def extra(self):
+        """The floor, in multiples of the spectral edge of the curvature's noise, and the clip."""
+        if not self.request.private:
+            return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
         return {
-            "curvature_floor": self.recipe["floor"] * edge,
+            "curvature_floor": self.recipe["floor"] * self._edge,
             "unit_clips": self._unit_clips,
+            "head": self.recipe["head"],
         }
 
     @property
@@ -138,6 +150,24 @@ class NewtonEngine(Engine):
                 key=key,
             )
             solution = self.solve(oracle, self.attended, self.sampling, generator)
-            if not self.request.inference:
-                return solution
-            return with_inference(self, receipt, place, solution, key)
+            if self.request.inference:
+                return with_inference(self, receipt, place, solution, key)
+            return self._with_noise(solution, place.n_samples)
+
+    def _with_noise(self, solution, n_samples):
+        """The solution with the noise's covariance, where the curvature tells how it is followed.
+
+        That of other losses than the squared one is not the released one.
+        """
+        request = self.request
+        known = request.loss.name == "squared" and request.has_smooth_penalty
+        if not (known and request.private):
+            return solution
+        noise = noise_of(
+            self.attended,
+            solution.walk,
+            solution.coef,
+            edge=self._edge,
+            gradient_noise=gradient_noise(self, self.units(n_samples)),
+        )
+        return replace(solution, noise=noise)

@@ -23,6 +23,14 @@ def moment_units(engine, n_samples):
     )
 
 
+def gradient_noise(engine, units):
+    """The standard deviation of a gradient's noise over its clip."""
+    if not engine.request.private:
+        return 0.0
+    z = engine.part.releases[0].noise_multiplier
+    return z * units.neighbors / engine.request.n_normalizer
+
+
 def with_inference(engine, receipt, place, solution, key):
     """The solution with covariances of its coefficients, and with what these still lacked.
 
@@ -38,15 +46,13 @@ def with_inference(engine, receipt, place, solution, key):
     key : bytes of length 32, or None
     """
     request, walk, units = engine.request, solution.walk, moment_units(engine, place.n_samples)
-    moment_noise = square_noise = gradient_noise = 0.0
+    moment_noise = square_noise = 0.0
     if request.private:
-        releases = engine.part_of_moments.releases + engine.part.releases[:1]
-        of_moments, of_square, of_gradients = (
-            release.noise_multiplier / request.n_normalizer for release in releases
-        )
         of_matrix = matrix_sensitivity(1.0, request.neighboring)
-        moment_noise, square_noise = of_moments * of_matrix, of_square * of_matrix
-        gradient_noise = of_gradients * units.neighbors
+        moment_noise, square_noise = (
+            release.noise_multiplier * of_matrix / request.n_normalizer
+            for release in engine.part_of_moments.releases
+        )
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
     square = walk.square(edge)
     oracle = MomentOracle(
@@ -61,13 +67,13 @@ def with_inference(engine, receipt, place, solution, key):
     score_norm = min(clip, (wide * mean) ** 0.5) if request.private else clip
     moments = oracle.release_moments(*at, clip, square**0.5, score_norm)
     found = inference_of(
-        engine.problem,
+        engine.attended,
         walk,
         solution.coef,
         moments,
         squares=(square, score_norm**2),
         n_records=request.n_normalizer,
-        gradient_noise=gradient_noise,
+        gradient_noise=gradient_noise(engine, units),
         moment_noise=moment_noise,
     )
     return replace(solution, coef=solution.coef + found.left, inference=found)

@@ -58,11 +58,34 @@ def _full_descent(signal, n_classes):
 
 
 def clip_for_inference(signal, bounded_curvature):
-    """Wider than for coefficients alone: a record at its clip tells nothing of the curvature."""
+    """Wider than for coefficients alone: a record at its clip tells nothing of the curvature.
+
+    And wide enough, as the signal grows, for the bias of a clip to stay below the standard errors.
+    """
     if bounded_curvature:
-        return 1.0
+        return _between((signal / 400) ** 0.25, 1.0, 2.0)
     factor = 1.5 * max(1.0, (signal / 1000) ** 0.25)
     return min(1.0, factor * _between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5))
+
+
+def steps_for_inference(signal):
+    """Newton steps of a bounded curvature: short and without momentum below a loud signal.
+
+    The mean of noisy iterates lies farther out than what they circle, since derivatives flatten
+    there: their noise is to stay small, and what short steps leave of the way is known.
+    """
+    loud = _between(math.log(max(signal, 400.0) / 400) / math.log(5), 0.0, 1.0)
+    reach = _between(signal / 40, 0.05, 1.0)
+    return {"step_size": (0.3 + 0.7 * loud) * reach, "momentum": 0.6 * loud}
+
+
+def share_for_inference(signal, n_coordinates):
+    """Of μ², for the moments and, of what they leave, for the curvature of Newton steps.
+
+    The noise of both grows with the number of coordinates: records that are many beside it leave
+    more to the gradients. The signal is that of all of μ².
+    """
+    return _between(0.2 * (500 * n_coordinates / max(signal, 1e-300)) ** 0.5, 0.05, 0.2)
 
 
 def hidden_state_recipe(signal, ratio):

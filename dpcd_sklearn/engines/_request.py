@@ -8,6 +8,7 @@ from ..losses._base import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
 from ._label_prior import COUNT_SHARE, counts_are_affordable
+from ._recipes import share_for_inference
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 
 
@@ -68,7 +69,7 @@ class Request:
     n_inner: int | None
     curvature_share: object
     inference: bool
-    inference_share: float
+    inference_share: object
     precompute: object
     clip: object
     max_iter: object
@@ -169,7 +170,16 @@ class Request:
     @property
     def share_of_moments(self):
         """Of μ²: `inference_share` of what scales and counts leave."""
-        return self.inference_share * self._share_left
+        share = self.inference_share
+        return (self.auto_inference_share if share == "auto" else share) * self._share_left
+
+    @property
+    def auto_inference_share(self):
+        """What "auto" stands for."""
+        if not self.private:
+            return 0.2
+        mu, size = gdp_mu(self.epsilon, self.delta), self.n_coordinates
+        return share_for_inference(self.n_normalizer * mu / math.sqrt(size), size)
 
     @property
     def signal(self):

@@ -73,7 +73,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     n_inner = None
     curvature_share = "auto"
     inference = False
-    inference_share = 0.2
+    inference_share = "auto"
     precompute = "auto"
     step_decay = 0.0
     momentum = "auto"
@@ -355,7 +355,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self._earlier_fit = EarlierFit.of(self)
-        self._set_inference(plan, solution.inference)
+        self._set_inference(plan, solution)
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.stated_clip
         self.privacy_event_ = plan.event
@@ -371,7 +371,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
                 stacklevel=5,  # the caller of fit, beyond two decorators
             )
 
-    def _set_inference(self, plan, found):
+    def _set_inference(self, plan, solution):
         """Keep what was found of errors; nothing is, where it can't be asked for."""
 
     def _set_coef(self, coef, intercept):

@@ -66,7 +66,7 @@ GENERIC = {
     "accounting": [StrOptions({"composition", "hidden_state"})],
     "penalize_intercept": ["boolean"],
     "inference": ["boolean"],
-    "inference_share": [Interval(Real, 0, 1, closed="neither")],
+    "inference_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
 }
 
 REGRESSION = {

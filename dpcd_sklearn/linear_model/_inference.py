@@ -9,6 +9,11 @@ from ..utils._typing import ArrayLike
 from ._summary import CoefSummary
 
 _INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
+_NOISE_UNKNOWN = (
+    "privacy_std_ is not known of this fit: how coefficients follow the noise is known with "
+    "inference=True, or without it of one target, loss='squared' and penalty=None or 'l2' after "
+    "steps of solver='newton' (of a preset, precompute=True)"
+)
 
 
 class InferenceMixin:
@@ -18,21 +23,33 @@ class InferenceMixin:
     the population. Where many records are at the clip it is another than that of the plain loss.
     """
 
-    def _set_inference(self, plan, found):
+    @property
+    def privacy_std_(self):
+        check_is_fitted(self, "coef_")
+        if self._privacy_std is None:
+            raise AttributeError(_NOISE_UNKNOWN)
+        return self._privacy_std
+
+    def _set_inference(self, plan, solution):
         """Covariances in the units of X and y, the intercept last; without any, none is left."""
-        if found is None:
-            for name in ("coef_cov_", "coef_std_", "privacy_std_", "inference_valid_"):
-                vars(self).pop(name, None)
+        found, noise, request = solution.inference, solution.noise, plan.request
+        for name in ("coef_cov_", "coef_std_", "inference_valid_"):
+            vars(self).pop(name, None)
+        self._privacy_std = None
+        if not request.private and request.n_outputs == 1:
+            noise = np.zeros((request.n_coordinates, request.n_coordinates))
+        if found is None and noise is None:
             return
-        request, center = plan.request, plan.geometry.center
         change = np.eye(request.n_coordinates)
         if request.fit_intercept:
-            change[-1, :-1] = -np.asarray(center)
+            change[-1, :-1] = -np.asarray(plan.geometry.center)
         change *= request.target_half_width
-        privacy = change @ found.privacy @ change.T
+        privacy = change @ (noise if found is None else found.privacy) @ change.T
+        self._privacy_std = np.sqrt(np.diag(privacy))
+        if found is None:
+            return
         self.coef_cov_ = change @ found.sampling @ change.T + privacy
         self.coef_std_ = np.sqrt(np.diag(self.coef_cov_))
-        self.privacy_std_ = np.sqrt(np.diag(privacy))
         self.inference_valid_ = found.valid
 
     def _estimates(self):
@@ -101,6 +118,14 @@ class InferenceMixin:
         statistic = float(gap @ np.linalg.solve(R @ self.coef_cov_ @ R.T, gap))
         return statistic, float(stats.chi2.sf(statistic, len(R)))
 
+    def _functional(self):
+        if np.isinf(self.clip_):
+            return ["loss with its penalty."]
+        return [
+            f"loss with its penalty and gradients that are clipped (clip_ = {self.clip_:.3g});",
+            "if errors are skewed, a clip that bites moves the intercept.",
+        ]
+
     def summary(self, level: float = 0.95) -> CoefSummary:
         """A table of coefficients, standard errors, intervals, and how much of an error is privacy.
 
@@ -138,7 +163,7 @@ class InferenceMixin:
         ]
         notes = [
             "privacy: the noise's share of the variance. Intervals are of the minimiser of the",
-            "clipped loss with its penalty.",
+            *self._functional(),
         ]
         if not self.inference_valid_:
             notes.insert(0, "No standard errors: " + _INVALID)

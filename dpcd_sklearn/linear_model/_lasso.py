@@ -166,7 +166,10 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
         sampling and by the noise. NaN where it is not `inference_valid_`. Released.
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
-        Standard errors, and the part of them that is the noise. Released.
+        Standard errors, and the part of them that is the noise. Released. Without `inference`
+        `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
+        or a ridge: of first order, for few records at the clip, and NaN where the released
+        curvature is not safely positive. After other fits it is an AttributeError.
     inference_valid_ : bool
         Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int

@@ -137,13 +137,15 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
-        second moments; the rest goes to the gradients. "auto" is 0.2.
+        second moments; the rest goes to the gradients. "auto" is 0.2, or with `inference` less
+        where records are many.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of
         two classes; with the penalties None and "l2".
-    inference_share : float in (0, 1), default=0.2
-        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
+    inference_share : float in (0, 1) or "auto", default="auto"
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
+        where records are many.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -183,8 +185,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
         their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
         Coefficients that end at zero are exactly zero in means too, but for "periodic"; "newton"
-        averages models and not iterates. "auto" is "last" for "gcd", "frank-wolfe" and hidden
-        states, and "tail" for the others.
+        averages models and not iterates, with `inference` of a regression all but a fifth. "auto"
+        is "last" for "gcd", "frank-wolfe" and hidden states, and "tail" for the others.
     accounting : {"composition", "hidden_state"}, default="composition"
         "composition" counts every update, and all iterates could be published. "hidden_state"
         counts the last iterate only; it is refused, as no loss of a classifier has a proof for it.
@@ -279,7 +281,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
         sampling and by the noise. NaN where it is not `inference_valid_`. Released.
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
-        Standard errors, and the part of them that is the noise. Released.
+        Standard errors, and the part of them that is the noise. Released. Without `inference`
+        `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
+        or a ridge: of first order, for few records at the clip, and NaN where the released
+        curvature is not safely positive. After other fits it is an AttributeError.
     inference_valid_ : bool
         Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int
@@ -387,7 +392,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         n_inner: int | None = None,
         curvature_share: Auto = "auto",
         inference: bool = False,
-        inference_share: float = 0.2,
+        inference_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",

@@ -70,8 +70,9 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. With full gradients (`sampling="full"`),
         of which the noise is followed from step to step.
-    inference_share : float in (0, 1), default=0.2
-        Share of the privacy loss (μ² of Gaussian DP) that inference gets.
+    inference_share : float in (0, 1) or "auto", default="auto"
+        Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
+        where records are many.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -189,7 +190,10 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
         sampling and by the noise. NaN where it is not `inference_valid_`. Released.
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
-        Standard errors, and the part of them that is the noise. Released.
+        Standard errors, and the part of them that is the noise. Released. Without `inference`
+        `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
+        or a ridge: of first order, for few records at the clip, and NaN where the released
+        curvature is not safely positive. After other fits it is an AttributeError.
     inference_valid_ : bool
         Whether the noisy moments are safely positive, and the steps arrived. Released.
     n_iter_ : int
@@ -269,7 +273,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         sampling: str | Sampling = "full",
         block_size: int | None = None,
         inference: bool = False,
-        inference_share: float = 0.2,
+        inference_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",

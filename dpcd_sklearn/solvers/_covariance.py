@@ -18,6 +18,8 @@ import numpy as np
 # Least eigenvalue of J in spectral edges of its noise: below it inverses are far from linear in it.
 _SAFE_JACOBIAN = 4.0
 _SAFE_SCORES = 1.0
+# Of the released curvature, where nothing is inverted.
+_SAFE_CURVATURE = 2.0
 # In standard errors: of which coefficient more is left, the steps did not arrive.
 _MOST_LEFT = 1.0
 
@@ -53,11 +55,18 @@ class NewtonWalk:
         The mean squared norm of z, nearly.
     clips : ndarray of shape (n_updates,)
         Of each gradient.
+    curvature : ndarray of shape (n_coordinates, n_coordinates)
+        What was released, as the geometry sees it: without noise and records at their clip, J of a
+        squared loss.
+    least : float
+        Least eigenvalue of what was released.
     """
 
     root: np.ndarray
     filled: float
     clips: np.ndarray
+    curvature: np.ndarray
+    least: float
 
     def square(self, edge):
         """The squared norm that rows are clipped to for J, whose noise has this edge a unit of it.
@@ -197,27 +206,76 @@ def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_n
     )
     if not valid:
         return _nothing(size)
-    out = walk.root.T / np.sqrt(problem.smoothness)[:, None]  # from the geometry to coefficients
-    ridge = np.zeros(size)
-    ridge[: problem.n_penalized] = problem.penalty.l2
+    out, ridge = _out_of(walk, problem), _ridge_of(problem)
     penalty = out.T @ (ridge[:, None] * out)
     mean = out.T @ (ridge * coef)  # minus the mean gradient at the optimum
     inverse = np.linalg.inv(jacobian + penalty)
     sampling = inverse @ (scores - np.outer(mean, mean)) @ inverse / (n_records - size)
     privacy, kept = walk.propagated(problem, jacobian, penalty)
-    # (I - kept)⁻¹ takes the iterate, from where it started, to where the steps lead
-    try:
-        to_end = np.linalg.inv(np.eye(size) - kept)
-    except np.linalg.LinAlgError:
-        return _nothing(size)
+    to_end, left = _left(problem, out, kept, coef)
     privacy = gradient_noise**2 * to_end @ privacy @ to_end.T
-    start = 0.0 if problem.start is None else problem.start
-    left = out @ (to_end @ kept) @ np.linalg.solve(out, coef - start)
     sampling, privacy = (out @ found @ out.T for found in (sampling, privacy))
     variance = np.diag(sampling) + np.diag(privacy)
     if not np.all(left**2 <= _MOST_LEFT**2 * variance):
         return _nothing(size)
     return Inference(sampling, privacy, True, left)
+
+
+def noise_of(problem, walk, coef, *, edge, gradient_noise):
+    """Covariance of the coefficients by the noise alone, of a squared loss without moments.
+
+    It takes the released curvature for J: to first order right where few gradients are at their
+    clip, and too small where many are.
+
+    Parameters
+    ----------
+    problem : Problem
+    walk : NewtonWalk
+    coef : ndarray
+    edge : float
+        Spectral edge of the curvature's noise.
+    gradient_noise : float
+        As of `inference_of`.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates, n_coordinates)
+        NaN where the curvature is not safely positive, or the steps did not arrive.
+    """
+    missing = _nothing(len(coef)).privacy
+    if not walk.least > _SAFE_CURVATURE * edge:
+        return missing
+    out = _out_of(walk, problem)
+    penalty = out.T @ (_ridge_of(problem)[:, None] * out)
+    privacy, kept = walk.propagated(problem, walk.curvature, penalty)
+    privacy = gradient_noise**2 * out @ privacy @ out.T
+    _, left = _left(problem, out, kept, coef)
+    return privacy if np.all(left**2 <= _MOST_LEFT**2 * np.diag(privacy)) else missing
+
+
+def _out_of(walk, problem):
+    """From the geometry to coefficients."""
+    return walk.root.T / np.sqrt(problem.smoothness)[:, None]
+
+
+def _ridge_of(problem):
+    """Of each coordinate."""
+    ridge = np.zeros(problem.n_coordinates)
+    ridge[: problem.n_penalized] = problem.penalty.l2
+    return ridge
+
+
+def _left(problem, out, kept, coef):
+    """(I - kept)⁻¹, from where the steps started to where they lead, and what is left of the way.
+
+    NaN where they lead nowhere.
+    """
+    try:
+        to_end = np.linalg.inv(np.eye(len(kept)) - kept)
+    except np.linalg.LinAlgError:
+        to_end = np.full(kept.shape, np.nan)
+    start = 0.0 if problem.start is None else problem.start
+    return to_end, out @ (to_end @ kept) @ np.linalg.solve(out, coef - start)
 
 
 def _nothing(size):

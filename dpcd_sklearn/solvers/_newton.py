@@ -5,7 +5,7 @@
 
 P is the released curvature with its eigenvalues floored, g_t a gradient at v_t that was clipped and
 noised in the geometry of P, β Nesterov's momentum. All else is post-processing. Averages are of
-models, not of iterates: the last step minimises the mean of all models from the middle on, so that
+models, not of iterates: the last step minimises the mean of all models after the head, so that
 coefficients are exactly zero where the penalty makes them so.
 """
 
@@ -45,7 +45,9 @@ class _Path:
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
         self.coef = self._before = self._first()
-        values, vectors = np.linalg.eigh(oracle.release_curvature())
+        self._curvature = oracle.release_curvature()
+        values, vectors = np.linalg.eigh(self._curvature)
+        self._least = values[0]
         self._fix_geometry(values, vectors)
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
         self._clips = []
@@ -106,7 +108,8 @@ class _Path:
     def _clip(self):
         """Wide where residuals are still large; the models that are averaged have one clip."""
         first, last = self._problem.unit_clips
-        left = max(0.0, 1 - self._t / max(self._problem.n_updates // 2, 1))
+        head = int(self._problem.head * self._problem.n_updates)
+        left = max(0.0, 1 - self._t / max(head, 1))
         return last * (first / last) ** left * self._filled**0.5
 
     def _minimum(self, linear):
@@ -130,5 +133,6 @@ class _Path:
             if converged:
                 break
         kept = np.array(path) if problem.path_every else None
-        walk = NewtonWalk(self._root, self._filled, np.array(self._clips))
+        seen = self._root @ self._curvature @ self._root.T
+        walk = NewtonWalk(self._root, self._filled, np.array(self._clips), seen, self._least)
         return Solution(self.coef, self._t + 1, kept, converged, walk)

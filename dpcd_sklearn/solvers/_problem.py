@@ -28,7 +28,7 @@ class Problem:
     momentum : float in [0, 1)
         Normalised heavy ball, for full and block gradients.
     averaging : {"last", "tail", "periodic", "weighted"}
-        The last iterate, the mean of the last half of the iterates, a restart from the mean of
+        The last iterate, the mean of the last iterates (half of them), a restart from the mean of
         every `n_inner` iterates, or the mean of all of them weighted by their step sizes.
     tol : float
         0 in a private fit. Without noise: stop when a sweep moves no coefficient by more than tol
@@ -60,7 +60,9 @@ class Problem:
         Least eigenvalue of a noisy curvature matrix (Newton).
     unit_clips : pair of floats
         Clips of a derivative times a row of which each squared entry is one on average, of the
-        first gradient and from the middle on (Newton).
+        first gradient and after the head (Newton).
+    head : float in [0, 1)
+        Share of the updates before those that "tail" averages.
     """
 
     penalty: Penalty
@@ -86,6 +88,7 @@ class Problem:
     watch_every: int = 1
     curvature_floor: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
+    head: float = 0.5
 
     @property
     def n_coordinates(self):
@@ -97,7 +100,7 @@ class Problem:
         """The update after which iterates enter the average; n_updates for the last one."""
         if self.averaging == "last":
             return self.n_updates
-        return self.n_updates // 2 if self.averaging == "tail" else 0
+        return int(self.head * self.n_updates) if self.averaging == "tail" else 0
 
     def sweep_moved(self, before, after):
         """Whether a sweep without noise moved any coefficient by more than tol."""
@@ -119,6 +122,9 @@ class Solution:
     walk : object of `_covariance`, or None
         How the coefficients follow the noise, where that is known.
     inference : Inference or None
+    noise : ndarray of shape (n_coordinates, n_coordinates), or None
+        Covariance by the noise alone, where it is known without an inference; NaN where the
+        released numbers say that it is not safe.
     """
 
     coef: np.ndarray
@@ -127,6 +133,7 @@ class Solution:
     converged: bool = False
     walk: object = None
     inference: object = None
+    noise: np.ndarray | None = None
 
 
 def refused():

@@ -1,0 +1,175 @@
+"""The noise's part of coefficients without an inference: where it is known, and how well."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from dpcd_sklearn.penalties import ElasticNet
+from dpcd_sklearn.solvers._covariance import noise_of
+from dpcd_sklearn.solvers._newton import solve as newton
+from dpcd_sklearn.solvers._problem import Problem
+from dpcd_sklearn.testing import ReproducibleNoise
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{warning.__module__}.{warning.__name__}")
+    for warning in (PrivacyLeakWarning, ReproducibleNoiseWarning)
+]
+COEF = np.array([0.3, -0.2, 0.1])
+SMOOTHNESS = np.array([1.0, 4.0, 0.5])
+CENTERS, WIDTHS = np.array([50.0, 0.0, -3.0]), np.array([10.0, 1.0, 0.1])
+
+
+def records(n=3000, seed=0):
+    """Of features in [-1, 1], and a target within it."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 3))
+    return X, X @ COEF + 0.05 + 0.15 * rng.standard_normal(n)
+
+
+def fitted(X, y, kind=DPLinearRegressor, seed=0, **params):
+    given = {"penalty": None, "solver": "newton", "target_bounds": (-1, 1)}
+    given = given if kind is DPLinearRegressor else {}
+    given |= {"epsilon": 3.0, "feature_bounds": (-1, 1), "random_state": ReproducibleNoise(seed)}
+    return kind(**given | params).fit(X, y)
+
+
+@pytest.mark.parametrize("params", [{}, {"penalty": "l2", "alpha": 0.3, "averaging": "last"}])
+def test_it_is_how_coefficients_scatter_over_noise(params):
+    """100 fits of the same records, in units as they come: each standard deviation is right to .07,
+    and the bounds are more than five times that away; seeded."""
+    X, y = records()
+    bounds = CENTERS - WIDTHS, CENTERS + WIDTHS
+    fits = [
+        fitted(CENTERS + WIDTHS * X, y, seed=seed, feature_bounds=bounds, **params)
+        for seed in range(100)
+    ]
+    coefs = np.array([np.append(model.coef_, model.intercept_) for model in fits])
+    stated = np.mean([model.privacy_std_ for model in fits], axis=0)
+    ratio = stated / coefs.std(axis=0, ddof=1)
+    assert ((ratio > 0.64) & (ratio < 1.5)).all(), ratio
+    assert 0.8 < np.exp(np.mean(np.log(ratio))) < 1.25
+
+
+class LinearOracle:
+    """Gradients H w - b, in units of sqrt(M) and a geometry, with noise that is given, and H."""
+
+    def __init__(self, hessian, target, noise):
+        self.hessian = hessian / np.sqrt(np.outer(SMOOTHNESS, SMOOTHNESS))
+        self.target, self.noise = target / np.sqrt(SMOOTHNESS), list(noise)
+
+    def release_curvature(self):
+        return self.hessian
+
+    def fix_geometry(self, root):
+        self.root = np.tril(root)
+        return self.root
+
+    def release_preconditioned(self, coef, clip):
+        gradient = self.hessian @ (np.sqrt(SMOOTHNESS) * coef) - self.target
+        return self.root @ gradient + clip * self.noise.pop(0)
+
+
+def test_it_is_exact_for_linear_gradients_and_the_true_curvature():
+    rng = np.random.default_rng(1)
+    half = rng.normal(size=(20, 3))
+    hessian, target = half.T @ half / 20, rng.normal(size=3)
+    problem = Problem(
+        penalty=ElasticNet(0.0, 0.3), smoothness=SMOOTHNESS, n_penalized=2,
+        n_updates=9, step_size=0.8, momentum=0.3, averaging="tail", unit_clips=(2.0, 1.0),
+    )  # fmt: skip
+
+    def end(noise, start=None):
+        oracle = LinearOracle(hessian, target, noise)
+        return newton(oracle, dataclasses.replace(problem, start=start))
+
+    quiet = end(np.zeros((9, 3)))
+    arrived = dataclasses.replace(problem, start=quiet.coef)
+    known = {"edge": 0.0, "gradient_noise": 0.2}
+    found = noise_of(arrived, quiet.walk, quiet.coef, **known)
+    moved = [end(0.2 * np.eye(27)[k].reshape(9, 3)).coef - quiet.coef for k in range(27)]
+    np.testing.assert_allclose(found, np.transpose(moved) @ moved, atol=1e-10)
+    # not where the noise of the curvature may be half of it, nor far from where the steps lead
+    edge = quiet.walk.least / 1.9
+    unsafe = noise_of(arrived, quiet.walk, quiet.coef, edge=edge, gradient_noise=0.2)
+    far = dataclasses.replace(problem, start=quiet.coef + 1e6)
+    for missing in (unsafe, noise_of(far, quiet.walk, quiet.coef, **known)):
+        assert np.isnan(missing).all()
+
+
+def test_it_has_the_shape_and_units_of_the_coefficients():
+    X, y = records()
+    one = fitted(X, y)
+    assert one.privacy_std_.shape == (4,) and (one.privacy_std_ > 0).all()
+    bounds = CENTERS - WIDTHS, CENTERS + WIDTHS
+    other = fitted(
+        CENTERS + WIDTHS * X, 5 * y, feature_bounds=bounds, target_bounds=(-5, 5), n_threads=2
+    )
+    np.testing.assert_allclose(other.privacy_std_[:3], 5 * one.privacy_std_[:3] / WIDTHS, rtol=1e-6)
+    assert other.privacy_std_[3] > 10 * one.privacy_std_[3]  # an intercept far from all records
+    assert fitted(X, y, fit_intercept=False).privacy_std_.shape == (3,)
+    assert not hasattr(one, "coef_std_")  # sampling is not known
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).privacy_std_, one.privacy_std_)
+    less = fitted(X, y, epsilon=10.0)
+    assert (less.privacy_std_ < one.privacy_std_).all()
+
+
+def test_presets_know_it_after_newton_steps_and_every_fit_without_noise():
+    X, y = records()
+    for kind, params in ((DPRidgeSkGD, {"alpha": 1e-3}), (DPLassoCD, {"alpha": 0.0})):
+        params |= {"target_bounds": (-1, 1)}
+        model = fitted(X, y, kind, precompute=True, **params)
+        assert (model.privacy_std_ > 0).all()
+        assert not hasattr(fitted(X, y, kind, precompute=False, **params), "privacy_std_")
+    for params in ({"solver": "cd"}, {"solver": "newton"}, {"penalty": "l1", "alpha": 0.01}):
+        quiet = fitted(X, y, epsilon=np.inf, random_state=None, **params)
+        np.testing.assert_array_equal(quiet.privacy_std_, np.zeros(4))
+
+
+def test_where_the_curvature_is_not_safe_it_is_nan():
+    X, y = records(n=300)
+    model = fitted(X, y, epsilon=0.5)
+    assert np.isnan(model.privacy_std_).all() and np.isfinite(model.coef_).all()
+
+
+def test_where_it_is_not_known_an_error_says_how_to_know_it():
+    X, y = records(n=300)
+    match = "privacy_std_ is not known .* inference=True"
+    with pytest.raises(NotFittedError):
+        _ = DPLinearRegressor().privacy_std_
+    model = fitted(X, y, inference=True)
+    assert hasattr(model, "privacy_std_")
+    model.set_params(inference=False, solver="cd").fit(X, y)
+    with pytest.raises(AttributeError, match=match):  # nor is that of the earlier fit left
+        _ = model.privacy_std_
+    for params in ({"solver": "skgd"}, {"loss": "huber"}, {"penalty": "l1", "alpha": 0.01}):
+        with pytest.raises(AttributeError, match=match):
+            _ = fitted(X, y, **params).privacy_std_
+    several = fitted(X, np.column_stack([y, y]), target_bounds=(-1, 1))
+    labels = (y > 0).astype(int)
+    logistic = DPLinearClassifier(solver="newton", classes=[0, 1], feature_bounds=(-1, 1))
+    for model in (several, logistic.fit(X, labels)):
+        with pytest.raises(AttributeError, match=match):
+            _ = model.privacy_std_
+
+
+def test_what_is_left_of_the_way_counts_from_a_warm_start():
+    """Two short steps from where they lead, found by many: what is left is nothing."""
+    X, y = records(n=50_000)
+    ledger = PrivacyAccountant(epsilon=1e3, delta=0.1, testing=True)
+    model = fitted(X, y, inference=True, epsilon=50.0, warm_start=True, accountant=ledger)
+    model.set_params(max_iter=2, averaging="last", momentum=0.0, step_size=0.6).fit(X, y)
+    truth = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), y)[0]
+    assert model.inference_valid_
+    gap = np.append(model.coef_, model.intercept_) - truth
+    assert (np.abs(gap) < 5 * model.privacy_std_).all(), gap / model.privacy_std_
