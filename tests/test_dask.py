@@ -1,11 +1,13 @@
 """Fits on a small Dask cluster: the bits of a local fit, errors before the charge, lost workers."""
 
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import joblib
 import numpy as np
@@ -289,16 +291,34 @@ def test_one_message_a_worker_an_update(client, monkeypatch, solver):
     assert n_workers <= 2 < len(CHUNKS["7"])
 
 
+def test_a_fit_leaves_nothing_with_the_workers(client):
+    """Neither do partitions, nor what was made of them, wait for a collection of garbage."""
+    before = {key for keys in client.has_what().values() for key in keys}
+    _, there = both("DPLassoCD")
+    gc.collect()
+    gc.disable()
+    try:
+        there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+        for _ in range(200):
+            left = {key for keys in client.has_what().values() for key in keys} - before
+            if not left:
+                break
+            time.sleep(0.05)
+    finally:
+        gc.enable()
+    assert not left
+
+
 @pytest.fixture
 def lost_once(monkeypatch):
     """The answer to the 20th message is not to be had: its worker is said to be lost."""
     told, result = [], _workers.Workers._result
 
-    def losing(self, address, pending):
+    def losing(self, address, *message):
         told.append(address)
         if len(told) == 20:
             raise OSError("lost")
-        return result(self, address, pending)
+        return result(self, address, *message)
 
     monkeypatch.setattr(_workers.Workers, "_result", losing)
     return told
