@@ -30,6 +30,8 @@ from distributed import Client, LocalCluster
 from dpcd_sklearn import dask as on_dask
 from dpcd_sklearn.dask import _workers
 from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import DPStandardScaler
 
 N, P = 203, 5
 CHUNKS = {"1": (N,), "2": (100, 103), "7": (29,) * 7, "uneven": (1, 0, 150, 52, 0)}
@@ -370,6 +372,31 @@ def test_candidates_of_a_private_search_run_on_the_cluster(client):
         search.set_params(accountant=accountant).fit(X, Y)
     assert search.best_estimator_ is None or search.predict(X).shape == (N,)
     assert len(accountant.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "of"),
+    [(on_dask, in_chunks), (on_dask, np.asarray), (local, in_chunks)],
+    ids=["Dask of chunks", "Dask of arrays", "local of chunks"],
+)
+def test_a_private_search_of_partitions_is_refused_before_the_charge(client, module, of):
+    accountant = PrivacyAccountant(2.0, 1e-3)
+    model = module.DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=1)
+    search = PrivateSearchCV(model, {"alpha": [1.0]}, delta=1e-4, accountant=accountant)
+    with pytest.raises(TypeError, match=r"joblib\.parallel_backend\('dask'\)"):
+        search.fit(of(X), of(Y))
+    assert not accountant.entries()
+
+
+def test_a_pipeline_before_a_model_of_partitions_is_refused_before_the_charge(client):
+    accountant = PrivacyAccountant(50, 1e-3)
+    model = on_dask.DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1))
+    pipeline = make_private_pipeline(
+        DPStandardScaler(), model, epsilon=1.0, delta=1e-4, accountant=accountant
+    )
+    with pytest.raises(ValueError, match="step 'dpridgeskgd' reads the partitions of a cluster"):
+        pipeline.fit(in_chunks(X), in_chunks(Y))
+    assert not accountant.entries()
 
 
 @pytest.mark.slow
