@@ -171,7 +171,7 @@ class _Scaled:
         return self._records._place(self._place_of._replace(engine=(bounds, n_threads)))
 
     def in_columns(self):
-        return self
+        return _Scaled(self._records, self._place_of._replace(in_columns=True))
 
     def labels(self):
         return self.place(None, 1)
