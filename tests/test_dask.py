@@ -312,18 +312,48 @@ def test_a_fit_leaves_nothing_with_the_workers(client):
 
 
 @pytest.fixture
-def lost_once(monkeypatch):
-    """The answer to the 20th message is not to be had: its worker is said to be lost."""
-    told, result = [], _workers.Workers._result
+def losing(monkeypatch):
+    """Answers to these messages are not to be had: their workers are said to be lost."""
 
-    def losing(self, address, *message):
-        told.append(address)
-        if len(told) == 20:
-            raise OSError("lost")
-        return result(self, address, *message)
+    def at(*moments):
+        told, result = [], _workers.Workers._result
 
-    monkeypatch.setattr(_workers.Workers, "_result", losing)
-    return told
+        def one(self, address, *message):
+            told.append(address)
+            if len(told) in moments:
+                raise OSError("lost")
+            return result(self, address, *message)
+
+        monkeypatch.setattr(_workers.Workers, "_result", one)
+        return told
+
+    return at
+
+
+@pytest.fixture
+def lost_once(losing):
+    return losing(20)
+
+
+# Two workers: 1 and 3 make shelves, 2 and 4 look at them, 5 to 8 are two questions about scales.
+@pytest.mark.parametrize("moments", [(1,), (2,), (1, 2, 3, 4, 5), (5, 6), (6, 7, 8), (7, 10)])
+def test_shelves_may_be_lost_at_every_moment(client, losing, moments):
+    told = losing(*moments)
+    accountant = PrivacyAccountant(50, 1e-3, testing=True)
+    here, there = both("DPRidgeSkGD")
+    there.set_params(accountant=accountant).fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+    assert len(told) > max(moments)
+    assert_same_bits(here.fit(X, Y), there)
+    assert len(accountant.entries()) == 1
+
+
+def test_a_cluster_that_loses_every_worker_is_no_place_to_fit_in(client, losing):
+    losing(*range(1, 100))
+    accountant = PrivacyAccountant(50, 1e-3)
+    _, there = both("DPLassoCD", random_state=None, accountant=accountant)
+    with pytest.raises(RuntimeError, match="17 workers were lost in one fit"):
+        there.fit(in_chunks(X), in_chunks(Y))
+    assert not accountant.entries()
 
 
 def test_a_lost_shelf_is_told_the_whole_story(client, lost_once):
@@ -418,6 +448,26 @@ def test_a_worker_that_dies_in_mid_fit_changes_no_bit(processes, monkeypatch):
     assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X, "7"), in_chunks(Y, "7")))
     assert len(n_asked) > 40 and len(set(n_asked)) > 1
     assert len(accountant.entries()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "n_dead"), [("look", 1), ("look", 2), ("answer", 2)])
+def test_workers_that_die_at_other_moments(processes, monkeypatch, name, n_dead):
+    """Before the charge, and while scales are searched; one or two of four at once."""
+    pids, call, killed = processes.run(_own_pid), _workers._Held.call, []
+
+    def killing(self, asked, *arguments):
+        if asked == name and not killed:
+            others = [pid for address, pid in pids.items() if address != self.address]
+            killed.extend([pids[self.address], *others][:n_dead])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        return call(self, asked, *arguments)
+
+    monkeypatch.setattr(_workers._Held, "call", killing)
+    here, there = both("DPRidgeSkGD", client=processes)
+    assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X, "7"), in_chunks(Y, "7")))
+    assert len(killed) == n_dead
 
 
 @pytest.mark.slow
