@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import CancelledError
 
 import joblib
 import numpy as np
@@ -25,7 +26,7 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 import dask.array as da
 import dask.dataframe as dd
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 
 from dpcd_sklearn import dask as on_dask
 from dpcd_sklearn.dask import _workers
@@ -347,6 +348,43 @@ def test_shelves_may_be_lost_at_every_moment(client, losing, moments):
     assert len(accountant.entries()) == 1
 
 
+class _Lost:
+    """A message whose answer is an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def done(self):
+        return True
+
+    def result(self, timeout=None):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Worker holding Actor was lost"),  # between its making and its first message
+        KilledWorker("Shelf", None, 0),
+        CancelledError("its worker was lost, and with it scattered data"),
+        TimeoutError("of a wire"),
+        OSError("of a wire"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_words_of_dask_for_a_lost_worker(client, monkeypatch, error):
+    tried, shelf = [], _workers.Workers._shelf
+
+    def lost_first(self, address, numbers):
+        tried.append(numbers)
+        return _Lost(error) if len(tried) == 1 else shelf(self, address, numbers)
+
+    monkeypatch.setattr(_workers.Workers, "_shelf", lost_first)
+    here, there = both("DPLassoCD")
+    assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X), in_chunks(Y)))
+    assert set(tried[0]) <= {number for numbers in tried[1:] for number in numbers}
+
+
 def test_a_cluster_that_loses_every_worker_is_no_place_to_fit_in(client, losing):
     losing(*range(1, 100))
     accountant = PrivacyAccountant(50, 1e-3)
@@ -493,7 +531,7 @@ def test_a_fit_whose_scheduler_is_gone_fails_and_stays_charged(processes, monkey
 CLIENT_THAT_DIES = """
 import os, signal, sys
 import dask.array as da
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.dask import DPLassoCD, _workers
 

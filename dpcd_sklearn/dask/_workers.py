@@ -152,7 +152,8 @@ class Workers(Holders):
             ]
             for address, own, shelf in shelves:
                 try:
-                    held = _Held(address, own, shelf, self._bound(self._result(address, shelf)))
+                    actor = self._of_scheduler(self._bound, self._result(address, shelf))
+                    held = _Held(address, own, shelf, actor)
                     found, bits = self._result(address, held.call("look"), held)
                 except OSError:
                     self._count_loss()
@@ -296,10 +297,13 @@ class Workers(Holders):
                     break
             except (CancelledError, KilledWorker):  # with its worker
                 break
-            except RuntimeError:  # of a shelf that was lost as soon as it was made
-                if held is not None:
-                    raise
-                break
+            except OSError:
+                raise
+            except Exception as error:
+                self._check_client()
+                if held is None and isinstance(error, RuntimeError):
+                    break  # of a shelf that was lost as soon as it was made
+                raise
         self._check_client()
         raise OSError(f"worker {address} is lost")
 
