@@ -10,7 +10,8 @@ from my_records import load_records  # number -> X, y, as a client holds them
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.partitions import fit_partitions
 
-client_app, server_app = ClientApp(), ServerApp()
+client_app = ClientApp()
+server_app = ServerApp()
 
 
 @client_app.query()

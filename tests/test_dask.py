@@ -1,11 +1,14 @@
 """Fits on a small Dask cluster: the bits of a local fit, errors before the charge, lost workers."""
 
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import CancelledError
 
 import joblib
 import numpy as np
@@ -23,11 +26,13 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 import dask.array as da
 import dask.dataframe as dd
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 
 from dpcd_sklearn import dask as on_dask
 from dpcd_sklearn.dask import _workers
 from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import DPStandardScaler
 
 N, P = 203, 5
 CHUNKS = {"1": (N,), "2": (100, 103), "7": (29,) * 7, "uneven": (1, 0, 150, 52, 0)}
@@ -289,19 +294,104 @@ def test_one_message_a_worker_an_update(client, monkeypatch, solver):
     assert n_workers <= 2 < len(CHUNKS["7"])
 
 
+def test_a_fit_leaves_nothing_with_the_workers(client):
+    """Neither do partitions, nor what was made of them, wait for a collection of garbage."""
+    before = {key for keys in client.has_what().values() for key in keys}
+    _, there = both("DPLassoCD")
+    gc.collect()
+    gc.disable()
+    try:
+        there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+        for _ in range(200):
+            left = {key for keys in client.has_what().values() for key in keys} - before
+            if not left:
+                break
+            time.sleep(0.05)
+    finally:
+        gc.enable()
+    assert not left
+
+
 @pytest.fixture
-def lost_once(monkeypatch):
-    """The answer to the 20th message is not to be had: its worker is said to be lost."""
-    told, result = [], _workers.Workers._result
+def losing(monkeypatch):
+    """Answers to these messages are not to be had: their workers are said to be lost."""
 
-    def losing(self, address, pending):
-        told.append(address)
-        if len(told) == 20:
-            raise OSError("lost")
-        return result(self, address, pending)
+    def at(*moments):
+        told, result = [], _workers.Workers._result
 
-    monkeypatch.setattr(_workers.Workers, "_result", losing)
-    return told
+        def one(self, address, *message):
+            told.append(address)
+            if len(told) in moments:
+                raise OSError("lost")
+            return result(self, address, *message)
+
+        monkeypatch.setattr(_workers.Workers, "_result", one)
+        return told
+
+    return at
+
+
+@pytest.fixture
+def lost_once(losing):
+    return losing(20)
+
+
+# Two workers: 1 and 3 make shelves, 2 and 4 look at them, 5 to 8 are two questions about scales.
+@pytest.mark.parametrize("moments", [(1,), (2,), (1, 2, 3, 4, 5), (5, 6), (6, 7, 8), (7, 10)])
+def test_shelves_may_be_lost_at_every_moment(client, losing, moments):
+    told = losing(*moments)
+    accountant = PrivacyAccountant(50, 1e-3, testing=True)
+    here, there = both("DPRidgeSkGD")
+    there.set_params(accountant=accountant).fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+    assert len(told) > max(moments)
+    assert_same_bits(here.fit(X, Y), there)
+    assert len(accountant.entries()) == 1
+
+
+class _Lost:
+    """A message whose answer is an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def done(self):
+        return True
+
+    def result(self, timeout=None):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Worker holding Actor was lost"),  # between its making and its first message
+        KilledWorker("Shelf", None, 0),
+        CancelledError("its worker was lost, and with it scattered data"),
+        TimeoutError("of a wire"),
+        OSError("of a wire"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_words_of_dask_for_a_lost_worker(client, monkeypatch, error):
+    tried, shelf = [], _workers.Workers._shelf
+
+    def lost_first(self, address, numbers):
+        tried.append(numbers)
+        return _Lost(error) if len(tried) == 1 else shelf(self, address, numbers)
+
+    monkeypatch.setattr(_workers.Workers, "_shelf", lost_first)
+    here, there = both("DPLassoCD")
+    assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X), in_chunks(Y)))
+    assert set(tried[0]) <= {number for numbers in tried[1:] for number in numbers}
+
+
+def test_a_cluster_that_loses_every_worker_is_no_place_to_fit_in(client, losing):
+    losing(*range(1, 100))
+    accountant = PrivacyAccountant(50, 1e-3)
+    _, there = both("DPLassoCD", random_state=None, accountant=accountant)
+    with pytest.raises(RuntimeError, match="17 workers were lost in one fit"):
+        there.fit(in_chunks(X), in_chunks(Y))
+    assert not accountant.entries()
 
 
 def test_a_lost_shelf_is_told_the_whole_story(client, lost_once):
@@ -352,6 +442,31 @@ def test_candidates_of_a_private_search_run_on_the_cluster(client):
     assert len(accountant.entries()) == 1
 
 
+@pytest.mark.parametrize(
+    ("module", "of"),
+    [(on_dask, in_chunks), (on_dask, np.asarray), (local, in_chunks)],
+    ids=["Dask of chunks", "Dask of arrays", "local of chunks"],
+)
+def test_a_private_search_of_partitions_is_refused_before_the_charge(client, module, of):
+    accountant = PrivacyAccountant(2.0, 1e-3)
+    model = module.DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=1)
+    search = PrivateSearchCV(model, {"alpha": [1.0]}, delta=1e-4, accountant=accountant)
+    with pytest.raises(TypeError, match=r"joblib\.parallel_backend\('dask'\)"):
+        search.fit(of(X), of(Y))
+    assert not accountant.entries()
+
+
+def test_a_pipeline_before_a_model_of_partitions_is_refused_before_the_charge(client):
+    accountant = PrivacyAccountant(50, 1e-3)
+    model = on_dask.DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1))
+    pipeline = make_private_pipeline(
+        DPStandardScaler(), model, epsilon=1.0, delta=1e-4, accountant=accountant
+    )
+    with pytest.raises(ValueError, match="step 'dpridgeskgd' reads the partitions of a cluster"):
+        pipeline.fit(in_chunks(X), in_chunks(Y))
+    assert not accountant.entries()
+
+
 @pytest.mark.slow
 def test_a_worker_that_dies_in_mid_fit_changes_no_bit(processes, monkeypatch):
     """Its margins are made anew from all moves: one entry, one noise, the same coefficients."""
@@ -371,6 +486,26 @@ def test_a_worker_that_dies_in_mid_fit_changes_no_bit(processes, monkeypatch):
     assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X, "7"), in_chunks(Y, "7")))
     assert len(n_asked) > 40 and len(set(n_asked)) > 1
     assert len(accountant.entries()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "n_dead"), [("look", 1), ("look", 2), ("answer", 2)])
+def test_workers_that_die_at_other_moments(processes, monkeypatch, name, n_dead):
+    """Before the charge, and while scales are searched; one or two of four at once."""
+    pids, call, killed = processes.run(_own_pid), _workers._Held.call, []
+
+    def killing(self, asked, *arguments):
+        if asked == name and not killed:
+            others = [pid for address, pid in pids.items() if address != self.address]
+            killed.extend([pids[self.address], *others][:n_dead])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        return call(self, asked, *arguments)
+
+    monkeypatch.setattr(_workers._Held, "call", killing)
+    here, there = both("DPRidgeSkGD", client=processes)
+    assert_same_bits(here.fit(X, Y), there.fit(in_chunks(X, "7"), in_chunks(Y, "7")))
+    assert len(killed) == n_dead
 
 
 @pytest.mark.slow
@@ -396,7 +531,7 @@ def test_a_fit_whose_scheduler_is_gone_fails_and_stays_charged(processes, monkey
 CLIENT_THAT_DIES = """
 import os, signal, sys
 import dask.array as da
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.dask import DPLassoCD, _workers
 

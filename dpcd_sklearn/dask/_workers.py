@@ -7,9 +7,11 @@ whole story: its answers are the same integers.
 
 import copy
 import time
+import weakref
 from concurrent.futures import CancelledError
+from contextlib import suppress
 
-from distributed import wait
+from distributed import KilledWorker, wait
 
 from ..partitions._partition import Partition
 from ..partitions._public_bits import public_bits
@@ -31,7 +33,7 @@ class Shelf:
     """
 
     def __init__(self, reader, numbers, *parts):
-        self._partitions, self._found = {}, {}
+        self._partitions, self._found, self._bits = {}, {}, public_bits()
         for number, part in zip(numbers, parts, strict=True):
             try:
                 partition = Partition(reader, number, *part)
@@ -44,7 +46,7 @@ class Shelf:
 
     def look(self):
         """Facts or errors by number, and what the worker makes of a public example."""
-        return self._found, public_bits()
+        return self._found, self._bits
 
     def answer(self, place_of, opening, changes, question):
         """The partial sums of all partitions; a list of Moments."""
@@ -60,9 +62,32 @@ class Shelf:
 class _Held:
     """What the client knows of a shelf: where it stands, what is on it, and what it was told."""
 
-    def __init__(self, address, numbers, actor):
-        self.address, self.numbers, self.actor = address, numbers, actor
-        self.told, self.n_told = None, 0
+    def __init__(self, address, numbers, shelf, actor):
+        self.address, self.numbers, self.shelf, self.actor = address, numbers, shelf, actor
+        self._dialogue, self._n_told = None, 0
+
+    def news(self, dialogue):
+        """Whether a dialogue begins for it, and the changes that it was not told yet."""
+        begins = self._dialogue is None or self._dialogue() is not dialogue
+        changes = dialogue.changes[0 if begins else self._n_told :]
+        # a weak reference: a dialogue leads to who holds this
+        self._dialogue, self._n_told = weakref.ref(dialogue), len(dialogue.changes)
+        return begins, changes
+
+    def call(self, name, *arguments):
+        """A message to the shelf; None if Dask knows that it is lost."""
+        try:
+            return getattr(self.actor, name)(*arguments)
+        except RuntimeError:
+            return None
+
+    @property
+    def is_lost(self):
+        """Whether Dask knows so: of a worker that is back at its address, the address tells not."""
+        try:
+            return self.actor.look is None
+        except RuntimeError:
+            return True
 
 
 class Workers(Holders):
@@ -77,16 +102,13 @@ class Workers(Holders):
 
     def __init__(self, client, parts):
         self._client, self._parts = client, parts
-        self._held, self._facts, self._n_losses = [], {}, 0
+        self._held, self._facts, self._bits, self._n_losses = [], {}, set(), 0
+        weakref.finalize(self, _forget, client, self._held).atexit = False
 
     def look(self, reader):
-        self._reader, bits = reader, set()
+        self._reader = reader
         self._hold(range(len(self._parts)))
-        for held in self._held:
-            found, of_worker = self._result(held.address, held.actor.look())
-            self._facts |= found
-            bits.add(of_worker)
-        return [self._facts[number] for number in sorted(self._facts)], bits
+        return [self._facts[number] for number in sorted(self._facts)], self._bits
 
     def ask(self, place_of, dialogue, question, numbers):
         answers, left = [], set(numbers)
@@ -98,49 +120,70 @@ class Workers(Holders):
             lost = []
             for held, pending in asked:
                 try:
-                    answers += self._result(held.address, pending)
+                    answers += self._result(held.address, pending, held)
                     left -= set(held.numbers)
                 except OSError:
                     lost.append(held)
-            for held in lost:
-                self._replace(held)
+            self._replace(lost)
         return answers
 
     def _tell(self, held, place_of, dialogue, question):
         """One message: what a shelf does not know yet, and the question."""
-        begins = held.told is not dialogue
-        changes = dialogue.changes[0 if begins else held.n_told :]
-        held.told, held.n_told = dialogue, len(dialogue.changes)
+        begins, changes = held.news(dialogue)
         if question[0] == "sums" and question[1].rows is not None:
             rows = {n: own for n, own in question[1].rows.items() if n in held.numbers}
             question = "sums", question[1]._replace(rows=rows)
-        try:
-            return held.actor.answer(
-                place_of if begins else None,
-                dialogue.opening if begins else None,
-                changes,
-                question,
-            )
-        except RuntimeError:  # of an actor that is known to be lost
-            return None
+        if not begins:
+            return held.call("answer", None, None, changes, question)
+        return held.call("answer", place_of, dialogue.opening, changes, question)
 
     # ---- where partitions are ----
 
     def _hold(self, numbers):
-        """Put partitions on shelves, each where it lies already."""
+        """Put partitions on shelves, each where it lies already, and look at them there.
+
+        A worker may be lost at any of these moments; then what was on it is tried once more.
+        """
         left = set(numbers)
         while left:
-            on = self._places(sorted(left))
-            shelves = [(address, own, self._shelf(address, own)) for address, own in on.items()]
+            shelves = [
+                (address, own, self._shelf(address, own))
+                for address, own in self._places(sorted(left)).items()
+            ]
             for address, own, shelf in shelves:
                 try:
-                    actor = self._result(address, shelf)
-                except OSError:  # it was lost before the scheduler knew
+                    actor = self._of_scheduler(self._bound, self._result(address, shelf))
+                    held = _Held(address, own, shelf, actor)
+                    found, bits = self._result(address, held.call("look"), held)
+                except OSError:
                     self._count_loss()
                     continue
-                with self._client.as_current():  # a copy is bound to this client, not the default
-                    self._held.append(_Held(address, own, copy.copy(actor)))
+                self._learn(address, found, bits)
+                self._held.append(held)
                 left -= set(own)
+
+    def _learn(self, address, found, bits):
+        """What partitions are. Made anew, they are what they were, as far as validation tells."""
+        again = found.keys() & self._facts.keys()
+        for number in again:
+            facts = found[number]
+            if isinstance(facts, Exception) or facts[:5] != self._facts[number][:5]:
+                raise RuntimeError(
+                    f"partition {number} was made anew with other records than before; what was "
+                    "charged stays charged. Its graph must read the same records each time"
+                )
+        if again and bits not in self._bits:
+            raise RuntimeError(f"worker {address} sums a public example to other bits")
+        self._facts |= found
+        self._bits.add(bits)
+
+    def _replace(self, lost):
+        """What was on lost shelves goes on others."""
+        for held in lost:
+            self._count_loss()
+            self._held.remove(held)
+        _forget(self._client, lost)  # by workers that are there after all
+        self._hold([number for held in lost for number in held.numbers])
 
     def _places(self, numbers):
         """Workers by address, and the numbers of partitions that each of them is to hold."""
@@ -148,7 +191,9 @@ class Workers(Holders):
         while not on:
             self._await([self._parts[number] for number in numbers])
             try:
-                places = self._client.who_has([self._parts[number] for number in numbers])
+                places = self._of_scheduler(
+                    self._client.who_has, [self._parts[number] for number in numbers]
+                )
             except CancelledError:  # since then, of which the next look speaks
                 continue
             there = self._addresses()
@@ -162,7 +207,8 @@ class Workers(Holders):
         return on
 
     def _shelf(self, address, numbers):
-        return self._client.submit(
+        return self._of_scheduler(
+            self._client.submit,
             Shelf,
             self._reader,
             numbers,
@@ -172,6 +218,10 @@ class Workers(Holders):
             allow_other_workers=False,
             pure=False,
         )
+
+    def _bound(self, actor):
+        with self._client.as_current():  # a copy is bound to this client, not the default
+            return copy.copy(actor)
 
     def _await(self, futures):
         """Until all partitions lie somewhere; Dask makes those anew that were lost."""
@@ -202,27 +252,7 @@ class Workers(Holders):
                 "data of which Dask has no graph (scattered, say)"
             )
 
-    def _replace(self, lost):
-        """What was on a lost shelf goes on others."""
-        self._count_loss()
-        self._held.remove(lost)
-        lost.actor = None
-        self._hold(lost.numbers)
-        for held in self._held:
-            if set(held.numbers) <= set(lost.numbers):
-                self._check_again(held)
-
-    def _check_again(self, held):
-        """Partitions that were made anew are what they were, as far as validation tells."""
-        found, bits = self._result(held.address, held.actor.look())
-        for number, facts in found.items():
-            if isinstance(facts, Exception) or facts[:5] != self._facts[number][:5]:
-                raise RuntimeError(
-                    f"partition {number} was made anew with other records than before; what was "
-                    "charged stays charged. Its graph must read the same records each time"
-                )
-        if bits != public_bits():
-            raise RuntimeError(f"worker {held.address} sums a public example to other bits")
+    # ---- who is there ----
 
     def _count_loss(self):
         self._n_losses += 1
@@ -232,24 +262,62 @@ class Workers(Holders):
             )
 
     def _addresses(self):
-        return set(self._client.scheduler_info(n_workers=-1)["workers"])
+        # not scheduler_info, whose workers another thread of the client empties now and then
+        return set(self._of_scheduler(self._client.nthreads))
 
-    def _check_client(self):
-        if self._client.status != "running":
+    def _check_client(self, gone=False):
+        if gone or self._client.status != "running":
             raise RuntimeError(
                 f"the scheduler is gone (the client is {self._client.status}): the fit can't go "
                 "on; what was charged stays charged. Connect a new client and fit again, which is "
                 "another charge"
             )
 
-    def _result(self, address, pending):
-        """Of a message to a worker, or of its shelf; an OSError if the worker is lost."""
+    def _of_scheduler(self, ask, *arguments, **options):
+        """What the scheduler answers."""
+        try:
+            return ask(*arguments, **options)
+        except CancelledError:
+            raise
+        except Exception as error:
+            self._check_client(gone=isinstance(error, OSError))
+            raise
+
+    def _result(self, address, pending, held=None):
+        """Of a message to a shelf, or of the making of one; an OSError if the worker is lost."""
         while pending is not None:
+            was_done = pending.done()
             try:
                 return pending.result(timeout=_GLANCE)
             except TimeoutError:
                 self._check_client()
-                if address not in self._addresses():
+                if was_done:  # an error of that name
                     break
+                if address not in self._addresses() or (held is not None and held.is_lost):
+                    break
+            except (CancelledError, KilledWorker):  # with its worker
+                break
+            except OSError:
+                raise
+            except Exception as error:
+                self._check_client()
+                if held is None and isinstance(error, RuntimeError):
+                    break  # of a shelf that was lost as soon as it was made
+                raise
         self._check_client()
         raise OSError(f"worker {address} is lost")
+
+
+def _forget(client, held):
+    """Have workers drop shelves. It is not waited for: garbage is collected in any thread.
+
+    That nobody refers to an actor is not enough, since Dask's messages to it are cycles.
+    """
+    if held and client.status == "running":
+        with suppress(RuntimeError):  # of a loop that is closed
+            client.loop.add_callback(_cancel, client, [one.shelf for one in held])
+
+
+async def _cancel(client, shelves):
+    with suppress(Exception):  # of a scheduler that is gone
+        await client.cancel(shelves, asynchronous=True)

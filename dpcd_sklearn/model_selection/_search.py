@@ -235,7 +235,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             If a parameter, X or y is invalid; nothing was charged.
         """
         # 1. validation and plan: everything public
-        _budget.budgeted_part(self.estimator)
+        self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
         columns = _budget.columns_of(self.estimator, X)
         plan = planned(self, num_samples(X), (columns, 1, issparse(X)))
@@ -257,6 +257,18 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = None if best.params is None else self._refitted(plan, best.params, X, y)
         self._set_released(plan, best, model, X)
         return self
+
+    def _refuse_partitions(self, *records):
+        """Runs split records by rows, in one machine: of partitions each of them would fail."""
+        model = _budget.last_step(_budget.budgeted_part(self.estimator))
+        of_dask = hasattr(model, "to_local")
+        if of_dask or any(hasattr(one, "__dask_graph__") for one in records):
+            found = f"{type(model).__name__} of dpcd_sklearn.dask" if of_dask else "a collection"
+            raise TypeError(
+                f"{type(self).__name__} splits records in memory, got {found}: pass the estimator "
+                "of dpcd_sklearn and X.compute(), y.compute(). Inside "
+                "joblib.parallel_backend('dask') its runs are spread over a cluster"
+            )
 
     def _check_records(self, X, y):
         if not hasattr(X, "iloc"):  # a data frame is read by the steps

@@ -33,7 +33,7 @@ class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
     With `engine`, bounds and a number of threads, it is the place that an engine opens; with `k`,
-    of output k alone.
+    of output k alone; `in_columns`, for reading single columns.
     """
 
     how: str
@@ -41,12 +41,15 @@ class PlaceOf(NamedTuple):
     classes: np.ndarray | None = None
     engine: tuple | None = None
     k: int | None = None
+    in_columns: bool = False
 
     def open(self, records):
         """The place of records that are at hand."""
         place = getattr(records, self.how)(*self.public)
         if self.k is not None:
             place = place.of_output(self.k)
+        if self.in_columns:
+            place = place.in_columns()
         return place if self.engine is None else place.place(*self.engine)
 
 

@@ -138,25 +138,27 @@ class PartitionedRecords(RecordsOfAFit):
         return next((d.failure for d in dialogues if d.failure is not None), None)
 
     def _place(self, place_of):
-        def ask(dialogue, question):
-            question = self._in_parts(question)
-            return self._holders.ask(place_of, dialogue, question, self._numbers)
+        holders, numbers, sizes = self._holders, self._numbers, self._sizes
+
+        def ask(dialogue, question):  # without self: records end with the fit, uncollected
+            return holders.ask(place_of, dialogue, _in_parts(question, numbers, sizes), numbers)
 
         n_targets = self.n_outputs if self._classes is None else 1
         self._places.append(RemotePlace(ask, *self.shape, n_targets))
         return self._places[-1]
 
-    def _in_parts(self, question):
-        """A question of some rows, with those of each partition by its number."""
-        name, *arguments = question
-        if name != "sums" or arguments[0].rows is None:
-            return question
-        ends = np.cumsum(self._sizes)
-        rows = arguments[0].rows
-        cuts = np.split(rows, np.searchsorted(rows, ends[:-1]))
-        starts = ends - self._sizes
-        own = {n: cut - start for n, cut, start in zip(self._numbers, cuts, starts, strict=True)}
-        return name, arguments[0]._replace(rows=own)
+
+def _in_parts(question, numbers, sizes):
+    """A question of some rows, with those of each partition by its number."""
+    name, *arguments = question
+    if name != "sums" or arguments[0].rows is None:
+        return question
+    ends = np.cumsum(sizes)
+    rows = arguments[0].rows
+    cuts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    starts = ends - sizes
+    own = {n: cut - start for n, cut, start in zip(numbers, cuts, starts, strict=True)}
+    return name, arguments[0]._replace(rows=own)
 
 
 class _Scaled:
@@ -169,7 +171,7 @@ class _Scaled:
         return self._records._place(self._place_of._replace(engine=(bounds, n_threads)))
 
     def in_columns(self):
-        return self
+        return _Scaled(self._records, self._place_of._replace(in_columns=True))
 
     def labels(self):
         return self.place(None, 1)

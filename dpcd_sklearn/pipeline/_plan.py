@@ -145,6 +145,11 @@ def check_steps(steps, public_steps):
                 )
         if name not in parts:
             _refuse_leaks(name, step, vouched_for=name in public_steps)
+        if len(steps) > 1 and hasattr(step, "to_local"):  # of dpcd_sklearn.dask
+            raise ValueError(
+                f"step {name!r} reads the partitions of a cluster, and other steps make arrays of "
+                "one machine: state its bounds, and transform records in Dask (X.map_blocks)"
+            )
     if not private:
         raise ValueError(
             "no step is private, so there is nothing to spend a budget on; use scikit-learn's "
