@@ -102,7 +102,7 @@ def test_every_solver_finds_scales_of_every_kind_of_records(name, variant):
     model.fit(layout(X), y, sample_weight=weights)
     is_sparse = variant.startswith("sparse")
     centred = is_centred(model)
-    n_features = 1 if is_sparse else (3 if centred else 1) * P
+    n_features = 1 if is_sparse else ((n_target(model) or 3) if centred else 1) * P
     choices, *updates = model.privacy_event_.releases
     assert choices.count == n_features + n_target(model)
     assert updates and model.privacy_event_ == model.planned_event(N, P, sparse=is_sparse)
@@ -135,7 +135,8 @@ def test_choices_and_updates_together_are_what_is_promised(name, params):
     model = model_of(name, **params)
     plan = model._plan(params.get("n_public", 5000), P, model._stated_outputs(1))
     search = plan.request.scales
-    assert search.n_choices == (3 if is_centred(model) else 1) * P + n_target(model)
+    per_feature = (n_target(model) or 3) if is_centred(model) else 1
+    assert search.n_choices == per_feature * P + n_target(model)
     assert 0.0499 <= search.share <= 0.3001
     choices, *counts, updates = plan.parts
     assert choices.releases == (SelectionEvent(search.eta, search.n_choices),)
@@ -343,6 +344,26 @@ def test_too_few_records_have_unit_scale_and_a_warning(name):
     assert getattr(model, "target_bounds_", None) is None
 
 
+def test_tails_of_features_are_asked_about_if_that_of_the_target_is_heavy():
+    """The same columns beside two targets; choices are paid for in any case."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    heavy = rng.lognormal(0, 1.5, n)
+    X = np.column_stack([heavy, rng.normal(5, 1, n)])
+    model = DPLinearRegressor(epsilon=3.0, random_state=ReproducibleNoise(0))
+    y = rng.normal(20, 3, n)
+    light = clone(model).fit(X, y)
+    wide = clone(model).fit(X, y + 5 * heavy)
+    assert light.privacy_event_ == wide.privacy_event_
+    assert light.privacy_event_.releases[0].count == 12
+    lo, hi = light.feature_bounds_
+    assert hi[0] < np.quantile(heavy, 0.95) and light.target_bounds_[1] < 50
+    lo, hi = wide.feature_bounds_
+    assert hi[0] > np.quantile(heavy, 0.95) and hi[1] < 10
+    assert wide.target_bounds_[1] > 5 * np.quantile(heavy, 0.95)
+    assert wide.score(X, y + 5 * heavy) > 0.3  # the largest are clipped still
+
+
 def test_the_finest_way_that_has_evidence_enough_is_taken():
     ways = []
     for n in (10, 100, 300, 1000, 3000, 10**4):
@@ -350,7 +371,7 @@ def test_the_finest_way_that_has_evidence_enough_is_taken():
         ways.append((search.features, search.target))
         least = 150 if "tails" in ways[-1] else 40 if "quartiles" in ways[-1] else 32
         assert ways[-1] == (None, None) or n * search.eta >= least * (1 - 1e-12)
-    assert ways[0] == (None, None) and ways[-1] == ("quartiles", "tails")
+    assert ways[0] == (None, None) and ways[-1] == ("tails", "tails")
     assert len(set(ways)) == 5
 
 

@@ -136,7 +136,7 @@ def _suits_newton(request):
 
 def _loud(request):
     """From which signal on Newton steps are worth their matrix."""
-    found = request.scales.features in ("quartiles", "octaves")
+    found = request.scales.features in ("tails", "quartiles", "octaves")
     is_full = request.solver in ("auto", "skgd")
     return _LOUD_IN_BOUNDS if is_full and request.n_classes == 0 and not found else _LOUD
 

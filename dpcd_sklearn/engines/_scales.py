@@ -3,8 +3,9 @@
 Three choices a column find them: the octave of the median of |x| says how large numbers are, and
 the quartiles among linear cells of that size say where they lie. Quantiles stay between 1/4 and
 3/4: one near 1 can't reject an absurd scale, since no record contradicts it. Columns that stay
-where they are (sparse ones) need the first choice only. A target has one more choice, of how far
-its tail goes, where records are so many that a twentieth of them can contradict.
+where they are (sparse ones) need the first choice only. Where records are so many that a twentieth
+of them can contradict, one more choice says how far the tail of a target goes, and, if it is heavy,
+those of columns: prices follow prices, where clipped columns are the better ones otherwise.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
-# Of distances from a target's centre: the last that its bounds are to hold. Half as many records
+# Of distances from a centre: the last that bounds of heavy tails are to hold. Half as many records
 # beyond say as little of an absurd scale, and twice as many are a clip that heavy tails feel.
 TAIL = Fraction(19, 20)
 # Quartiles are looked for within so many times the upper end of the median's octave: half of all
@@ -44,7 +45,7 @@ WIDTH = 2.0
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
 _PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 8).clip(max=16))
 # A target is not a weight on all others: what is clipped of it is lost to the fit.
-_TARGET_WIDTHS = {"tails": 3.0, "quartiles": 3.0, "median": 1.5, "octaves": 2.0}
+_TARGET_WIDTHS = {"quartiles": 3.0, "median": 1.5, "octaves": 2.0}
 # Noise grows with the width: odds of a target's bounds fall by e² with each doubling. By e, one fit
 # in a thousand found a light tail so wide that R² was -17.
 _TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
@@ -86,9 +87,8 @@ def find_scales(oracle, of, how, width=WIDTH):
     ----------
     oracle : QuantileOracle
     of : {"features", "target", "row_norm"}
-    how : {"tails", "quartiles", "median", "octaves"}
-        Centre and spread (wider where tails are heavy), the centre and how large numbers are, or
-        that alone around zero.
+    how : {"quartiles", "median", "octaves"}
+        Centre and spread, the centre and how large numbers are, or that alone around zero.
     width : float
         Half-widths in inter-quartile ranges, or else in upper ends of octaves.
 
@@ -113,12 +113,25 @@ def find_scales(oracle, of, how, width=WIDTH):
     half_width = width * np.maximum(high - low, 1) * cell
     indicator = mostly_zero & (high == low)
     center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
-    if how == "tails":
-        (doublings,) = oracle.release_quantiles(
-            of, [TAIL], prior=_TAIL_PRIOR, around=(center, half_width)
-        )
-        half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
     return center, half_width
+
+
+def find_tails(oracle, of, center, half_width):
+    """How often each half-width must double to hold the tails.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target"}
+    center, half_width : float64 arrays of shape (n_columns,)
+        From quartiles.
+
+    Returns
+    -------
+    doublings : intp ndarray of shape (n_columns,)
+    """
+    around = center, half_width
+    return oracle.release_quantiles(of, [TAIL], prior=_TAIL_PRIOR, around=around)[0]
 
 
 @dataclass(frozen=True)
@@ -127,7 +140,7 @@ class ScaleSearch:
 
     Parameters
     ----------
-    features : {"quartiles", "octaves", "rows", None}
+    features : {"tails", "quartiles", "octaves", "rows", None}
         Of each column, centre and width or the octave; or one width for all, from norms of rows.
     target : {"tails", "quartiles", "median", "octaves", None}
     n_choices : int
@@ -189,7 +202,7 @@ def _ways(request):
         features = ["quartiles", "octaves", "rows"][not request.fit_intercept :]
     targets = ["quartiles", "median", "octaves"] if request.fit_intercept else ["octaves"]
     if request.finds_target and request.fit_intercept:
-        yield features[0], "tails"
+        yield "tails" if features[0] == "quartiles" else features[0], "tails"
     for target in targets if request.finds_target else [None]:
         for of_features in features:
             yield of_features, target
@@ -262,18 +275,25 @@ def found_scales(search, receipt, part, place, key):
         key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
     oracle = QuantileOracle(receipt, QuantileUnits(part), place, key=key)
     features = row_norm = target = None
+    heavy = False
+    if search.target is not None:
+        how = "quartiles" if search.target == "tails" else search.target
+        center, half_width = find_scales(oracle, "target", how, _TARGET_WIDTHS[how])
+        if search.target == "tails":
+            doublings = find_tails(oracle, "target", center, half_width)
+            heavy = doublings.any()
+            half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
+        target = center - half_width, center + half_width
+        if place.n_targets == 1:
+            target = tuple(float(bound[0]) for bound in target)
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
     elif search.features is not None:
-        center, half_width = find_scales(oracle, "features", search.features)
+        how = "quartiles" if search.features == "tails" else search.features
+        center, half_width = find_scales(oracle, "features", how)
+        if search.features == "tails" and heavy:
+            half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
         half_width = np.clip(half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
-    if search.target is not None:
-        center, half_width = find_scales(
-            oracle, "target", search.target, _TARGET_WIDTHS[search.target]
-        )
-        target = center - half_width, center + half_width
-        if place.n_targets == 1:
-            target = tuple(float(bound[0]) for bound in target)
     return FoundScales(features, row_norm, target)
