@@ -20,7 +20,7 @@ import warnings
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
 from dpcd_sklearn import dask as on_dask
 from dpcd_sklearn import linear_model as local
@@ -60,18 +60,24 @@ def labels(X):
 
 
 def on_cluster(client, n_samples, n_features, n_partitions):
-    """The same records as persisted Dask arrays, made where they lie."""
+    """The same records as Dask arrays, made where they lie: with each worker in turn.
+
+    Dask alone may put most of them with one worker, for whom all others would wait.
+    """
     edges = np.linspace(0, n_samples // BLOCK, n_partitions + 1).astype(int) * BLOCK
-    chunks = tuple(np.diff(edges).tolist())
-
-    def part(block_info=None):
-        (start, stop), _ = block_info[None]["array-location"]
-        return records(start, stop, n_features)
-
-    X = da.map_blocks(part, chunks=(chunks, (n_features,)), dtype=np.float32)
-    (X,) = client.persist([X])
+    addresses = sorted(client.nthreads())
+    parts = [
+        client.submit(
+            records, *rows, n_features, workers=[addresses[k % len(addresses)]], pure=False
+        )
+        for k, rows in enumerate(zip(edges.tolist(), edges[1:].tolist(), strict=False))
+    ]
+    shapes = [(size, n_features) for size in np.diff(edges).tolist()]
+    X = da.concatenate(
+        [da.from_delayed(p, s, dtype=np.float32) for p, s in zip(parts, shapes, strict=True)]
+    )
     (y,) = client.persist([X.map_blocks(labels, dtype=np.int8, drop_axis=1)])
-    client.gather(client.compute([X.sum(), y.sum()]))  # made
+    wait([*parts, y])  # made
     return X, y
 
 
