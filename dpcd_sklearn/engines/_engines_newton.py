@@ -66,7 +66,7 @@ class NewtonEngine(Engine):
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
-            recipe["curvature_share"] = self.request.auto_inference_share
+            recipe["curvature_share"] = max(0.1, self.request.auto_inference_share)
             if bounded:
                 recipe |= steps_for_inference(self.request.signal)
             else:

@@ -80,7 +80,7 @@ def steps_for_inference(signal):
 
 
 def share_for_inference(signal, n_coordinates):
-    """Of μ², for the moments and, of what they leave, for the curvature of Newton steps.
+    """Of μ², for the moments and, of what they leave and not below 0.1, for Newton's curvature.
 
     The noise of both grows with the number of coordinates: records that are many beside it leave
     more to the gradients. The signal is that of all of μ².
