@@ -197,7 +197,7 @@ def test_descent_s_recursion_is_how_its_iterates_follow_noise_and_start(tail_sta
 
 
 def test_the_mean_leaves_little_of_the_noise():
-    """Of 24 steps nearly all: half of them would leave as much noise as there is sampling."""
+    """Of 28 steps nearly all: half of them would leave as much noise as there is sampling."""
     X, y = records(np.random.default_rng(14))
     model = fitted(X, y, epsilon=1.0, random_state=ReproducibleNoise(0))
     shares = (model.privacy_std_ / model.coef_std_) ** 2
@@ -331,7 +331,7 @@ def test_a_stated_share_is_what_moments_get(stated):
     )
 
 
-def test_of_many_records_moments_and_curvature_get_less_but_never_nothing():
+def test_of_many_records_moments_get_less_but_never_nothing():
     shares = [share_for_inference(signal, 4) for signal in (0.0, 2000.0, 8000.0, 1e9)]
     assert shares == [0.2, 0.2, 0.1, 0.05]
 

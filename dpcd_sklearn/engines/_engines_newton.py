@@ -66,11 +66,12 @@ class NewtonEngine(Engine):
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
-            recipe["curvature_share"] = self.request.auto_inference_share
             if bounded:
                 recipe |= steps_for_inference(self.request.signal)
             else:
-                recipe |= {"max_iter": 24, "head": 0.2}
+                # shorter, with a higher floor: where the noise made P too flat many would diverge
+                recipe |= {"max_iter": 28, "head": 0.2, "step_size": 0.75 * recipe["step_size"]}
+                recipe["floor"] = 1.0
         return recipe
 
     @property

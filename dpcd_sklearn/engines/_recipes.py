@@ -80,10 +80,10 @@ def steps_for_inference(signal):
 
 
 def share_for_inference(signal, n_coordinates):
-    """Of μ², for the moments and, of what they leave, for the curvature of Newton steps.
+    """Of μ², for the moments.
 
-    The noise of both grows with the number of coordinates: records that are many beside it leave
-    more to the gradients. The signal is that of all of μ².
+    Their noise grows with the number of coordinates: records that are many beside it leave more to
+    the gradients. The signal is that of all of μ².
     """
     return _between(0.2 * (500 * n_coordinates / max(signal, 1e-300)) ** 0.5, 0.05, 0.2)
 
