@@ -1,7 +1,16 @@
-"""Engine of proximal Newton steps: one noisy curvature, and a few gradients in its geometry."""
+"""Engine of proximal Newton steps: one noisy curvature, and a few gradients in its geometry.
+
+Stated bounds may be far wider than the records, and these far from their middle. The noise of a
+curvature follows the norm that rows are clipped to, and steps by the curvature of rows that were
+cut short are too long. So the mean of the rows and of their squared norms is released first, at a
+small price, and rows are seen from there, within a norm that suits them.
+"""
 
 import math
+from dataclasses import replace
 from functools import cached_property
+
+import numpy as np
 
 from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
@@ -20,12 +29,11 @@ def newton_recipe(signal, bounded_curvature):
     noise that this gathers. Rows that are clipped make the noise of the curvature less and itself
     too small, so steps for residuals are shorter than 1.
 
-    Beside what others have: the shares of μ² and of the largest squared norm of a row, the floor of
-    eigenvalues in spectral edges of the noise, and the clip of the first gradient.
+    Beside what others have: the share of μ², the floor of eigenvalues in spectral edges of the
+    noise, and the clip of the first gradient.
     """
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
     shared = {"averaging": "tail", "curvature_share": 0.2}
-    shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
         # a narrow clip costs few errors, but makes probabilities too sure of themselves
@@ -44,8 +52,18 @@ def newton_recipe(signal, bounded_curvature):
         "momentum": 0.3,
         "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),
         "first_clip": min(max(0.5 * (signal / 60) ** 0.25, 0.5), 1.0),
-        "floor": 0.5,
+        "floor": 0.35,
     }
+
+
+# What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
+# much, and the less the louder they are.
+_SHARE_OF_ROWS, _LOUD_ROWS = 0.04, 150.0
+# Rows are clipped to so many times their mean square: fewer cut what heavy ones tell, more mean
+# noise.
+_ROOM = 2.0
+# Of unbounded features a row's square is this much per feature, at most, when means are taken.
+_WIDEST = 3.0
 
 
 class NewtonEngine(Engine):
@@ -56,6 +74,7 @@ class NewtonEngine(Engine):
     has_inference = True
     has_momentum = True
     curvature = 1.0
+    mean_square = 0.0  # of rows as they were found to be
 
     @property
     def recipe(self):
@@ -72,27 +91,51 @@ class NewtonEngine(Engine):
         return self.recipe["curvature_share"] if share == "auto" else float(share)
 
     @property
-    def row_norm(self):
-        """To which rows are clipped when the curvature is released; public."""
+    def _centres(self):
+        """Whether rows are seen from their mean, which a free intercept makes good.
+
+        Found quartiles lie around their middle already.
+        """
+        request = self.request
+        free_intercept = request.fit_intercept and not request.penalize_intercept
+        return free_intercept and not request.sparse and request.scales.features != "quartiles"
+
+    @property
+    def _share_of_rows(self):
+        if not self.request.private:
+            return 0.0
+        return _SHARE_OF_ROWS * min((_LOUD_ROWS / self.request.signal) ** 0.5, 1.0)
+
+    @property
+    def widest(self):
+        """To which norm rows are clipped while their mean and its square are taken."""
         request = self.request
         if not request.private:
             return math.inf
-        square = self.recipe["square"] * request.n_features
+        square = float(request.n_features)
         if request.feature_bounds is None or request.feature_scale is not None:
-            square *= 3.0  # a root mean square is well below bounds
+            square *= _WIDEST
         square = max(square, 1.0) + request.fit_intercept
         return math.sqrt(min(square, self.geometry.largest_square))
 
     @cached_property
+    def row_norm(self):
+        """To which rows are clipped when the curvature is released; public."""
+        return self.widest
+
+    @cached_property
     def alone(self):
         request, n_fits = self.request, self.request.n_fits
+        share = self._share if request.private else 0.5
         return curvature_fit_event(
             request.epsilon,
             request.delta,
             n_fits * self.n_updates,
-            self._share if request.private else 0.5,
+            share,
             request.neighboring,
             n_fits,
+            (1 - share) * self._share_of_rows * (1 + self._centres),
+            1 + self._centres,
         )
 
     @property
@@ -101,12 +144,14 @@ class NewtonEngine(Engine):
         request = self.request
         if not request.private:
             return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
-        noise = self.part.releases[1].noise_multiplier * matrix_sensitivity(
-            self.row_norm, request.neighboring
-        )
-        edge = math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
+        noise = self.part.releases[1].noise_multiplier / request.n_normalizer
+        noise *= matrix_sensitivity(self.row_norm, request.neighboring)
+        edge = math.sqrt(2 * request.n_coordinates) * noise
+        # two standard deviations of the trace that it is compared with
+        doubt = 2 * math.sqrt(request.n_penalized) * noise
         return {
             "curvature_floor": self.recipe["floor"] * edge,
+            "mean_square": max(self.mean_square - doubt, 0.0),
             "unit_clips": self._unit_clips,
         }
 
@@ -123,21 +168,70 @@ class NewtonEngine(Engine):
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
             n_normalizer=self.request.n_normalizer,
-            row_norm=self.row_norm,
+            row_norm=self.widest,
         )
 
     def run(self, receipt, records, key, generator):
         place = self.place(records)
         with limited_blas(1):  # with more, the last bits of a factorisation may differ
+            units = self.units(place.n_samples)
             oracle = CurvatureOracle(
                 receipt,
-                self.units(place.n_samples),
+                units,
                 place,
                 loss=self.request.loss,
                 fit_intercept=self.request.fit_intercept,
                 key=key,
             )
-            solution = self.solve(oracle, self.attended, self.sampling, generator)
-            if not self.request.inference:
-                return solution
-            return with_inference(self, receipt, place, solution, key)
+            within = self
+            if self.request.private:
+                within = self._within_rows(oracle, units)
+                place = within.place(records)
+                oracle.see(place, within.row_norm, within.geometry.center - self.geometry.center)
+            solution = within.solve(oracle, within.attended, within.sampling, generator)
+            if self.request.inference:
+                solution = with_inference(within, receipt, place, solution, key)
+        return _seen_from(solution, within.geometry.center - self.geometry.center)
+
+    def _within_rows(self, oracle, units):
+        """The plan for rows as they were found to be: around their mean, and as long as most."""
+        n_features, geometry = self.request.n_features, self.geometry
+        square = oracle.release_mean_square() - self.request.fit_intercept
+        noise = units.mean_square_std
+        if self._centres:
+            mean = np.clip(oracle.release_mean_row()[:n_features], -1.0, 1.0)
+            square += n_features * units.mean_std**2 - mean @ mean
+            geometry = self._centred(mean)
+        within = self.over(geometry)
+        within.parts, within.solve = self.parts, self.solve
+        constant = self.request.n_penalized - n_features  # where the intercept is penalised
+        within.mean_square = square - 2 * noise + constant
+        # no less than the noise that it has
+        square = _ROOM * max(square + noise, noise) + self.request.fit_intercept
+        within.row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
+        within.attend(self._start, self._progress)
+        return within
+
+    def _centred(self, mean):
+        """The geometry around a mean in the units of sqrt(M_j)."""
+        geometry, n_features = self.geometry, self.request.n_features
+        scales = np.sqrt(geometry.smoothness[:n_features] / self.request.loss.curvature)
+        lo, hi = geometry.lo, geometry.hi
+        if lo is None:
+            hi = np.full(n_features, np.inf)
+            lo = -hi
+        return replace(geometry, lo=lo, hi=hi, center=geometry.center + mean * scales)
+
+
+def _seen_from(solution, shift):
+    """A solution in coordinates whose centre is at zero, of one whose centre is at `shift`."""
+    if not shift.any():
+        return solution
+    back = np.eye(len(shift) + 1)
+    back[-1, :-1] = -shift
+    path = None if solution.path is None else solution.path @ back.T
+    found = solution.inference
+    if found is not None:
+        sampling, privacy = (back @ part @ back.T for part in (found.sampling, found.privacy))
+        found = replace(found, sampling=sampling, privacy=privacy)
+    return replace(solution, coef=back @ solution.coef, path=path, inference=found)
