@@ -21,7 +21,7 @@ from ._inference import with_inference
 from ._recipes import clip_for_inference
 
 
-def newton_recipe(signal, bounded_curvature):
+def newton_recipe(signal, bounded_curvature, n_coordinates):
     """Few steps, and as much of them as the signal is worth.
 
     Without a second derivative of its own the logistic loss is moved by the bound on it, which is
@@ -30,10 +30,13 @@ def newton_recipe(signal, bounded_curvature):
     too small, so steps for residuals are shorter than 1.
 
     Beside what others have: the share of μ², the floor of eigenvalues in spectral edges of the
-    noise, and the clip of the first gradient.
+    noise, the clip of the first gradient, and to how many times their mean square rows are clipped
+    (`room`): a lower number cuts what heavy rows tell, a higher one means noise, which is as large
+    as the curvature itself where p is near s.
     """
+    room = min(max(0.5 * signal / n_coordinates, 0.7), 2.0)
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
-    shared = {"averaging": "tail", "curvature_share": 0.2}
+    shared = {"averaging": "tail", "curvature_share": 0.2, "room": room}
     if bounded_curvature:
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
         # a narrow clip costs few errors, but makes probabilities too sure of themselves
@@ -52,16 +55,13 @@ def newton_recipe(signal, bounded_curvature):
         "momentum": 0.3,
         "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),
         "first_clip": min(max(0.5 * (signal / 60) ** 0.25, 0.5), 1.0),
-        "floor": 0.35,
+        "floor": 0.7 / room,
     }
 
 
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
-_SHARE_OF_ROWS, _LOUD_ROWS = 0.04, 150.0
-# Rows are clipped to so many times their mean square: fewer cut what heavy ones tell, more mean
-# noise.
-_ROOM = 2.0
+_SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
 # Of unbounded features a row's square is this much per feature, at most, when means are taken.
 _WIDEST = 3.0
 
@@ -79,7 +79,7 @@ class NewtonEngine(Engine):
     @property
     def recipe(self):
         bounded = self.request.n_classes > 0
-        recipe = newton_recipe(self.request.signal, bounded)
+        recipe = newton_recipe(self.request.signal, bounded, self.request.n_coordinates)
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
@@ -207,7 +207,7 @@ class NewtonEngine(Engine):
         constant = self.request.n_penalized - n_features  # where the intercept is penalised
         within.mean_square = square - 2 * noise + constant
         # no less than the noise that it has
-        square = _ROOM * max(square + noise, noise) + self.request.fit_intercept
+        square = self.recipe["room"] * max(square + noise, noise) + self.request.fit_intercept
         within.row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
         within.attend(self._start, self._progress)
         return within

@@ -130,7 +130,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
-        second moments; up to 8 % of the rest go to the mean of rows and of their squared norms,
+        second moments; up to 5 % of the rest go to the mean of rows and of their squared norms,
         all else to the gradients. "auto" is 0.2.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
