@@ -32,11 +32,13 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
     Beside what others have: the share of μ², the floor of eigenvalues in spectral edges of the
     noise, the clip of the first gradient, and to how many times their mean square rows are clipped
     (`room`): a lower number cuts what heavy rows tell, a higher one means noise, which is as large
-    as the curvature itself where p is near s.
+    as the curvature itself where p is near s. Where rows are not looked at, their largest squared
+    norm is taken to be `square` a feature.
     """
     room = min(max(0.5 * signal / n_coordinates, 0.7), 2.0)
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
     shared = {"averaging": "tail", "curvature_share": 0.2, "room": room}
+    shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
         # a narrow clip costs few errors, but makes probabilities too sure of themselves
@@ -62,6 +64,8 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
+# The floor beside residuals where rows are not looked at.
+_FLOOR_UNSEEN = 0.5
 # Of unbounded features a row's square is this much per feature, at most, when means are taken.
 _WIDEST = 3.0
 
@@ -80,6 +84,8 @@ class NewtonEngine(Engine):
     def recipe(self):
         bounded = self.request.n_classes > 0
         recipe = newton_recipe(self.request.signal, bounded, self.request.n_coordinates)
+        if not (bounded or self._looks_at_rows):
+            recipe["floor"] = _FLOOR_UNSEEN
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
@@ -92,17 +98,18 @@ class NewtonEngine(Engine):
 
     @property
     def _centres(self):
-        """Whether rows are seen from their mean, which a free intercept makes good.
-
-        Found quartiles lie around their middle already.
-        """
+        """Whether rows are seen from their mean, which a free intercept makes good."""
         request = self.request
-        free_intercept = request.fit_intercept and not request.penalize_intercept
-        return free_intercept and not request.sparse and request.scales.features != "quartiles"
+        return request.fit_intercept and not request.penalize_intercept and not request.sparse
+
+    @property
+    def _looks_at_rows(self):
+        """Whether their moments are worth a price: found quartiles tell where they lie already."""
+        return self.request.private and self.request.scales.features != "quartiles"
 
     @property
     def _share_of_rows(self):
-        if not self.request.private:
+        if not self._looks_at_rows:
             return 0.0
         return _SHARE_OF_ROWS * min((_LOUD_ROWS / self.request.signal) ** 0.5, 1.0)
 
@@ -113,6 +120,8 @@ class NewtonEngine(Engine):
         if not request.private:
             return math.inf
         square = float(request.n_features)
+        if not self._looks_at_rows:
+            square *= self.recipe["square"]
         if request.feature_bounds is None or request.feature_scale is not None:
             square *= _WIDEST
         square = max(square, 1.0) + request.fit_intercept
@@ -184,7 +193,7 @@ class NewtonEngine(Engine):
                 key=key,
             )
             within = self
-            if self.request.private:
+            if self._looks_at_rows:
                 within = self._within_rows(oracle, units)
                 place = within.place(records)
                 oracle.see(place, within.row_norm, within.geometry.center - self.geometry.center)
