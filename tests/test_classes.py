@@ -21,6 +21,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.engines._output_by_output import OutputByOutput
+from dpcd_sklearn.engines._recipes import descent_recipe
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
@@ -325,3 +326,15 @@ def test_ten_classes_are_fitted_by_the_defaults(epsilon, least):
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         model.set_params(random_state=ReproducibleNoise(0)).fit(images[:1437], digits[:1437])
     assert model.score(images[1437:], digits[1437:]) > least
+
+
+def test_more_than_two_classes_take_few_long_steps_that_are_stable():
+    """Of one total time: with the heavy ball β steps up to 2 (1 + β) / (1 - β) are."""
+    for signal in (10.0, 300.0, 1e4):
+        two, more = (descent_recipe(signal, 11.0, 11.0, True, k) for k in (2, 5))
+        assert two["momentum"] == pytest.approx(0.9) and two["step_size"] <= 30 * (1 + 1e-9)
+        assert more["max_iter"] <= 150
+        bound = 2 * (1 + more["momentum"]) / (1 - more["momentum"])
+        assert more["step_size"] <= 0.8 * bound
+        time = [one["step_size"] * one["max_iter"] for one in (two, more)]
+        assert time[1] == pytest.approx(min(2 * time[0], 20_000.0))

@@ -62,7 +62,7 @@ def test_scales_moments_and_updates_are_one_event(stated, epsilon):
     assert share == pytest.approx(auto * (1 - plan.request.scales.share))
     assert epsilon * (1 - 1e-5) < epsilon_of(plan.event, plan.request.delta) <= epsilon
     assert plan.event == model.planned_event(20_000, 3)
-    (first, _), (alone, _) = updates.releases, plan.alone.releases
+    (first, *_), (alone, *_) = updates.releases, plan.alone.releases
     assert first.noise_multiplier > alone.noise_multiplier
     X, y = records(np.random.default_rng(8), n=20_000)
     with PrivacyAccountant(epsilon=10, delta=1e-3) as accountant:

@@ -95,7 +95,7 @@ def test_the_event_is_the_whole_budget_and_the_curvature_has_its_share(share):
         solver="newton", curvature_share=share, epsilon=1.5, delta=1e-6,
         feature_scale=1.0, target_bounds=(-1, 1),
     ).planned_event(1000, 5)  # fmt: skip
-    gradients, curvature = event.releases
+    _, curvature, _ = event.releases
     assert epsilon_of(event, 1e-6) == pytest.approx(1.5, rel=1e-9)
     part = 1 / curvature.noise_multiplier**2 / gdp_squared(event)
     assert part == pytest.approx(0.2 if share == "auto" else share, rel=1e-9)

@@ -23,9 +23,6 @@ _NOISY = 25.0
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
 _LOUD = 150.0
-# Stated bounds may be far wider than the records, and rows then short beside the matrix' noise: a
-# full descent of a regression is better up to here (abalone, s = 560: R² .49 against .44).
-_LOUD_IN_BOUNDS = 1000.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 _OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
@@ -118,7 +115,7 @@ def _of_preset(request):
 def _suits_newton(request):
     """Whether a few Newton steps would do, and nobody asked for other ones."""
     if request.private:
-        worth = request.signal >= max(_loud(request), request.n_features)
+        worth = request.signal >= max(_LOUD, request.n_features)
         worth |= request.inference and request.solver != "skgd"  # others have none
     else:
         worth = request.n_classes == 0 or request.inference
@@ -132,13 +129,6 @@ def _suits_newton(request):
         and NewtonEngine.needs(request) is None
         and _asked_of_descent(request) is None
     )
-
-
-def _loud(request):
-    """From which signal on Newton steps are worth their matrix."""
-    found = request.scales.features in ("tails", "quartiles", "octaves")
-    is_full = request.solver in ("auto", "skgd")
-    return _LOUD_IN_BOUNDS if is_full and request.n_classes == 0 and not found else _LOUD
 
 
 def _asked_of_descent(request):

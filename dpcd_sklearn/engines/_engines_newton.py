@@ -1,8 +1,16 @@
-"""Engine of proximal Newton steps: one noisy curvature, and a few gradients in its geometry."""
+"""Engine of proximal Newton steps: one noisy curvature, and a few gradients in its geometry.
+
+Stated bounds may be far wider than the records, and these far from their middle. The noise of a
+curvature follows the norm that rows are clipped to, and steps by the curvature of rows that were
+cut short are too long. So the mean of the rows and of their squared norms is released first, at a
+small price, and rows are seen from there, within a norm that suits them.
+"""
 
 import math
 from dataclasses import replace
 from functools import cached_property
+
+import numpy as np
 
 from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
@@ -14,7 +22,7 @@ from ._inference import gradient_noise, with_inference
 from ._recipes import clip_for_inference, steps_for_inference
 
 
-def newton_recipe(signal, bounded_curvature):
+def newton_recipe(signal, bounded_curvature, n_coordinates):
     """Few steps, and as much of them as the signal is worth.
 
     Without a second derivative of its own the logistic loss is moved by the bound on it, which is
@@ -22,11 +30,15 @@ def newton_recipe(signal, bounded_curvature):
     noise that this gathers. Rows that are clipped make the noise of the curvature less and itself
     too small, so steps for residuals are shorter than 1.
 
-    Beside what others have: the shares of μ² and of the largest squared norm of a row, the floor of
-    eigenvalues in spectral edges of the noise, and the clip of the first gradient.
+    Beside what others have: the share of μ², the floor of eigenvalues in spectral edges of the
+    noise, the clip of the first gradient, and to how many times their mean square rows are clipped
+    (`room`): a lower number cuts what heavy rows tell, a higher one means noise, which is as large
+    as the curvature itself where p is near s. Where rows are not looked at, their largest squared
+    norm is taken to be `square` a feature.
     """
+    room = min(max(0.5 * signal / n_coordinates, 0.7), 2.0)
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
-    shared = {"averaging": "tail", "head": 0.5, "curvature_share": 0.2}
+    shared = {"averaging": "tail", "head": 0.5, "curvature_share": 0.2, "room": room}
     shared["square"] = min(max(0.1 * (signal / 60) ** 0.5, 0.1), 1.0)
     if bounded_curvature:
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
@@ -46,8 +58,17 @@ def newton_recipe(signal, bounded_curvature):
         "momentum": 0.3,
         "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),
         "first_clip": min(max(0.5 * (signal / 60) ** 0.25, 0.5), 1.0),
-        "floor": 0.5,
+        "floor": 0.7 / room,
     }
+
+
+# What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
+# much, and the less the louder they are.
+_SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
+# The floor beside residuals where rows are not looked at.
+_FLOOR_UNSEEN = 0.5
+# Of unbounded features a row's square is this much per feature, at most, when means are taken.
+_WIDEST = 3.0
 
 
 class NewtonEngine(Engine):
@@ -58,11 +79,14 @@ class NewtonEngine(Engine):
     has_inference = True
     has_momentum = True
     curvature = 1.0
+    mean_square = 0.0  # of rows as they were found to be
 
     @property
     def recipe(self):
         bounded = self.request.n_classes > 0
-        recipe = newton_recipe(self.request.signal, bounded)
+        recipe = newton_recipe(self.request.signal, bounded, self.request.n_coordinates)
+        if not (bounded or self._looks_at_rows):
+            recipe["floor"] = _FLOOR_UNSEEN
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
@@ -80,45 +104,82 @@ class NewtonEngine(Engine):
         return self.recipe["curvature_share"] if share == "auto" else float(share)
 
     @property
-    def row_norm(self):
-        """To which rows are clipped when the curvature is released; public."""
+    def _centres(self):
+        """Whether rows are seen from their mean, which a free intercept makes good."""
+        request = self.request
+        return request.fit_intercept and not request.penalize_intercept and not request.sparse
+
+    @property
+    def _looks_at_rows(self):
+        """Whether their moments are worth a price: found quartiles tell where they lie already.
+
+        An inference, whose moments tell of cut rows, was measured without.
+        """
+        request = self.request
+        found = request.scales.features in ("tails", "quartiles")
+        return request.private and not found and not request.inference
+
+    @property
+    def _share_of_rows(self):
+        if not self._looks_at_rows:
+            return 0.0
+        return _SHARE_OF_ROWS * min((_LOUD_ROWS / self.request.signal) ** 0.5, 1.0)
+
+    @property
+    def widest(self):
+        """To which norm rows are clipped while their mean and its square are taken."""
         request = self.request
         if not request.private:
             return math.inf
-        square = self.recipe["square"] * request.n_features
+        square = float(request.n_features)
+        if not self._looks_at_rows:
+            square *= self.recipe["square"]
         if request.feature_bounds is None or request.feature_scale is not None:
-            square *= 3.0  # a root mean square is well below bounds
+            square *= _WIDEST
         square = max(square, 1.0) + request.fit_intercept
         return math.sqrt(min(square, self.geometry.largest_square))
 
     @cached_property
+    def row_norm(self):
+        """To which rows are clipped when the curvature is released; public."""
+        return self.widest
+
+    @cached_property
     def alone(self):
         request, n_fits = self.request, self.request.n_fits
+        share = self._share if request.private else 0.5
         return curvature_fit_event(
             request.epsilon,
             request.delta,
             n_fits * self.n_updates,
-            self._share if request.private else 0.5,
+            share,
             request.neighboring,
             n_fits,
+            (1 - share) * self._share_of_rows * (1 + self._centres),
+            1 + self._centres,
         )
+
+    @property
+    def _noise(self):
+        """Of the curvature's diagonal."""
+        noise = self.part.releases[1].noise_multiplier / self.request.n_normalizer
+        return noise * matrix_sensitivity(self.row_norm, self.request.neighboring)
 
     @property
     def _edge(self):
         """The spectral edge of the curvature's noise."""
-        request = self.request
-        noise = self.part.releases[1].noise_multiplier * matrix_sensitivity(
-            self.row_norm, request.neighboring
-        )
-        return math.sqrt(2 * request.n_coordinates) * noise / request.n_normalizer
+        return math.sqrt(2 * self.request.n_coordinates) * self._noise
 
     @property
     def extra(self):
         """The floor, in multiples of the spectral edge of the curvature's noise, and the clip."""
         if not self.request.private:
             return {"curvature_floor": 0.0, "unit_clips": (1.0, 1.0)}
+        # two standard deviations of the trace that it is compared with
+        doubt = 2 * math.sqrt(self.request.n_penalized) * self._noise
         return {
             "curvature_floor": self.recipe["floor"] * self._edge,
+            "mean_square": max(self.mean_square - doubt, 0.0),
             "unit_clips": self._unit_clips,
             "head": self.recipe["head"],
         }
@@ -136,26 +197,30 @@ class NewtonEngine(Engine):
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
             n_normalizer=self.request.n_normalizer,
-            row_norm=self.row_norm,
+            row_norm=self.widest,
         )
 
     def run(self, receipt, records, key, generator):
         place = self.place(records)
         with limited_blas(1):  # with more, the last bits of a factorisation may differ
+            units = self.units(place.n_samples)
             oracle = CurvatureOracle(
                 receipt,
-                self.units(place.n_samples),
+                units,
                 place,
                 loss=self.request.loss,
                 fit_intercept=self.request.fit_intercept,
                 key=key,
             )
-            solution = self.solve(oracle, self.attended, self.sampling, generator)
             if self.request.inference:
+                solution = self.solve(oracle, self.attended, self.sampling, generator)
                 return with_inference(self, receipt, place, solution, key)
-            return self._with_noise(solution, place.n_samples)
+            within = self._within_rows(oracle, units, records) if self._looks_at_rows else self
+            solution = within.solve(oracle, within.attended, within.sampling, generator)
+            solution = within._with_noise(solution, units)
+        return _seen_from(solution, within.geometry.center - self.geometry.center)
 
-    def _with_noise(self, solution, n_samples):
+    def _with_noise(self, solution, units):
         """The solution with the noise's covariance, where the curvature tells how it is followed.
 
         That of other losses than the squared one is not the released one.
@@ -169,6 +234,51 @@ class NewtonEngine(Engine):
             solution.walk,
             solution.coef,
             edge=self._edge,
-            gradient_noise=gradient_noise(self, self.units(n_samples)),
+            gradient_noise=gradient_noise(self, units),
         )
         return replace(solution, noise=noise)
+
+    def _within_rows(self, oracle, units, records):
+        """The plan for rows as they were found to be: around their mean, and as long as most.
+
+        The oracle sees them so from here on.
+        """
+        n_features, geometry = self.request.n_features, self.geometry
+        square = oracle.release_mean_square() - self.request.fit_intercept
+        noise = units.mean_square_std
+        if self._centres:
+            mean = np.clip(oracle.release_mean_row()[:n_features], -1.0, 1.0)
+            square += n_features * units.mean_std**2 - mean @ mean
+            geometry = self._centred(mean)
+        within = self.over(geometry)
+        within.parts, within.solve = self.parts, self.solve
+        constant = self.request.n_penalized - n_features  # where the intercept is penalised
+        within.mean_square = square - 2 * noise + constant
+        # no less than the noise that it has
+        square = self.recipe["room"] * max(square + noise, noise) + self.request.fit_intercept
+        within.row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
+        within.attend(self._start, self._progress)
+        shift = within.geometry.center - self.geometry.center
+        oracle.see(within.place(records), within.row_norm, shift)
+        return within
+
+    def _centred(self, mean):
+        """The geometry around a mean in the units of sqrt(M_j)."""
+        geometry, n_features = self.geometry, self.request.n_features
+        scales = np.sqrt(geometry.smoothness[:n_features] / self.request.loss.curvature)
+        lo, hi = geometry.lo, geometry.hi
+        if lo is None:
+            hi = np.full(n_features, np.inf)
+            lo = -hi
+        return replace(geometry, lo=lo, hi=hi, center=geometry.center + mean * scales)
+
+
+def _seen_from(solution, shift):
+    """A solution in coordinates whose centre is at zero, of one whose centre is at `shift`."""
+    if not shift.any():
+        return solution
+    back = np.eye(len(shift) + 1)
+    back[-1, :-1] = -shift
+    path = None if solution.path is None else solution.path @ back.T
+    noise = None if solution.noise is None else back @ solution.noise @ back.T
+    return replace(solution, coef=back @ solution.coef, path=path, noise=noise)

@@ -27,7 +27,9 @@ def descent_recipe(signal, spread, curvature, full, n_classes):
 
     Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
     2 (1 + β) / (1 - β) over the largest curvature are stable for full gradients: 38 for β = 0.9.
-    Blocks move without momentum, which is not known to be stable there, and with steps below 2.
+    More than two classes, which take longest, have fewer and longer ones, with as much momentum
+    as keeps them as far from that bound. Blocks move without momentum, which is not known to be
+    stable there, and with steps below 2.
     """
     chosen = {"averaging": "tail"}
     if not full:
@@ -36,8 +38,11 @@ def descent_recipe(signal, spread, curvature, full, n_classes):
         n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
         return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
     total_time, chosen["residual_clip"] = _full_descent(signal, n_classes)
-    n_iter = _between(total_time / 30, 30.0, 800.0)
-    return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
+    n_iter = _between(total_time / 30, 30.0, 150.0 if n_classes > 2 else 800.0)
+    step_size = total_time / n_iter
+    ratio = 19.0 * max(step_size / 30, 1.0)  # (1 + β) / (1 - β)
+    momentum = (ratio - 1) / (ratio + 1)
+    return chosen | {"max_iter": n_iter, "step_size": step_size, "momentum": momentum}
 
 
 def _full_descent(signal, n_classes):

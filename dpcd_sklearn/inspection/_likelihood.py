@@ -14,7 +14,7 @@ Nothing that an audit proves rests on these formulas: a wrong one makes a weak t
 alarm (see ``_audit``).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import issparse
@@ -116,7 +116,9 @@ def log_ratios(plan, recorder, rows):
         elif isinstance(recorder, RecordingIterateOracle):
             found = _of_means(plan, recorder, rows)
         elif isinstance(recorder, RecordingCurvatureOracle):
-            found = _of_curvature(plan, recorder, rows) + _of_geometry(plan, recorder, rows)
+            found = _of_rows(plan, recorder, rows)
+            rows = _seen_from(rows, recorder.shift)
+            found += _of_curvature(plan, recorder, rows) + _of_geometry(plan, recorder, rows)
         else:
             found = np.zeros(rows.n_secrets)
     return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
@@ -300,17 +302,52 @@ def _mixtures(rows, r, features, weight_of, values, n, rate):
 # ---- a curvature, and gradients in its geometry --------------------------------------------------
 
 
-def _of_curvature(plan, recorder, rows):
-    """Of the products of clipped rows: every cell of the whole matrix has the same noise."""
+def _of_rows(plan, recorder, rows):
+    """Of the mean of clipped rows, and of their squared norms."""
+    if recorder.mean_square is None:
+        return np.zeros(rows.n_secrets)
     _, neighbors = _release(plan, GaussianEvent)
-    norm, n = plan.row_norm, plan.request.n_normalizer
-    noise = plan.part.releases[1].noise_multiplier * (2.0 if neighbors == 2 else 1.0) ** 0.5
+    norm, n = plan.widest, plan.request.n_normalizer
+    z = plan.part.releases[2].noise_multiplier
+    unit = _clipped_rows(plan, rows, norm)
+    square = (unit**2).sum(axis=1)
+    # the grid of squares is made for a matrix, whose sensitivity is larger
+    noise = z * norm**2 * (2.0 if neighbors == 2 else 1.0) ** 0.5 / n
+    pull = (recorder.mean_square - rows.share @ square / n) / noise**2
+    found = rows.per_secret(pull * square) / n
+    if recorder.mean_row is not None:
+        noise = z * neighbors * norm / n
+        pull = (recorder.mean_row - rows.share @ unit / n) / noise**2
+        found += rows.per_secret(unit @ pull) / n
+    return found
+
+
+def _seen_from(rows, shift):
+    """The rows around another centre."""
+    if np.ndim(shift) == 0:
+        return rows
+    features = rows.features.copy()
+    features[:, : len(shift)] -= shift
+    return replace(rows, features=features)
+
+
+def _clipped_rows(plan, rows, norm):
+    """In the units of sqrt(M_j), the constant as it is where the norm leaves room for it."""
     unit = rows.features * (plan.request.loss.curvature / plan.geometry.smoothness) ** 0.5
     one = plan.request.fit_intercept
     features = unit[:, : unit.shape[1] - one]
     features *= _shrunk(np.linalg.norm(features, axis=1), (norm**2 - one) ** 0.5)[:, None]
     unit *= rows.weights[:, None] ** 0.5
     unit *= _shrunk(np.linalg.norm(unit, axis=1), norm)[:, None]
+    return unit
+
+
+def _of_curvature(plan, recorder, rows):
+    """Of the products of clipped rows: every cell of the whole matrix has the same noise."""
+    _, neighbors = _release(plan, GaussianEvent)
+    norm, n = recorder.row_norm, plan.request.n_normalizer
+    noise = plan.part.releases[1].noise_multiplier * (2.0 if neighbors == 2 else 1.0) ** 0.5
+    unit = _clipped_rows(plan, rows, norm)
     middle = (unit * rows.share[:, None]).T @ unit / n
     pull = (recorder.curvature - middle) / (noise * norm**2 / n) ** 2
     return rows.per_secret(((unit @ pull) * unit).sum(axis=1) / n)

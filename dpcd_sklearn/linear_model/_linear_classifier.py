@@ -137,7 +137,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
     curvature_share : float in (0, 1) or "auto", default="auto"
         For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
-        second moments; the rest goes to the gradients. "auto" is 0.2.
+        second moments; up to 5 % of the rest go to the mean of rows and of their squared norms,
+        all else to the gradients. "auto" is 0.2.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of
@@ -315,7 +316,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     -----
     What each solver releases, with the sensitivity and its proof: ``release_partial`` ("cd",
     "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd") and
-    ``release_mean`` ("compgd", "sgd", "svrg"), ``release_curvature`` and
+    ``release_mean`` ("compgd", "sgd", "svrg"), ``release_mean_row``, ``release_curvature`` and
     ``release_preconditioned`` ("newton"), in ``privacy/proofs``. Releases over all records are
     calibrated by the exact curve of Gaussian DP, those of "gcd" and "frank-wolfe" by the tight
     curve of adaptive choices, and Poisson mini-batches by Rényi divergences.

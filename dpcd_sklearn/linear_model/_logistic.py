@@ -227,9 +227,10 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     interleavings, which needs about 7 % less noise than zCDP. Proofs:
     ``privacy/proofs/release_argmax.md``, ``selections.md``.
 
-    With `precompute` a matrix of second moments is released, and a few gradients that are clipped
-    and noised in its geometry; they are composed exactly too. Proofs:
-    ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
+    With `precompute` the mean of rows and of their squared norms is released, from which follows
+    how they are centred and clipped, then a matrix of their second moments, and a few gradients
+    that are clipped and noised in its geometry; they are composed exactly too. Proofs:
+    ``privacy/proofs/release_mean_row.md``, ``release_curvature.md``, ``release_preconditioned.md``.
 
     Where n μ sqrt(0.02) >= 25 for each class, μ that of (epsilon, delta), a free intercept starts
     at the classes' shares of the records, times their `class_weight`. Their noisy counts have 2 %

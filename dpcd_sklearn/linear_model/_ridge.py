@@ -228,9 +228,10 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     sqrt(T)/z-Gaussian-DP. A random block shows in the iterates, so its choice amplifies nothing.
     Proof: ``privacy/proofs/release_gradient.md``.
 
-    With `precompute` a matrix of second moments is released, and a few gradients that are clipped
-    and noised in its geometry; they are composed exactly too. Proofs:
-    ``privacy/proofs/release_curvature.md``, ``release_preconditioned.md``.
+    With `precompute` the mean of rows and of their squared norms is released, from which follows
+    how they are centred and clipped, then a matrix of their second moments, and a few gradients
+    that are clipped and noised in its geometry; they are composed exactly too. Proofs:
+    ``privacy/proofs/release_mean_row.md``, ``release_curvature.md``, ``release_preconditioned.md``.
 
     References
     ----------

@@ -21,6 +21,8 @@ from ._quadratic import minimise
 _LEAST = 1e-7
 _LEAST_NOISELESS = 1e-13
 _ROUNDER = (1e-5, 1e-3, 0.1, 1.0)
+# By which a curvature is made larger at most: what exceeds it is noise.
+_MOST_CUT = 10.0
 
 
 def solve(oracle, problem, sampling=None, generator=None):
@@ -45,10 +47,10 @@ class _Path:
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
         self.coef = self._before = self._first()
-        self._curvature = oracle.release_curvature()
-        values, vectors = np.linalg.eigh(self._curvature)
-        self._least = values[0]
-        self._fix_geometry(values, vectors)
+        released = oracle.release_curvature()
+        self._least = np.linalg.eigvalsh(released)[0]
+        self._curvature = self._whole(released)
+        self._fix_geometry(*np.linalg.eigh(self._curvature))
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
         self._clips = []
 
@@ -62,6 +64,16 @@ class _Path:
         coef = problem.start.copy()
         coef[:n] = [problem.penalty.proximal(w, 0.0) for w in coef[:n]]
         return coef
+
+    def _whole(self, curvature):
+        """A curvature as large as that of rows that were not cut short, if it is known."""
+        n = self._problem.n_penalized
+        trace = np.trace(curvature[:n, :n])
+        if not 0 < trace < self._problem.mean_square:
+            return curvature
+        scales = np.ones(len(curvature))
+        scales[:n] = min(self._problem.mean_square / trace, _MOST_CUT) ** 0.5
+        return scales[:, None] * curvature * scales
 
     def _fix_geometry(self, values, vectors):
         """P, with directions that the noise may have made too flat raised to the floor."""

@@ -58,6 +58,9 @@ class Problem:
     watch_every : int
     curvature_floor : float
         Least eigenvalue of a noisy curvature matrix (Newton).
+    mean_square : float
+        Of a row's penalised coordinates, in the units of sqrt(M_j) and before any row was cut
+        short: what it is beyond doubt, or 0 (Newton).
     unit_clips : pair of floats
         Clips of a derivative times a row of which each squared entry is one on average, of the
         first gradient and after the head (Newton).
@@ -87,6 +90,7 @@ class Problem:
     watch: object = None
     watch_every: int = 1
     curvature_floor: float = 0.0
+    mean_square: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
     head: float = 0.5
 

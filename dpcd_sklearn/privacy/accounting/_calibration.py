@@ -129,14 +129,24 @@ def with_noise(event, factor):
     return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
 
 
-def curvature_fit_event(epsilon, delta, count, share, neighboring, n_matrices=1):
-    """`count` Gaussian releases, and others that get a share of μ², together exactly calibrated."""
+def curvature_fit_event(
+    epsilon, delta, count, share, neighboring, n_matrices=1, of_rows=0.0, n_of_rows=1
+):
+    """Gaussian releases of gradients, of matrices and of moments of rows, exactly calibrated.
+
+    `count` gradients; matrices have a share of μ², and so have `n_of_rows` sums of rows a matrix.
+    """
     if math.isinf(epsilon):
         return FitEvent((NonPrivateEvent(),), neighboring)
     mu = gdp_mu(epsilon, delta)
-    gradients = GaussianEvent(math.sqrt(count / (1 - share)) / mu * _UP, count)
-    matrices = GaussianEvent(math.sqrt(n_matrices / share) / mu * _UP, n_matrices)
-    return FitEvent((gradients, matrices), neighboring)
+
+    def releases(number, of_square):
+        return GaussianEvent(math.sqrt(number / of_square) / mu * _UP, number)
+
+    found = [releases(count, 1 - share - of_rows), releases(n_matrices, share)]
+    if of_rows:
+        found.append(releases(n_of_rows * n_matrices, of_rows))
+    return FitEvent(tuple(found), neighboring)
 
 
 def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):

@@ -1,14 +1,17 @@
 """A noisy curvature matrix, and mean gradients that are clipped and noised in its geometry.
 
-(a) *Curvature.* Exact integer sums of products of clipped rows. Every cell of the matrix gets noise
+(a) *Rows.* Before all else, how long they are on average and where their middle is: exact integer
+    sums of clipped rows and of their squared norms. To which norm rows are clipped, and from which
+    centre they are seen, follows from what was released.
+(b) *Curvature.* Exact integer sums of products of clipped rows. Every cell of the matrix gets noise
     of its own, of one standard deviation, and the mean of the matrix and its transpose is released:
     the sensitivity is that of the Frobenius norm, and off the diagonal the noise is 1/sqrt(2).
-(b) *Preconditioned gradients.* A geometry is a public triangular matrix R of integers: whatever was
+(c) *Preconditioned gradients.* A geometry is a public triangular matrix R of integers: whatever was
     released or stated. A record's gradient g is scaled down such that |R g| is at most the clip,
     gradients are summed as integers where they are, and the image of the sum, which is exact too,
     gets isotropic noise.
-(c) Sensitivities are written here, once. Proofs: ``proofs/release_curvature.md``,
-    ``proofs/release_preconditioned.md``.
+(d) Sensitivities are written here, once. Proofs: ``proofs/release_mean_row.md``,
+    ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``.
 """
 
 import math
@@ -27,6 +30,8 @@ _MOST_BITS = 46
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
 _WORST_CONDITION = 2.0**15
 _LIMB = 15
+# Units of a row in the sum of all, at most: far finer than its noise, and 2^36 of them are exact.
+_MOST_OF_ROW = 2.0**16
 
 
 def matrix_sensitivity(norm, neighboring):
@@ -35,6 +40,11 @@ def matrix_sensitivity(norm, neighboring):
     |q qᵀ - r rᵀ|² = |q|⁴ + |r|⁴ - 2 (qᵀr)², which is largest for orthogonal rows.
     """
     return {"replace_one": math.sqrt(2.0), "add_remove": 1.0}[neighboring] * norm**2
+
+
+def row_sensitivity(norm, neighbors):
+    """Of Σ q, for rows within `norm`: two of them, or one."""
+    return neighbors * norm
 
 
 def image_sensitivity(norm, size, neighbors):
@@ -105,12 +115,13 @@ class CurvatureUnits(SquareUnits):
     Parameters
     ----------
     event : FitEvent
-        A GaussianEvent that counts the gradients, and one of a single release, the curvature; or
-        a NonPrivateEvent.
+        A GaussianEvent that counts the gradients, one of a single release, the curvature, and one
+        of what is released of the rows, if anything is: their mean square, or it and their mean;
+        or a NonPrivateEvent.
     n_samples, smoothness, n_normalizer : as of Units
     row_norm : float
         Rows are clipped to it, in the units of sqrt(M_j / curvature of the loss), the intercept's
-        constant included.
+        constant included; those of the curvature, if `CurvatureOracle.see` says nothing else.
 
     Raises
     ------
@@ -125,14 +136,42 @@ class CurvatureUnits(SquareUnits):
         if self.noiseless:
             return
         gaussian = all(type(release) is GaussianEvent for release in event.releases)
-        if not gaussian or [release.count for release in event.releases[1:]] != [1]:
-            raise TypeError(f"gradients and one curvature are paid for, not {event}")
+        counts = [release.count for release in event.releases[1:]]
+        if not gaussian or counts not in ([1], [1, 1], [1, 2]):
+            raise TypeError(
+                f"gradients, one curvature and moments of rows are paid for, not {event}"
+            )
         if not 0 < row_norm < 1e15:
             raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
-        gradients, curvature = event.releases
+        gradients, curvature, *of_rows = event.releases
+        self.n_of_rows = counts[1] if of_rows else 0
+        if of_rows:
+            self._fix_row_grids(of_rows[0].noise_multiplier)
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
         self.curvature_bits, self.row_units = self.square_grid(curvature.noise_multiplier)
         self._check_gradients()
+
+    def _fix_row_grids(self, noise_multiplier):
+        """Bits of the noise and units of a row's norm, for the sums of squares and of rows."""
+        # the sensitivity of a sum of squares is that of one row: less than a matrix' has
+        self.square_bits, self.square_units = self.square_grid(noise_multiplier)
+        of_unit = noise_multiplier * row_sensitivity(1.0, self.neighbors)
+        self.mean_bits = min(48, math.floor(math.log2(of_unit * _MOST_OF_ROW)))
+        norm = 2.0**self.mean_bits / of_unit * (1 - 2.0**-40)
+        # rows are rounded after the clip
+        self.mean_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if self.mean_bits < 1 or self.mean_units < 2:
+            raise ValueError(_out_of_range(noise_multiplier))
+
+    @property
+    def mean_square_std(self):
+        """Noise of the mean squared norm of rows."""
+        return 2.0**self.square_bits * (self.row_norm / self.square_units) ** 2 / self.n_normalizer
+
+    @property
+    def mean_std(self):
+        """Noise of each entry of the mean row."""
+        return 2.0**self.mean_bits * (self.row_norm / self.mean_units) / self.n_normalizer
 
     def _check_gradients(self):
         """Whatever geometry is released, the grid has room for it."""
@@ -178,19 +217,105 @@ class CurvatureOracle:
     loss : Loss
     fit_intercept : bool
     key : bytes of length 32, or None
+
+    Attributes
+    ----------
+    mean_square, mean_row : float, ndarray of shape (n_coordinates,)
+        What was released of the rows, or None.
+    row_norm, shift : float, ndarray of shape (n_features,) or 0.0
+        How rows are seen: within which norm, and from which centre; public.
     """
+
+    mean_square = mean_row = None
+    shift = 0.0
 
     def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
         units.redeem(receipt, place, fit_intercept)
         self._units, self._noise = units, NoiseSource(key)
         self._roots = np.sqrt(units.smoothness)
+        self._public = loss, fit_intercept
         self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
-        self._curvatures_left = 1
+        self._shape = place.n_samples, place.n_features
+        self.row_norm, self._curvatures_left = units.row_norm, 1
+        of_rows = 0 if units.noiseless else units.n_of_rows
+        self._squares_left, self._means_left = int(of_rows >= 1), int(of_rows == 2)
         self._gradients_left = math.inf if units.noiseless else units.n_gradients
         self._grid = self._root = None
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
+
+    def release_mean_square(self):
+        """The mean squared norm of rows that are clipped to the units' norm.
+
+        Returns
+        -------
+        float
+            It may be negative.
+
+        Raises
+        ------
+        RuntimeError
+            If it was not paid for, or was released before.
+        """
+        units = self._units
+        if self._squares_left < 1:
+            raise RuntimeError("a mean square of rows is not paid for, or was released")
+        self._squares_left -= 1
+        total = self._sums.row_sums(units.row_norm, float(units.square_units))[-1]
+        (noise,) = self._noise.gaussians(1, units.square_bits)
+        unit = (units.row_norm / units.square_units) ** 2 / units.n_normalizer
+        self.mean_square = (float(int(total) + int(noise)) + 0.5) * unit
+        return self.mean_square
+
+    def release_mean_row(self):
+        """The mean of rows that are clipped to the units' norm.
+
+        Returns
+        -------
+        ndarray of shape (n_coordinates,)
+
+        Raises
+        ------
+        RuntimeError
+            If it was not paid for, or was released before.
+        """
+        units = self._units
+        if self._means_left < 1:
+            raise RuntimeError("a mean row is not paid for, or was released")
+        self._means_left -= 1
+        totals = self._sums.row_sums(units.row_norm, float(units.mean_units))[:-1]
+        noise = self._noise.gaussians(len(totals), units.mean_bits)
+        unit = units.row_norm / units.mean_units / units.n_normalizer
+        self.mean_row = ((totals + noise).astype(np.float64) + 0.5) * unit
+        return self.mean_row
+
+    def see(self, place, row_norm, shift=0.0):
+        """Say how rows are seen from here on: where from, and clipped to which norm.
+
+        Parameters
+        ----------
+        place : Place
+            Of the same records, with public bounds and centre.
+        row_norm : float
+            Public.
+        shift : ndarray of shape (n_features,) or 0.0
+            By which its centre is another one.
+
+        Raises
+        ------
+        RuntimeError
+            If the curvature was released: gradients are those of its rows.
+        ValueError
+            If these are other records, or the norm is out of range.
+        """
+        if self._curvatures_left < 1:
+            raise RuntimeError("how rows are seen is fixed before their curvature is released")
+        if (place.n_samples, place.n_features) != self._shape or not 0 < row_norm < 1e15:
+            raise ValueError("the same records are seen in another way, and within a finite norm")
+        loss, fit_intercept = self._public
+        self.row_norm, self.shift = float(row_norm), shift
+        self._sums = place.second_order(loss, self._units.smoothness, fit_intercept=fit_intercept)
 
     def release_curvature(self):
         """Mean second moments of rows, times the loss' bound: M^(-1/2) H M^(-1/2) with noise.
@@ -210,8 +335,8 @@ class CurvatureOracle:
         self._curvatures_left -= 1
         if units.noiseless:
             return self._sums.gram(math.inf, 0.0) / units.n_normalizer
-        sums = self._sums.gram(units.row_norm, float(units.row_units))
-        unit = units.row_norm / units.row_units
+        sums = self._sums.gram(self.row_norm, float(units.row_units))
+        unit = self.row_norm / units.row_units
         return units.noisy_mean(self._noise, sums, units.curvature_bits, unit)
 
     def fix_geometry(self, root):

@@ -150,6 +150,30 @@ cdef class CurvatureSums(GradientSums):
         total += part.astype(total.dtype)
         return np.triu(total) + np.triu(total, 1).T
 
+    def row_sums(self, double row_norm, double units):
+        """Σ q and, last, Σ |q|², over the rows q that `gram` multiplies.
+
+        Exact whatever the order: an entry is an integer of at most `units` and a half, a square one
+        of at most 2^34 or so, and both are summed over a tile before they are 64-bit integers.
+
+        Returns
+        -------
+        ndarray of shape (n_coordinates + 1,), int64
+        """
+        cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates
+        cdef double[:, ::1] scratch = self._scratch()
+        rows, total = np.empty((TILE_ROWS, d)), np.zeros(d + 1, dtype=np.int64)
+        cdef double[:, ::1] q = rows
+        while i0 < self.n:
+            m = self._read(i0, scratch)
+            with nogil:
+                self._clip_rows(i0, m, row_norm, units)
+                self._fill(m, MAGIC, &q[0, 0])
+            total[:d] += rows[:m].sum(axis=0).astype(np.int64)
+            total[d] += np.int64(np.square(rows[:m]).sum())
+            i0 += m
+        return total
+
     cdef void _clip_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                          double units) noexcept nogil:
         """Factors of features and of the constant, for rows within `row_norm`."""

@@ -206,6 +206,9 @@ class RemoteCurvatureSums:
     def gram(self, row_norm, units):
         return self._dialogue.ask("gram", row_norm, units, {})
 
+    def row_sums(self, row_norm, units):
+        return self._dialogue.ask("row_sums", row_norm, units, {})
+
     def measure(self, transform, largest, smallest):
         self._dialogue.change("measure", transform, largest, smallest)
 
@@ -217,6 +220,7 @@ class RemoteCurvatureSums:
         return self._dialogue.ask("gradient", np.array(coef), clip, limit, {})
 
     gram.__doc__ = CurvatureSums.gram.__doc__
+    row_sums.__doc__ = CurvatureSums.row_sums.__doc__
     image_grams.__doc__ = CurvatureSums.image_grams.__doc__
     measure.__doc__ = CurvatureSums.measure.__doc__
     gradient.__doc__ = CurvatureSums.gradient.__doc__
