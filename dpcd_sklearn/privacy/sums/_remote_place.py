@@ -206,8 +206,8 @@ class RemoteCurvatureSums:
     def gram(self, row_norm, units):
         return self._dialogue.ask("gram", row_norm, units, {})
 
-    def row_sums(self, row_norm, units):
-        return self._dialogue.ask("row_sums", row_norm, units, {})
+    def row_sums(self, row_norm, units, units_of_squares):
+        return self._dialogue.ask("row_sums", row_norm, units, units_of_squares, {})
 
     def measure(self, transform, largest, smallest):
         self._dialogue.change("measure", transform, largest, smallest)
