@@ -719,7 +719,8 @@ def test_a_pickle_holds_no_record_no_generator_and_no_noise(estimator, epsilon, 
                 assert not any(piece in text for piece in pieces)
         for word in (b"Generator", b"MT19937", b"PCG64", b"Noise", b"Oracle", b"Receipt"):
             assert word not in text
-        kept = {"_earlier_fit", "_was_charged"}  # whose price it was: a digest, and a ledger
+        # whose price it was: a digest, and a ledger; and the noise's errors, where they are known
+        kept = {"_earlier_fit", "_was_charged", "_privacy_std"}
         assert set(vars(model)) - set(model.get_params()) - kept == fitted_attributes(model)
         loaded = pickle.loads(text)
         assert_array_equal(loaded.predict(X), model.predict(X))

@@ -267,7 +267,9 @@ def test_the_limit_of_openmp_lowers_it(name, asked_of_places, room):
         fitted(model, X, y, n_threads=n_threads)
     with openmp_threads(1):
         fitted(model, X, y, n_threads=2)
-    assert asked_of_places == [1, 2, N_THREADS, N_THREADS, 2, 1]
+    # newton looks at the rows in one place, and sees them from another one
+    times = 1 + (name == "newton")
+    assert asked_of_places == np.repeat([1, 2, N_THREADS, N_THREADS, 2, 1], times).tolist()
 
 
 def test_effective_n_threads_is_the_least_of_what_is_asked_and_admitted(room):
