@@ -164,14 +164,24 @@ class CurvatureUnits(SquareUnits):
             raise ValueError(_out_of_range(noise_multiplier))
 
     @property
+    def square_unit(self):
+        """Of the mean squared norm of rows."""
+        return (self.row_norm / self.square_units) ** 2 / self.n_normalizer
+
+    @property
+    def mean_unit(self):
+        """Of an entry of the mean row."""
+        return self.row_norm / self.mean_units / self.n_normalizer
+
+    @property
     def mean_square_std(self):
         """Noise of the mean squared norm of rows."""
-        return 2.0**self.square_bits * (self.row_norm / self.square_units) ** 2 / self.n_normalizer
+        return math.ldexp(self.square_unit, self.square_bits)
 
     @property
     def mean_std(self):
         """Noise of each entry of the mean row."""
-        return 2.0**self.mean_bits * (self.row_norm / self.mean_units) / self.n_normalizer
+        return math.ldexp(self.mean_unit, self.mean_bits)
 
     def _check_gradients(self):
         """Whatever geometry is released, the grid has room for it."""
@@ -264,8 +274,7 @@ class CurvatureOracle:
         self._squares_left -= 1
         total = self._sums_of_rows()[-1]
         (noise,) = self._noise.gaussians(1, units.square_bits)
-        unit = (units.row_norm / units.square_units) ** 2 / units.n_normalizer
-        self.mean_square = (float(int(total) + int(noise)) + 0.5) * unit
+        self.mean_square = (float(int(total) + int(noise)) + 0.5) * units.square_unit
         return self.mean_square
 
     def release_mean_row(self):
@@ -286,8 +295,7 @@ class CurvatureOracle:
         self._means_left -= 1
         totals = self._sums_of_rows()[:-1]
         noise = self._noise.gaussians(len(totals), units.mean_bits)
-        unit = units.row_norm / units.mean_units / units.n_normalizer
-        self.mean_row = ((totals + noise).astype(np.float64) + 0.5) * unit
+        self.mean_row = ((totals + noise).astype(np.float64) + 0.5) * units.mean_unit
         return self.mean_row
 
     def _sums_of_rows(self):
