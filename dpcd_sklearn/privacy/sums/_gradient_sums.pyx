@@ -172,7 +172,7 @@ cdef class GradientSums(LocalSums):
                 factors[i] = 1.0
             tile.is_sparse = False
             tile.dense.cells, tile.dense.c_order = weights + tile_rows, 0
-            tile.dense.is_float = tile.dense.in_place = False
+            tile.dense.is_float, tile.dense.source = False, NULL
             tile.dense.stride = tile.dense.n_rows = n_rows
             tile.dense.n_columns = m
             KERNELS.rows_dot(&tile.dense, &self._ones[0], True, 0, norms)

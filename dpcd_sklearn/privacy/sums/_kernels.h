@@ -33,10 +33,14 @@ typedef struct {
     const double *lo, *hi, *center; /* public bounds of the columns, or NULL */
 } dpcd_matrix;
 
+/* `source`: where the cells lie in memory, from which the next tile's follow (NULL: unknown), with
+ * the bytes between its rows (C order) or columns (F order), and of a cell. */
 typedef struct {
     const void *cells;
     ptrdiff_t stride, n_rows, n_columns;
-    int c_order, is_float, in_place;
+    int c_order, is_float;
+    const char *source;
+    ptrdiff_t source_stride, source_cell;
 } dpcd_tile;
 
 /* How many passes over a tile there are, and how its rows are read again. */
@@ -54,6 +58,11 @@ typedef struct {
      * (in C order; 0 for none). */
     void (*rows_dot)(const dpcd_tile *tile, const double *v, int square, ptrdiff_t next_rows,
                      double *out);
+    /* out[i, k] = X[i, k] scale[k] factors[i], rows `apart` numbers from each other; rounded to an
+     * integer if `magic` is DPCD_MAGIC, not if it is zero. The other half of the next tile is asked
+     * for (in C order). A factor of zero gives zeros, whatever the row. */
+    void (*scaled_rows)(const dpcd_tile *tile, const double *scale, const double *factors,
+                        double magic, ptrdiff_t next_rows, double *out, ptrdiff_t apart);
     /* r[i] *= weights[i] (NULL: 1), then bounded: NaN and infinity become 1e90 before any clip. */
     void (*weigh)(ptrdiff_t n, const double *weights, double *r);
     /* r[i] *= min(1, clip / (|r[i]| sqrt(norms[i]))): a record's vector has norm at most clip. Of
@@ -73,6 +82,13 @@ typedef struct {
     double (*clipped_sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
     double (*plain_sum_of_ones)(ptrdiff_t n, const double *r);
 } dpcd_kernels;
+
+/* Where the tile begins that lies so many rows further on in memory; NULL for none. */
+DPCD_INLINE const char *dpcd_next_tile(const dpcd_tile *t, ptrdiff_t next_rows)
+{
+    if (!t->source || !next_rows) return NULL;
+    return t->source + next_rows * (t->c_order ? t->source_stride : t->source_cell);
+}
 
 DPCD_INLINE double dpcd_join(const double *s)
 {

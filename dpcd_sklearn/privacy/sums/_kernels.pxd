@@ -18,7 +18,7 @@ cdef extern from "_kernels.h":
         Py_ssize_t n_columns
         int c_order
         int is_float
-        int in_place
+        const char *source
     ctypedef struct dpcd_kernels:
         void (*load)(const dpcd_matrix *m, Py_ssize_t i0, Py_ssize_t n_rows,
                      const Py_ssize_t *columns, Py_ssize_t n_columns, double *scratch,
@@ -27,6 +27,9 @@ cdef extern from "_kernels.h":
                        double *scratch, dpcd_tile *tile) noexcept nogil
         void (*rows_dot)(const dpcd_tile *tile, const double *v, int square,
                          Py_ssize_t next_rows, double *out) noexcept nogil
+        void (*scaled_rows)(const dpcd_tile *tile, const double *scale, const double *factors,
+                            double magic, Py_ssize_t next_rows, double *out,
+                            Py_ssize_t apart) noexcept nogil
         void (*weigh)(Py_ssize_t n, const double *weights, double *r) noexcept nogil
         void (*clip_norms)(Py_ssize_t n, Py_ssize_t n_outputs, const double *square_norms,
                            Py_ssize_t apart, double clip, double *r) noexcept nogil

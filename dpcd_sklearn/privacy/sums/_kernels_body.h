@@ -37,14 +37,19 @@ static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, ptrdiff_t n
     t->n_rows = n_rows;
     t->n_columns = n_columns;
     t->c_order = m->c_order;
-    if (!m->lo && (!columns || (n_columns == 1 && !m->c_order))) {
+    t->source = NULL;
+    if (!columns || (n_columns == 1 && !m->c_order)) {
         ptrdiff_t first = columns ? columns[0] : 0;
         ptrdiff_t at = m->c_order ? i0 * m->stride : first * m->stride + i0;
-        t->cells = (const char *)m->data + at * (m->is_float ? sizeof(float) : sizeof(double));
-        t->stride = m->stride;
-        t->is_float = m->is_float;
-        t->in_place = 1;
-        return;
+        t->source_cell = m->is_float ? sizeof(float) : sizeof(double);
+        t->source_stride = m->stride * t->source_cell;
+        t->source = (const char *)m->data + at * t->source_cell;
+        if (!m->lo) {
+            t->cells = t->source;
+            t->stride = m->stride;
+            t->is_float = m->is_float;
+            return;
+        }
     }
     if (m->is_float && m->lo)
         DPCD_NAME(dpcd_pack_of_floats)(m, i0, columns, t, scratch, 1);
@@ -56,7 +61,7 @@ static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, ptrdiff_t n
         DPCD_NAME(dpcd_pack_of_doubles)(m, i0, columns, t, scratch, 0);
     t->cells = scratch;
     t->stride = m->c_order ? n_columns : n_rows;
-    t->is_float = t->in_place = 0;
+    t->is_float = 0;
     if (n_columns == 1) { /* one column is contiguous in either order */
         t->c_order = 0;
         t->stride = n_rows;
@@ -69,7 +74,8 @@ static void DPCD_NAME(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *rows, 
     t->n_rows = n_rows;
     t->n_columns = t->stride = m->n_columns;
     t->c_order = 1;
-    t->is_float = t->in_place = 0;
+    t->is_float = 0;
+    t->source = NULL;
     t->cells = scratch;
     if (m->is_float)
         DPCD_NAME(dpcd_gather_of_floats)(m, rows, t, scratch, m->lo != NULL);
@@ -80,7 +86,7 @@ static void DPCD_NAME(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *rows, 
 static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int square,
                                      ptrdiff_t next_rows, double *out)
 {
-    ptrdiff_t next = t->in_place ? next_rows * (t->c_order ? t->stride : 1) : 0;
+    const char *next = dpcd_next_tile(t, next_rows);
     if (t->c_order && t->is_float && square)
         DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 1, next);
     else if (t->c_order && t->is_float)
@@ -99,11 +105,22 @@ static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int sq
         DPCD_NAME(dpcd_rows_dot_f_of_doubles)(t, v, out, 0);
 }
 
+static void DPCD_NAME(dpcd_scaled_rows)(const dpcd_tile *t, const double *scale,
+                                        const double *factors, double magic, ptrdiff_t next_rows,
+                                        double *out, ptrdiff_t apart)
+{
+    const char *next = dpcd_next_tile(t, next_rows);
+    if (t->is_float)
+        DPCD_NAME(dpcd_scaled_rows_of_floats)(t, scale, factors, magic, next, out, apart);
+    else
+        DPCD_NAME(dpcd_scaled_rows_of_doubles)(t, scale, factors, magic, next, out, apart);
+}
+
 static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
                                          double limit, ptrdiff_t next_rows, int half,
                                          double *sums)
 {
-    ptrdiff_t next = t->in_place ? next_rows * (t->c_order ? t->stride : 1) : 0;
+    const char *next = dpcd_next_tile(t, next_rows);
     if (t->c_order && t->is_float)
         DPCD_NAME(dpcd_clipped_sums_c_of_floats)(t, r, scale, limit, next, half, sums);
     else if (t->c_order)
@@ -118,7 +135,7 @@ static double DPCD_NAME(dpcd_clipped_column)(const dpcd_tile *t, const double *r
                                              const double *weights, double scale, double limit,
                                              ptrdiff_t next_rows)
 {
-    ptrdiff_t next = t->in_place ? next_rows : 0;
+    const char *next = dpcd_next_tile(t, next_rows);
     if (t->is_float)
         return DPCD_NAME(dpcd_clipped_column_of_floats)(t, r, weights, scale, limit, next);
     return DPCD_NAME(dpcd_clipped_column_of_doubles)(t, r, weights, scale, limit, next);
@@ -218,6 +235,7 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_load),
     DPCD_NAME(dpcd_gather),
     DPCD_NAME(dpcd_rows_dot),
+    DPCD_NAME(dpcd_scaled_rows),
     DPCD_NAME(dpcd_weigh),
     DPCD_NAME(dpcd_clip_norms),
     DPCD_NAME(dpcd_clipped_sums),

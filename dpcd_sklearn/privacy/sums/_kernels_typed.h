@@ -54,11 +54,39 @@ DPCD_INLINE void DPCD_TYPED(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *
         }
 }
 
+/* ---- rows that are scaled ------------------------------------------------------------------- */
+
+/* As rows_dot asks for the next tile's first four rows of eight, so this one for the last four. */
+DPCD_INLINE void DPCD_TYPED(dpcd_scaled_rows)(const dpcd_tile *t, const double *restrict scale,
+                                              const double *restrict factors, double magic,
+                                              const char *next, double *restrict out,
+                                              ptrdiff_t apart)
+{
+    enum { LINE = 64 / sizeof(REAL) };
+    ptrdiff_t i, k, n = t->n_rows, p = t->n_columns;
+    for (i = 0; i < n; i++) {
+        double *restrict row = out + i * apart;
+        const REAL *restrict x = (const REAL *)t->cells + i * (t->c_order ? t->stride : 1);
+        double f = factors[i];
+        if (next && t->c_order && (i & 4))
+            for (k = 0; k < p; k += LINE)
+                DPCD_PREFETCH(next + i * t->source_stride + k * t->source_cell);
+        if (f == 0.0) /* a row of infinite norm may have infinite entries */
+            for (k = 0; k < p; k++) row[k] = 0.0;
+        else if (t->c_order)
+            for (k = 0; k < p; k++) row[k] = ((double)x[k] * scale[k] * f + magic) - magic;
+        else
+            for (k = 0; k < p; k++)
+                row[k] = ((double)x[k * t->stride] * scale[k] * f + magic) - magic;
+    }
+}
+
 /* ---- sums over columns ----------------------------------------------------------------------- */
 
 /* Four rows at a time, each in eight lanes by k mod 8. */
 DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_c)(const dpcd_tile *t, const double *restrict v,
-                                             double *restrict out, int square, ptrdiff_t next)
+                                             double *restrict out, int square,
+                                             const char *next)
 {
     enum { LINE = 64 / sizeof(REAL) };
     ptrdiff_t i, k, l, q, n = t->n_rows, p = t->n_columns;
@@ -73,7 +101,8 @@ DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_c)(const dpcd_tile *t, const double *r
         }
         if (next && !(i & 4))
             for (q = 0; q < used; q++)
-                for (k = 0; k < p; k += LINE) DPCD_PREFETCH(x[q] + next + k);
+                for (k = 0; k < p; k += LINE)
+                    DPCD_PREFETCH(next + (i + q) * t->source_stride + k * t->source_cell);
         for (k = 0; k + DPCD_LANES <= p; k += DPCD_LANES) {
             DPCD_VECTOR v0 = DPCD_READ_DOUBLES(v + k), v1 = DPCD_READ_DOUBLES(v + k + 4);
             for (q = 0; q < 4; q++) {
@@ -155,7 +184,7 @@ DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_f)(const dpcd_tile *t, const double *r
 
 DPCD_INLINE void DPCD_TYPED(dpcd_clipped_sums_c)(const dpcd_tile *t, const double *restrict r,
                                                  const double *restrict scale, double limit,
-                                                 ptrdiff_t next, int half,
+                                                 const char *next, int half,
                                                  double *restrict sums)
 {
     enum { COLUMNS = 512, LINE = 64 / sizeof(REAL) };
@@ -176,7 +205,9 @@ DPCD_INLINE void DPCD_TYPED(dpcd_clipped_sums_c)(const dpcd_tile *t, const doubl
             }
             for (k = 0; k + 4 <= p; k += h) {
                 if (asks)
-                    for (q = 0; q < 4; q++) DPCD_PREFETCH(x[q] + next + k);
+                    for (q = 0; q < 4; q++)
+                        DPCD_PREFETCH(next + (i + q) * t->source_stride +
+                                      (k0 + k) * t->source_cell);
                 for (h = 0; h < LINE && k + h + 4 <= p; h += 4) {
                     DPCD_VECTOR sk = DPCD_READ_DOUBLES(s + k + h);
                     DPCD_INTEGERS sum = DPCD_READ_INTEGERS(bits + k + h);
@@ -205,7 +236,7 @@ DPCD_INLINE void DPCD_TYPED(dpcd_clipped_sums_c)(const dpcd_tile *t, const doubl
 DPCD_INLINE void DPCD_TYPED(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k, int count,
                                                   const double *restrict r,
                                                   const double *restrict scale, double limit,
-                                                  ptrdiff_t next, double *restrict sums)
+                                                  const char *next, double *restrict sums)
 {
     DPCD_VECTOR lo = DPCD_FILL(-limit), hi = DPCD_FILL(limit), magic = DPCD_FILL(DPCD_MAGIC);
     DPCD_VECTOR s[4];
@@ -222,7 +253,8 @@ DPCD_INLINE void DPCD_TYPED(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t 
     for (i = 0; i + 8 <= n; i += 8) {
         DPCD_VECTOR r0 = DPCD_READ_DOUBLES(r + i), r1 = DPCD_READ_DOUBLES(r + i + 4);
         for (q = 0; q < count; q++) {
-            if (next) DPCD_PREFETCH(x[q] + i + next + 7); /* to the last line of the tile */
+            if (next) /* to the last line of the tile */
+                DPCD_PREFETCH(next + (k + q) * t->source_stride + (i + 7) * t->source_cell);
             a[q] = DPCD_ADD_INTEGERS(a[q], DPCD_UNITS(r0, DPCD_READ(x[q] + i), s[q]));
             b[q] = DPCD_ADD_INTEGERS(b[q], DPCD_UNITS(r1, DPCD_READ(x[q] + i + 4), s[q]));
         }
@@ -239,7 +271,7 @@ DPCD_INLINE void DPCD_TYPED(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t 
 /* One column, whose r[i] is weighed and bounded on the way: what is used once is not stored. */
 DPCD_INLINE double DPCD_TYPED(dpcd_clipped_column)(const dpcd_tile *t, const double *restrict r,
                                                    const double *restrict weights, double scale,
-                                                   double limit, ptrdiff_t next)
+                                                   double limit, const char *next)
 {
     DPCD_VECTOR lo = DPCD_FILL(-limit), hi = DPCD_FILL(limit), magic = DPCD_FILL(DPCD_MAGIC);
     DPCD_VECTOR least = DPCD_FILL(-DPCD_LARGEST), most = DPCD_FILL(DPCD_LARGEST);
@@ -250,7 +282,7 @@ DPCD_INLINE double DPCD_TYPED(dpcd_clipped_column)(const dpcd_tile *t, const dou
     ptrdiff_t i, n = t->n_rows;
     int q;
     for (i = 0; i + 8 <= n; i += 8) {
-        if (next) DPCD_PREFETCH(x + i + next + 7);
+        if (next) DPCD_PREFETCH(next + (i + 7) * t->source_cell);
         for (q = 0; q < 2; q++) {
             part[q] = DPCD_READ_DOUBLES(r + i + 4 * q);
             if (weights) part[q] = DPCD_MUL(part[q], DPCD_READ_DOUBLES(weights + i + 4 * q));
@@ -269,7 +301,7 @@ DPCD_INLINE double DPCD_TYPED(dpcd_clipped_column)(const dpcd_tile *t, const dou
 
 DPCD_INLINE void DPCD_TYPED(dpcd_clipped_sums_f)(const dpcd_tile *t, const double *r,
                                                  const double *scale, double limit,
-                                                 ptrdiff_t next, double *sums)
+                                                 const char *next, double *sums)
 {
     ptrdiff_t k;
     for (k = 0; k + 4 <= t->n_columns; k += 4)
