@@ -28,7 +28,8 @@ from ._fits import Subject, best_test
 from ._pairs import FAMILIES, worst_pairs
 from ._watch import is_watchable, last_step
 
-_FIRST_LOOK = 20  # fits on each data set of every pair; the finalists have six times as many more
+# Fits on each data set of every pair, at least; the finalists have six times as many more.
+_FIRST_LOOK, _SHARE_OF_LOOK = 20, 25
 _FINALISTS = 3
 _POWER_RUNS = 250
 REQUIRED_POWER = 0.9
@@ -294,7 +295,7 @@ def _search(model, pairs, stated, statistic, n_runs, n_jobs):
         found.append([name, subject, claim, None, []])
     if not found:
         raise last
-    look = _FIRST_LOOK if len(found) > 1 else max(50, n_runs // 4)
+    look = max(_FIRST_LOOK, n_runs // _SHARE_OF_LOOK) if len(found) > 1 else max(50, n_runs // 4)
     while True:
         for candidate in found:
             subject, looks = candidate[1], candidate[4]
