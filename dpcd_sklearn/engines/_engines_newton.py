@@ -179,6 +179,8 @@ class NewtonEngine(Engine):
         doubt = 2 * math.sqrt(self.request.n_penalized) * self._noise
         return {
             "curvature_floor": self.recipe["floor"] * self._edge,
+            # an inference, whose floor is higher, was measured without
+            "curvature_edge": 0.0 if self.request.inference else self._edge,
             "mean_square": max(self.mean_square - doubt, 0.0),
             "unit_clips": self._unit_clips,
             "head": self.recipe["head"],

@@ -3,7 +3,7 @@
     v_t = w_t + β (w_t - w_(t-1))
     w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
 
-P is the released curvature with its eigenvalues floored, g_t a gradient at v_t that was clipped and
+P is the released curvature, its eigenvalues cleaned of the noise's spread and floored, g_t a gradient at v_t that was clipped and
 noised in the geometry of P, β Nesterov's momentum. All else is post-processing. Averages are of
 models, not of iterates: the last step minimises the mean of all models after the head, so that
 coefficients are exactly zero where the penalty makes them so.
@@ -40,6 +40,26 @@ def solve(oracle, problem, sampling=None, generator=None):
     return _Path(oracle, problem).run()
 
 
+def denoised(values, edge):
+    """How large a matrix is along the eigenvectors of its noisy copy, whose eigenvalues these are.
+
+    Noise parts eigenvalues that are equal: of a multiple of the identity they fill an interval, and
+    steps by the least of them are many times too long. Bun, Allez, Bouchaud & Potters (2016), for
+    additive noise: λ_k - (edge² / 2) mean_j 1 / (λ_k - λ_j), seen from a little beside the axis.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_coordinates,)
+    edge : float
+        The spectral edge of the noise; 0 for none.
+    """
+    if edge == 0:
+        return values
+    gaps = values[:, None] - values
+    beside = edge**2 / len(values)
+    return values - 0.5 * edge**2 * np.mean(gaps / (gaps**2 + beside), axis=1)
+
+
 class _Path:
     """Iterates in the units of sqrt(M_j), where the curvature is, and models that were released."""
 
@@ -49,8 +69,9 @@ class _Path:
         self.coef = self._before = self._first()
         released = oracle.release_curvature()
         self._least = np.linalg.eigvalsh(released)[0]
-        self._curvature = self._whole(released)
-        self._fix_geometry(*np.linalg.eigh(self._curvature))
+        self._curvature, factor = self._whole(released)
+        values, vectors = np.linalg.eigh(self._curvature)
+        self._fix_geometry(denoised(values, factor * problem.curvature_edge), vectors)
         self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
         self._clips = []
 
@@ -66,14 +87,18 @@ class _Path:
         return coef
 
     def _whole(self, curvature):
-        """A curvature as large as that of rows that were not cut short, if it is known."""
+        """A curvature as large as that of rows that were not cut short, if it is known.
+
+        And by which factor it was made larger, the noise with it.
+        """
         n = self._problem.n_penalized
         trace = np.trace(curvature[:n, :n])
         if not 0 < trace < self._problem.mean_square:
-            return curvature
+            return curvature, 1.0
+        factor = min(self._problem.mean_square / trace, _MOST_CUT)
         scales = np.ones(len(curvature))
-        scales[:n] = min(self._problem.mean_square / trace, _MOST_CUT) ** 0.5
-        return scales[:, None] * curvature * scales
+        scales[:n] = factor**0.5
+        return scales[:, None] * curvature * scales, factor
 
     def _fix_geometry(self, values, vectors):
         """P, with directions that the noise may have made too flat raised to the floor."""

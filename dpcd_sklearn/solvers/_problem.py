@@ -58,6 +58,8 @@ class Problem:
     watch_every : int
     curvature_floor : float
         Least eigenvalue of a noisy curvature matrix (Newton).
+    curvature_edge : float
+        Spectral edge of its noise, where eigenvalues are to be cleaned of it (Newton).
     mean_square : float
         Of a row's penalised coordinates, in the units of sqrt(M_j) and before any row was cut
         short: what it is beyond doubt, or 0 (Newton).
@@ -90,6 +92,7 @@ class Problem:
     watch: object = None
     watch_every: int = 1
     curvature_floor: float = 0.0
+    curvature_edge: float = 0.0
     mean_square: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
     head: float = 0.5
