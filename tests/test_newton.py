@@ -177,7 +177,7 @@ def test_the_covariance_of_noise_is_that_of_the_steps(averaging, momentum):
     np.testing.assert_allclose(found, np.transpose(moved) @ moved, rtol=1e-8)
 
 
-# ---- equal eigenvalues, which noise parts ---------------------------------------------------------
+# ---- equal eigenvalues, which noise parts --------------------------------------------------------
 
 
 @pytest.mark.parametrize("d", [20, 100])

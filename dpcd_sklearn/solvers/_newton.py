@@ -3,10 +3,10 @@
     v_t = w_t + β (w_t - w_(t-1))
     w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
 
-P is the released curvature, its eigenvalues cleaned of the noise's spread and floored, g_t a gradient at v_t that was clipped and
-noised in the geometry of P, β Nesterov's momentum. All else is post-processing. Averages are of
-models, not of iterates: the last step minimises the mean of all models after the head, so that
-coefficients are exactly zero where the penalty makes them so.
+P is the released curvature, its eigenvalues cleaned of the noise's spread and floored, g_t a
+gradient at v_t that was clipped and noised in the geometry of P, β Nesterov's momentum. All else is
+post-processing. Averages are of models, not of iterates: the last step minimises the mean of all
+models after the head, so that coefficients are exactly zero where the penalty makes them so.
 """
 
 import numpy as np

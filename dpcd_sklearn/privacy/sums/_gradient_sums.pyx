@@ -12,6 +12,7 @@ import numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from ...losses._base cimport Loss
 from ._kernels cimport (
@@ -32,6 +33,17 @@ from ._sums cimport Question
 cdef inline double _bounded(double v) noexcept nogil:
     v = v if v < 1e140 else 1e140
     return v if v > -1e140 else -1e140
+
+
+cdef inline void _read(const double *values, bint in_order, const Py_ssize_t *rows,
+                       Py_ssize_t n_rows, double *out) noexcept nogil:
+    """out[i] = values[rows[i]]."""
+    cdef Py_ssize_t i
+    if in_order:
+        memcpy(out, values + rows[0], n_rows * sizeof(double))
+        return
+    for i in range(n_rows):
+        out[i] = values[rows[i]]
 
 
 # More than the rounding of a computed norm: no row counts longer than stated.
@@ -137,6 +149,7 @@ cdef class GradientSums(LocalSums):
         cdef double *factors = norms + tile_rows
         cdef double *target = factors + tile_rows
         cdef double *weights = target + tile_rows
+        cdef double *products = weights + tile_rows
         cdef bint ones = self.fit_intercept and m == 0
         # 1. the records, and how much each row is scaled down
         tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
@@ -145,13 +158,17 @@ cdef class GradientSums(LocalSums):
             KERNELS.gather(&self.records.X, rows, n_rows, room, &tile.dense)
         elif not tile.is_sparse:
             KERNELS.load(&self.records.X, rows[0], n_rows, NULL, p, room, &tile.dense)
-        for i in range(n_rows):
-            target[i] = self.records.y[rows[i]]
-            weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[rows[i]]
+        _read(self.records.y, question.rows == NULL, rows, n_rows, target)
+        if self.records.weights == NULL:
+            weights = NULL
+        else:
+            _read(self.records.weights, question.rows == NULL, rows, n_rows, weights)
         if question.square_norms == NULL:
             self._shrink(&tile, norms, factors)
-        for i in range(n_rows if question.square_norms != NULL else 0):
-            norms[i], factors[i] = question.square_norms[rows[i]], 1.0
+        else:
+            _read(question.square_norms, question.rows == NULL, rows, n_rows, norms)
+            for i in range(n_rows):
+                factors[i] = 1.0
         # 2. derivatives in the margins, times the weight
         self._derivatives(&tile, question.coef, target, factors, r, margins)
         if question.anchor != NULL:
@@ -164,14 +181,14 @@ cdef class GradientSums(LocalSums):
         if m:
             for j in range(m):
                 self._products(&tile, question.directions + j * self.n_coordinates, factors,
-                               weights + tile_rows + j * n_rows)
+                               products + j * n_rows)
             for i in range(n_rows * m):  # finite, so that the norm is a number
-                weights[tile_rows + i] = _bounded(weights[tile_rows + i])
+                products[i] = _bounded(products[i])
             for i in range(n_rows):
                 norms[i] = 0.0
                 factors[i] = 1.0
             tile.is_sparse = False
-            tile.dense.cells, tile.dense.c_order = weights + tile_rows, 0
+            tile.dense.cells, tile.dense.c_order = products, 0
             tile.dense.is_float, tile.dense.source = False, NULL
             tile.dense.stride = tile.dense.n_rows = n_rows
             tile.dense.n_columns = m

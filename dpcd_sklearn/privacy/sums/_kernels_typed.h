@@ -111,11 +111,20 @@ DPCD_INLINE void DPCD_TYPED(dpcd_rows_dot_c)(const dpcd_tile *t, const double *r
                 high[q] = DPCD_ADD(high[q], DPCD_MUL(v1, square ? DPCD_MUL(b, b) : b));
             }
         }
+        l = 0;
+        if (k + 4 <= p) { /* the first four lanes of what is left */
+            DPCD_VECTOR v0 = DPCD_READ_DOUBLES(v + k);
+            for (q = 0; q < 4; q++) {
+                DPCD_VECTOR a = DPCD_READ(x[q] + k);
+                low[q] = DPCD_ADD(low[q], DPCD_MUL(v0, square ? DPCD_MUL(a, a) : a));
+            }
+            k += l = 4;
+        }
         for (q = 0; q < 4; q++) {
             DPCD_WRITE(s[q], low[q]);
             DPCD_WRITE(s[q] + 4, high[q]);
         }
-        for (l = 0; k < p; k++, l++)
+        for (; k < p; k++, l++)
             for (q = 0; q < 4; q++) {
                 double a = (double)x[q][k];
                 s[q][l] += v[k] * (square ? a * a : a);
