@@ -193,8 +193,13 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
         one outlier can't make them explode. With an intercept features are centred on the middle
         of their bounds. Nothing is clipped with epsilon = inf.
-    feature_scale : float or array of shape (n_features,), default=None
-        Public root mean square of each feature; gives M_j in place of the bounds.
+    feature_scale : float, array of shape (n_features,) or "private", default=None
+        Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
+        `feature_bounds` that may be far too wide: before the first update mean squares of the
+        features within them are **released**, for 1 to 10 % of the budget, and give M_j. Where n,
+        p, epsilon and delta allow none that tell more than the bounds, nothing is released, and
+        with epsilon = inf neither. It asks for a descent: Newton steps, which look at rows already,
+        refuse it, and "auto" takes none.
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
@@ -379,7 +384,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | None = None,
+        feature_scale: ArrayLike | Literal["private"] | None = None,
         row_norm_bound: float | None = None,
         target_bounds: TargetBounds | None = None,
         tol: float = 1e-6,
