@@ -33,9 +33,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     **Privacy**
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates and chosen
-      coordinates could be published at the same cost. Who is in a mini-batch is never
-      published.
+      delta)-differentially private under the `neighboring` relation; all iterates, chosen
+      coordinates, and what is released before the first iterate, could be published at the same
+      cost. Who is in a mini-batch is never published.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
