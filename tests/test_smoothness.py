@@ -1,4 +1,4 @@
-"""Released mean squares of features: exact sums, noise as claimed, M_j, and what a fit pays."""
+"""Released moments of features: exact sums, noise as claimed, M_j, and what a fit pays."""
 
 import math
 
@@ -36,7 +36,7 @@ from dpcd_sklearn.privacy.mechanisms._smoothness import (
     SmoothnessOracle,
     SmoothnessUnits,
     squares_sensitivity,
-    units_of_squares,
+    units_of_cells,
 )
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._place import LocalPlace
@@ -51,9 +51,15 @@ LAYOUTS = {
 }
 
 
-def units_of(p, n, z=2.0, neighboring="replace_one", n_normalizer=None):
+def units_of(p, n, z=2.0, neighboring="replace_one", n_normalizer=None, with_means=True):
     event = FitEvent((GaussianEvent(z, 1),), neighboring)
-    return SmoothnessUnits(event, n_columns=p, n_samples=n, n_normalizer=n_normalizer or n)
+    return SmoothnessUnits(
+        event,
+        n_columns=p,
+        n_samples=n,
+        n_normalizer=n_normalizer or n,
+        with_means=with_means,
+    )
 
 
 def oracle_of(X, key=None, **options):
@@ -64,24 +70,37 @@ def oracle_of(X, key=None, **options):
 # ---- the mechanism -------------------------------------------------------------------------------
 
 
+both_ways = pytest.mark.parametrize("with_means", [True, False])
+
+
+@both_ways
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype):
+def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, with_means):
     rng, key = np.random.default_rng(0), bytes(range(32))
     X = rng.normal(size=(700, 4)).astype(dtype) * (rng.random((700, 4)) < 0.5)
     X[0] = 1e30  # far outside
     lo, hi = np.array([-3.0, -1.0, -0.5, 0.0]), np.array([3.0, 5.0, 0.25, 0.0])
     center, half_width = np.array([0.0, 2.0, 0.0, 0.0]), np.array([3.0, 3.0, 0.5, 1.0])
-    units = units_of(4, 700)
+    units = units_of(4, 700, with_means=with_means)
     width = np.where(hi > lo, hi - lo, 1.0)
     cells = np.clip(np.floor((X - lo) / width * 256), 0, 255)
-    middles = lo + (cells + 0.5) / 256 * (hi - lo) - center
-    sums = np.rint(units.units * np.minimum(1.0, (middles / half_width) ** 2)).sum(axis=0)
-    noise = NoiseSource(key).gaussians(4, units.bits)
+    numbers = np.clip((lo + (cells + 0.5) / 256 * (hi - lo) - center) / half_width, -1, 1)
+    sums = [np.rint(units.units * numbers**2).sum(axis=0)]
+    sums += [np.rint(units.units * numbers / 2).sum(axis=0)] if with_means else []
+    noise = NoiseSource(key).gaussians(4 * len(sums), units.bits).reshape(len(sums), 4)
+    expected = (np.array(sums) + noise + 0.5) / units.units / 700
     for make in LAYOUTS.values():
-        found = oracle_of(make(X), key).release_mean_squares(lo, hi, center, half_width)
-        assert_array_equal(found, (sums + noise + 0.5) / units.units / 700)
+        oracle = oracle_of(make(X), key, with_means=with_means)
+        squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
+        assert_array_equal(squares, expected[0])
+        if with_means:
+            assert_array_equal(means, 2 * expected[1])
+        else:
+            assert means is None
     plain = (np.clip(X, lo, hi) - center) / half_width
-    assert_allclose(sums / units.units / 700, (plain**2).mean(axis=0), atol=0.01)
+    assert_allclose(sums[0] / units.units / 700, (plain**2).mean(axis=0), atol=0.01)
+    if with_means:
+        assert_allclose(2 * sums[1] / units.units / 700, plain.mean(axis=0), atol=0.01)
 
 
 @settings(max_examples=100, deadline=None)
@@ -94,9 +113,13 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype):
 )
 def test_no_record_counts_for_more_than_it_may(ends, center, half_width, x, most):
     lo, hi, center, half_width = (np.array([float(v)]) for v in (*ends, center, half_width))
-    squares = units_of_squares(lo, hi, center, half_width, most)
-    assert squares.shape == (1, 256) and squares.dtype == np.int64
-    assert squares.min() >= 0 and squares.max() <= most
+    squares, halves = units_of_cells(lo, hi, center, half_width, most)
+    assert squares.shape == halves.shape == (1, 256) and squares.dtype == halves.dtype == np.int64
+    assert squares.min() >= 0 and squares.max() <= most and np.abs(halves).max() <= (most + 1) / 2
+    apart = squares - squares.T, halves - halves.T  # of any two records
+    assert np.abs(apart[0]).max() <= most * squares_sensitivity(1, False)
+    longest = most * squares_sensitivity(1, True) + math.sqrt(2)
+    assert (apart[0] ** 2 + apart[1] ** 2).max() <= longest**2
     counts = LocalPlace(np.array([[x]])).counts("features", edges=of_mechanisms._edges(lo, hi))
     assert counts.sum() == counts.max() == 1  # in one cell, also of a column without width
 
@@ -105,52 +128,68 @@ def test_no_record_counts_for_more_than_it_may(ends, center, half_width, x, most
 @pytest.mark.parametrize("p", [1, 3, 122, MOST_COLUMNS])
 @pytest.mark.parametrize("n", [2, 10**4, 2**28, 2**40])
 @pytest.mark.parametrize("z", [0.05, 3.0, 1e4])
-def test_noise_covers_the_sensitivity_of_integers(neighboring, p, n, z):
-    units = units_of(p, min(n, 2**28), z, neighboring, n_normalizer=n)
-    assert 2.0**units.bits >= z * math.sqrt(p) * units.units
+@both_ways
+def test_noise_covers_the_sensitivity_of_integers(neighboring, p, n, z, with_means):
+    units = units_of(p, min(n, 2**28), z, neighboring, n_normalizer=n, with_means=with_means)
+    most = math.sqrt(1.28615 * p) * units.units + math.sqrt(2 * p)
+    most = most if with_means else math.sqrt(p) * units.units
+    assert 2.0**units.bits >= z * most
     assert min(n, 2**28) * units.units <= 2.0**52
-    close = 0.01 + 1 / units.units
-    assert units.noise_std == pytest.approx(z * math.sqrt(p) / n, rel=close)
+    assert units.noise_std == pytest.approx(z * most / units.units / n, rel=0.01 + 1 / units.units)
 
 
 @pytest.mark.parametrize("p", [1, 2, 7])
-def test_the_sensitivity_is_that_of_any_two_records_and_no_larger(p):
-    rng = np.random.default_rng(0)
-    corners = rng.integers(0, 2, (2000, 2, p)).astype(float)
-    apart = np.linalg.norm(corners[:, 0] - corners[:, 1], axis=1).max()
-    assert apart == math.sqrt(p) <= squares_sensitivity(p) <= math.sqrt(p) * (1 + 1e-12)
+def test_the_sensitivity_is_that_of_the_worst_two_records_and_no_larger(p):
+    x = np.linspace(-1, 1, 2001)
+    squares, halves = (np.subtract.outer(of, of) ** 2 for of in (x**2, x / 2))
+    # columns are alike, and the worst two records have the worst pair in each of them
+    for apart, with_means in ((squares, False), (squares + halves, True)):
+        worst, claimed = math.sqrt(p * apart.max()), squares_sensitivity(p, with_means)
+        assert worst <= claimed <= worst * (1 + 1e-4)
+    assert (x**4 + x**2 / 4).max() <= squares_sensitivity(1, True) ** 2  # a record or none
 
 
 # The keys are fixed, so a test that passed once does: a standard deviation is off by 3 %.
 ROOM = 0.15
 
 
-def apart(one, other, neighboring, z=2.0, half_width=1.0, claimed=2.0):
-    """How far neighbours are apart along all columns, over the claim."""
+def apart(one, other, neighboring, z=2.0, half_width=1.0, with_means=False):
+    """How far neighbours are apart along all that is released, over the claim of z = 2."""
     p = one.shape[1]
     ends = -np.ones(p), np.ones(p), np.zeros(p), np.full(p, half_width)
-    shown = [
-        [
-            oracle_of(X, k.to_bytes(32, "little"), z=z, neighboring=neighboring, n_normalizer=2)
-            .release_mean_squares(*ends)
-            .sum()
-            for k in range(500)
-        ]
-        for X in (one, other)
-    ]
-    return abs(np.mean(shown[0]) - np.mean(shown[1])) / np.std(shown[0]) * claimed
+    options = {"neighboring": neighboring, "n_normalizer": 2, "with_means": with_means, "z": z}
+    square, half = _difference(one, other, half_width)
+    shown = []
+    for X in (one, other):
+        shown.append([])
+        for k in range(500):
+            oracle = oracle_of(X, k.to_bytes(32, "little"), **options)
+            squares, means = oracle.release_mean_squares(*ends)
+            shown[-1].append(squares @ square + (means / 2 @ half if with_means else 0.0))
+    return abs(np.mean(shown[0]) - np.mean(shown[1])) / np.std(shown[0]) * 2.0
+
+
+def _difference(one, other, half_width):
+    """What the worst test looks along: differences of sums, of squares and of halves."""
+    numbers = [np.clip(X / half_width, -1, 1) for X in (one, other)]
+    squares, halves = [(x**2).sum(axis=0) for x in numbers], [x.sum(axis=0) / 2 for x in numbers]
+    return squares[0] - squares[1], halves[0] - halves[1]
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
-def test_neighbours_are_told_apart_as_far_as_is_claimed_and_no_farther(neighboring, monkeypatch):
-    """And so are mutants: one with half the noise, and one that forgets the root of p."""
-    rest = np.zeros((1, 4))
-    far, near = np.ones((1, 4)), np.zeros((1, 4))
+@both_ways
+def test_neighbours_are_told_apart_as_far_as_is_claimed_and_no_farther(
+    neighboring, with_means, monkeypatch
+):
+    """Mutants are farther: with half the noise, or without the root of p."""
+    rest, far = np.zeros((1, 4)), np.ones((1, 4))
+    near = np.full((1, 4), (math.sqrt(0.5) - 1) / 2 if with_means else 0.0)
     pair = np.vstack([far, rest]), np.vstack([near, rest]) if neighboring == "replace_one" else rest
-    assert apart(*pair, neighboring) == pytest.approx(1.0, abs=ROOM)
-    assert apart(*pair, neighboring, z=1.0) > 1 + 2 * ROOM
-    monkeypatch.setattr(of_mechanisms, "squares_sensitivity", lambda p: 1.0)
-    assert apart(*pair, neighboring) > 1 + 2 * ROOM
+    found = apart(*pair, neighboring, with_means=with_means)
+    assert found == pytest.approx(1.0, abs=ROOM)
+    assert apart(*pair, neighboring, z=1.0, with_means=with_means) > 1 + 2 * ROOM
+    monkeypatch.setattr(of_mechanisms, "squares_sensitivity", lambda p, with_means: 1.0)
+    assert apart(*pair, neighboring, with_means=with_means) > 1 + 2 * ROOM
 
 
 def test_a_mutant_that_does_not_cut_squares_is_caught(monkeypatch):
@@ -159,9 +198,10 @@ def test_a_mutant_that_does_not_cut_squares_is_caught(monkeypatch):
     assert apart(*pair, "replace_one", half_width=0.5) == pytest.approx(1.0, abs=ROOM)
 
     def uncut(lo, hi, center, half_width, most):
-        return 4 * units_of_squares(lo, hi, center, 2 * half_width, most)
+        squares, halves = units_of_cells(lo, hi, center, 2 * half_width, most)
+        return 4 * squares, 2 * halves
 
-    monkeypatch.setattr(of_mechanisms, "units_of_squares", uncut)
+    monkeypatch.setattr(of_mechanisms, "units_of_cells", uncut)
     assert apart(*pair, "replace_one", half_width=0.5) > 1 + 2 * ROOM
 
 
@@ -188,7 +228,9 @@ def test_mean_squares_are_released_once_and_only_what_was_paid_for():
         FitEvent((GaussianEvent(1.0, 2),)),
     ):
         with pytest.raises((TypeError, ValueError), match="mean squares are"):
-            SmoothnessUnits(event, n_columns=2, n_samples=3, n_normalizer=3)
+            SmoothnessUnits(event, n_columns=2, n_samples=3, n_normalizer=3, with_means=True)
+    with pytest.raises(ValueError, match="of 2 means supports"):
+        units_of(2, 3, z=1.0, n_normalizer=2**49)
     for p in (0, MOST_COLUMNS + 1):
         with pytest.raises(ValueError, match="1 to 16,384 columns"):
             units_of(p, 3)
@@ -334,16 +376,26 @@ def watched(model, X, y, **fit):
 
 @every_model
 def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, monkeypatch):
-    released = np.array([0.04, -1.0, 7.0])  # the last two are mostly noise
-    monkeypatch.setattr(SmoothnessOracle, "release_mean_squares", lambda *_: released)
-    found = []
+    released = np.array([0.4, -1.0, 7.0]), np.array([0.6, 0.0, -2.0])  # some are but noise
+
+    class Told(SmoothnessOracle):
+        def release_mean_squares(self, *ends):
+            return released[0], released[1] if self._units.with_means else None
+
+    monkeypatch.setattr(of_engines, "SmoothnessOracle", Told)
+    found, centers = [], []
     for records in (X, np.full_like(X, 20.0)):
         model, y = model_of(name)
         plan = watched(model, records, y)
         found.append(plan.geometry.smoothness[:P])
+        centers.append(plan.geometry.center)
     assert_array_equal(*found)
-    noise = plan.part_of_smoothness.releases[0].noise_multiplier * math.sqrt(P) / N
-    used = np.clip(released + 2 * noise, noise, 1.0)
+    assert_array_equal(*centers)
+    means = np.array([0.6, 0.0, -1.0]) if plan.request.fit_intercept else np.zeros(P)
+    assert_allclose(centers[0], 20 * means)
+    z = plan.part_of_smoothness.releases[0].noise_multiplier
+    noise = z * squares_sensitivity(P, plan.request.fit_intercept) / N * np.sqrt(1 + 16 * means**2)
+    used = np.clip(released[0] - means**2 + 2 * noise, noise, 1.0)
     loss = plan.request.loss[0] if name == "targets" else plan.request.loss
     expected = loss.curvature * 400 * used
     if name == "frank-wolfe":  # which has one M
@@ -354,9 +406,11 @@ def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, m
 def test_released_smoothness_is_that_of_the_records_and_rather_larger():
     model = DPLassoCD(epsilon=50.0, random_state=ReproducibleNoise(0), **LOOSE, **TARGET)
     plan = watched(model, X, Y)
-    found, true = plan.geometry.smoothness[:P], (X**2).mean(axis=0)
-    noise = 400 * plan.part_of_smoothness.releases[0].noise_multiplier * math.sqrt(P) / N
+    center = plan.geometry.center
+    found, true = plan.geometry.smoothness[:P], ((X - center) ** 2).mean(axis=0)
+    noise = 400 * plan.part_of_smoothness.releases[0].noise_multiplier * math.sqrt(2 * P) / N
     assert (found >= true).all() and (found <= true + 5 * noise).all()
+    assert_allclose(center, X.mean(axis=0), atol=10 * noise / 20)
     weights = np.linspace(0.5, 1.5, N)
     assert_array_equal(
         watched(clone(model), X, Y, sample_weight=weights).geometry.smoothness[:P], found
@@ -418,7 +472,8 @@ def test_add_remove_never_uses_the_true_number():
 
 def test_what_does_not_go_with_other_parameters_leaves_the_bounds(monkeypatch):
     """Paid for is carried out: greedy scores of M_j that the plan did not know may be too large."""
-    monkeypatch.setattr(SmoothnessOracle, "release_mean_squares", lambda *_: np.full(P, -1.0))
+    nothing = np.full(P, -1.0), np.zeros(P)
+    monkeypatch.setattr(SmoothnessOracle, "release_mean_squares", lambda *_: nothing)
     accountant = PrivacyAccountant(1000.0, DELTA, single_fit=True)
     model = DPLinearRegressor(
         solver="gcd", penalty="l1", epsilon=1000.0, accountant=accountant, **LOOSE, **TARGET
@@ -496,7 +551,7 @@ def test_warm_starts_and_pipelines_pay_and_fit():
 
 
 def test_audits_follow_the_smoothness_of_each_fit():
-    model = clone(RIDGE).set_params(epsilon=300.0)
+    model = clone(RIDGE).set_params(epsilon=600.0)
     pair = (X[:6], Y[:6]), (X[:6], -Y[:6])
     assert isinstance(Subject(model, pair, None).rows, FoundRows)
     assert not isinstance(Subject(model.set_params(epsilon=1.0), pair, None).rows, FoundRows)

@@ -133,6 +133,8 @@ def public_geometry(request):
     n_features, row_norm_bound = request.n_features, request.row_norm_bound
     center, lo, hi, scales = stated_scales(request)
     largest_square = np.inf
+    if request.means is not None:
+        center = center + request.means * scales
     if request.mean_squares is not None:
         scales = scales * np.sqrt(request.mean_squares)
     curvature = request.loss.curvature

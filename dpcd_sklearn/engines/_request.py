@@ -16,7 +16,7 @@ from ._smoothness import smoothness_share
 
 # Fields that no estimator has a parameter for, and no fact states.
 _FOLLOW = {"scales", "asks_for_smoothness", "smoothness_share", "mean_squares", "counts_classes"}
-_FOLLOW |= {"n_fits"}
+_FOLLOW |= {"means", "n_fits"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,8 @@ class Request:
         Of μ², for these; 0 where they are not released.
     mean_squares : ndarray of shape (n_features,), or None
         What was released, in squared half-widths.
+    means : ndarray of shape (n_features,), or None
+        What was released beside them: in half-widths, from where features are seen.
     counts_classes : bool
         Whether intercepts start at the classes' shares, whose counts are released first.
     is_preset : bool
@@ -116,6 +118,7 @@ class Request:
     asks_for_smoothness: bool = False
     smoothness_share: float = 0.0
     mean_squares: np.ndarray | None = None
+    means: np.ndarray | None = None
     counts_classes: bool = False
     is_preset: bool = False
     n_fits: int = 1

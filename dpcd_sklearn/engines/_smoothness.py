@@ -1,7 +1,9 @@
-"""M_j of features whose bounds are stated, but loose: from released mean squares, if affordable.
+"""M_j of features whose bounds are stated, but loose: from released moments, if affordable.
 
 Bounds far wider than the records make M_j too large: steps are too short, and clips, which follow
-sqrt(M_j), are given to columns that do not need them.
+sqrt(M_j), are given to columns that do not need them. And so do bounds that records lie at one end
+of, so they are seen from their mean: diamonds at ε = 1, within bounds three times too wide, have an
+R² of .90 by DP-CD with means, .88 without, .71 by bounds.
 """
 
 import hashlib
@@ -10,7 +12,12 @@ import numpy as np
 
 from ..privacy.accounting._calibration import share_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..privacy.mechanisms._smoothness import MOST_COLUMNS, SmoothnessOracle, SmoothnessUnits
+from ..privacy.mechanisms._smoothness import (
+    MOST_COLUMNS,
+    SmoothnessOracle,
+    SmoothnessUnits,
+    squares_sensitivity,
+)
 from ._geometry import stated_scales
 
 # The noise of a mean square that is aimed at, in squared half-widths, and the most that is worth
@@ -25,7 +32,7 @@ _LEAST = 1e-6
 
 
 def smoothness_share(request):
-    """Of μ², for mean squares of features; 0 where they are not asked for or not affordable.
+    """Of μ², for moments of features; 0 where they are not asked for or not affordable.
 
     Raises
     ------
@@ -42,29 +49,40 @@ def smoothness_share(request):
     if not request.private or request.n_features > MOST_COLUMNS:
         return 0.0
     signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta)
-    least_root = request.n_features**0.5 / signal  # a noise of one, for the root of the share
+    # a noise of one, for the root of the share
+    least_root = squares_sensitivity(request.n_features, _looks_for_means(request)) / signal
     share = min(max((least_root / _NOISE) ** 2, _LEAST_SHARE), _MOST_SHARE)
     return share if least_root <= _MOST_NOISE * share**0.5 else 0.0
 
 
 def smoothness_event(request):
-    """What pays for mean squares."""
+    """What pays for moments."""
     share = request.smoothness_share
     return share_event(request.epsilon, request.delta, share, 1, request.neighboring)
 
 
 def smoothness_units(request, part, n_samples):
-    """Units of mean squares, which this part of the event pays for."""
+    """Units of moments, which this part of the event pays for."""
     return SmoothnessUnits(
         part,
         n_columns=request.n_features,
         n_samples=n_samples,
         n_normalizer=request.n_normalizer,
+        with_means=_looks_for_means(request),
     )
 
 
-def found_mean_squares(request, receipt, part, place, key):
-    """Mean squares of the features as a solver sees them: in their bounds, around its centre.
+def _looks_for_means(request):
+    """Whether records are seen from their mean, which a free intercept makes good.
+
+    A bound on rows is one from where they are seen.
+    """
+    free_intercept = request.fit_intercept and not request.penalize_intercept
+    return free_intercept and not request.sparse and request.row_norm_bound is None
+
+
+def found_moments(request, receipt, part, place, key):
+    """Moments of the features as a solver sees them: in their bounds, around its centre.
 
     Parameters
     ----------
@@ -80,13 +98,20 @@ def found_mean_squares(request, receipt, part, place, key):
     Returns
     -------
     mean_squares : ndarray of shape (n_features,)
-        In units of those that the bounds allow, positive and at most 1: rather too large.
+        In squared half-widths, positive and at most 1: rather too large. Around the means, if these
+        are found.
+    means : ndarray of shape (n_features,) or None
+        In half-widths from the centre.
     """
     if key is not None:
         key = hashlib.blake2b(key, digest_size=32, person=b"smoothness").digest()
     units = smoothness_units(request, part, place.n_samples)
     center, lo, hi, half_width = stated_scales(request)
     oracle = SmoothnessOracle(receipt, units, place, key=key)
-    noisy = oracle.release_mean_squares(lo, hi, center, half_width)
+    squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
     noise = units.noise_std
-    return np.clip(noisy + _DOUBT * noise, max(noise, _LEAST), 1.0)
+    if means is not None:
+        means = means.clip(-1.0, 1.0)
+        squares = squares - means**2
+        noise = noise * np.sqrt(1 + 16 * means**2)  # that of a mean is twice as large
+    return np.clip(squares + _DOUBT * noise, np.maximum(noise, _LEAST), 1.0), means

@@ -24,7 +24,7 @@ from ..engines._engines import engine_of
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
 from ..engines._scales import FoundScales, found_scales
-from ..engines._smoothness import found_mean_squares
+from ..engines._smoothness import found_moments
 from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
@@ -259,8 +259,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             found = found_scales(scales, receipt, plan.parts[0], place, key)
         if request.smoothness_share:
             place = records.unscaled(False)
-            squares = found_mean_squares(request, receipt, plan.part_of_smoothness, place, key)
-            found = replace(found or FoundScales(), mean_squares=squares)
+            part = plan.part_of_smoothness
+            squares, means = found_moments(request, receipt, part, place, key)
+            found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
 
     def _checked(self, X, y, sample_weight):

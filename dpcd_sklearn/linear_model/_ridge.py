@@ -126,10 +126,11 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     feature_scale : float, array of shape (n_features,) or "private", default=None
         Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
         `feature_bounds` that may be far too wide: before the first update mean squares of the
-        features within them are **released**, for 1 to 10 % of the budget, and give M_j. Where n,
-        p, epsilon and delta allow none that tell more than the bounds, nothing is released, and
-        with epsilon = inf neither. It asks for a descent: Newton steps, which look at rows already,
-        refuse it, and "auto" takes none.
+        features within them, and their means where a free intercept makes that good, are
+        **released**, for 1 to 10 % of the budget; they give M_j and centres. Where n, p, epsilon
+        and delta allow none that tell more than the bounds, nothing is released, and with epsilon =
+        inf neither. It asks for a descent: Newton steps, which look at rows already, refuse it, and
+        "auto" takes none.
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
