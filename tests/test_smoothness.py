@@ -417,6 +417,20 @@ def test_released_smoothness_is_that_of_the_records_and_rather_larger():
     )
 
 
+@pytest.mark.parametrize(
+    "params",
+    [{"row_norm_bound": 30.0}, {"penalize_intercept": True}, {"fit_intercept": False}],
+    ids=str,
+)
+def test_records_are_not_moved_where_no_free_intercept_makes_it_good(params):
+    plan = watched(clone(RIDGE).set_params(epsilon=50.0, **params), X, Y)
+    geometry = plan.geometry
+    assert plan.request.means is None and not geometry.center.any()
+    assert (geometry.smoothness[:P] < 50).all()  # of 400
+    if "row_norm_bound" in params:
+        assert geometry.largest_square == pytest.approx(900 / geometry.smoothness[:P].min() + 1)
+
+
 def test_loose_bounds_cost_descents_little():
     """R² of loose bounds is far below that of M_j from released mean squares."""
     wide = {"feature_bounds": (-100, 100), "epsilon": 5.0, "precompute": False}

@@ -15,8 +15,10 @@ from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 
 # Fields that no estimator has a parameter for, and no fact states.
-_FOLLOW = {"scales", "asks_for_smoothness", "smoothness_share", "mean_squares", "counts_classes"}
-_FOLLOW |= {"means", "n_fits"}
+_FOLLOW = {
+    *("scales", "asks_for_smoothness", "smoothness_share", "mean_squares", "means"),
+    *("counts_classes", "n_fits"),
+}
 
 
 @dataclass(frozen=True, eq=False)
