@@ -98,7 +98,7 @@ COMMON = {
     "fit_intercept": [True, False],
     "feature_bounds": [None, (-1, 1), (0, 1), (-1e8, 1e8), (-5e-324, 5e-324), (-1e308, 1e308)]
     + [(0, 0), ([0, -1], [1, 1]), (10**400, 1), (NAN, 1)],
-    "feature_scale": [None, 1.0, 0.3, 1e-9, 1e9, [1, 2]],
+    "feature_scale": [None, 1.0, 0.3, 1e-9, 1e9, [1, 2], "private", "private"],
     "row_norm_bound": [None, 1.0, 100.0, 1e-9],
     "tol": [1e-6, 1e-2],
     "coef_path": [True, False],

@@ -94,6 +94,25 @@ def test_default_fits_are_put_beside_scikit_learns():
 
 
 @needs_benchmarks
+def test_loose_bounds_without_their_data_say_so(tmp_path):
+    printed = run("--only", "abalone", data=tmp_path, script="loose_bounds.py")
+    assert "abalone is left out" in printed and "DPCD_DATA" in printed
+
+
+@pytest.mark.slow
+@needs_benchmarks
+def test_loose_bounds_cost_less_with_released_mean_squares(data_folder):
+    if not (data_folder / "abalone.npz").is_file():
+        pytest.skip("abalone.npz is not among the benchmark data")
+    asked = "--only", "abalone", "--epsilon", "10", "--splits", "1"
+    printed = run(*asked, data=data_folder, script="loose_bounds.py")
+    rows = [line.strip("| ").split(" | ") for line in printed.splitlines()[2:]]
+    assert [row[:3] for row in rows] == [["abalone", "10", wide] for wide in ("1", "3", "10")]
+    cells = np.array([row[3:] for row in rows], dtype=float)
+    assert (cells[2, 1::2] > cells[2, ::2]).all()
+
+
+@needs_benchmarks
 def test_a_private_search_without_its_data_says_so(tmp_path):
     printed = run("--quick", data=tmp_path, script="private_search.py")
     assert "madelon is left out" in printed and "DPCD_DATA" in printed

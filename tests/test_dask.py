@@ -53,7 +53,7 @@ MODELS = {
         Y,
     ),
     "DPRidgeSkGD": ({}, Y),  # whose scales are found
-    "DPLogisticGCD": ({"feature_bounds": (-1, 1)}, LABELS),
+    "DPLogisticGCD": ({"feature_bounds": (-1, 1), "feature_scale": "private"}, LABELS),
     "DPLinearRegressor": ({"solver": "newton", "feature_bounds": (-1, 1)}, Y),
     "DPLinearClassifier": ({"solver": "sgd", "feature_bounds": (-1, 1)}, LABELS),
 }

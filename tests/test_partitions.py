@@ -59,6 +59,10 @@ MODELS = {
         Y,
     ),
     "found scales": (DPLinearRegressor(solver="gcd", max_iter=3, **SEEDED), Y),
+    "released smoothness": (
+        DPLinearRegressor(solver="cd", feature_scale="private", **REGRESSION),
+        Y,
+    ),
     "add_remove": (
         DPLassoCD(alpha=0.01, neighboring="add_remove", n_public=200, delta=1e-6, **REGRESSION),
         Y,

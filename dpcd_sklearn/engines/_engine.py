@@ -27,6 +27,7 @@ from ._geometry import moment_geometry, public_geometry
 from ._inference import moment_units
 from ._label_prior import count_units, counts_event
 from ._settled_intercept import settling_event, settling_units
+from ._smoothness import smoothness_event, smoothness_units
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -222,6 +223,8 @@ class Engine(metaclass=ABCMeta):
         budget = request.epsilon, request.delta
         if scales.n_choices:
             beside.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
+        if request.smoothness_share:
+            beside.append(smoothness_event(request))
         if request.counts_classes:
             beside.append(counts_event(request))
         if self.settles:
@@ -232,6 +235,11 @@ class Engine(metaclass=ABCMeta):
             return (self.alone,)
         _, updates = joint_fit_event(*budget, joined(beside), self.alone)
         return (*beside, updates)
+
+    @property
+    def part_of_smoothness(self):
+        """What pays for mean squares of features, or None."""
+        return self._part_of("smoothness")
 
     @property
     def part_of_counts(self):
@@ -251,6 +259,7 @@ class Engine(metaclass=ABCMeta):
     def _part_of(self, name):
         asked = {
             "scales": self.request.scales.n_choices,
+            "smoothness": self.request.smoothness_share,
             "counts": self.request.counts_classes,
             "settling": self.settles,
             "moments": self.request.inference,
@@ -326,6 +335,8 @@ class Engine(metaclass=ABCMeta):
             getattr(self, name)
         if self.request.scales.n_choices:
             QuantileUnits(self.parts[0])
+        if self.request.smoothness_share:
+            smoothness_units(self.request, self.part_of_smoothness, n_samples)
         if self.request.counts_classes:
             count_units(self.request, self.part_of_counts, n_samples)
         if self.settles:
@@ -373,8 +384,8 @@ class Engine(metaclass=ABCMeta):
                 refusal = error
         warnings.warn(
             f"the scales that were found do not go with the other parameters ({refusal}); unit "
-            "scale took their place. State feature_bounds or feature_scale and, of a regression, "
-            "target_bounds",
+            "scale took their place, or stated bounds did. State feature_bounds or feature_scale "
+            "in numbers and, of a regression, target_bounds",
             UnknownScaleWarning,
             stacklevel=6,  # the caller of fit, beyond `_plan` and two decorators
         )

@@ -51,6 +51,8 @@ def engine_of(request):
         return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
     solver = _auto(request) if request.solver == "auto" else _of_preset(request)
     engine = ENGINES[solver]
+    if request.asks_for_smoothness and (needs := _needs_for_smoothness(request, solver)):
+        raise ValueError(f'feature_scale="private" needs {needs}')
     if request.accounting == "hidden_state":
         if solver != "skgd":
             raise ValueError(f'accounting="hidden_state" needs solver="skgd", not {solver!r}')
@@ -131,8 +133,19 @@ def _suits_newton(request):
     )
 
 
+def _needs_for_smoothness(request, solver):
+    """What a request must change for M_j to be released, or None."""
+    if solver == "newton":
+        return "a descent: Newton steps release moments of rows already, so leave it None for them"
+    if request.accounting == "hidden_state":
+        return 'accounting="composition": of a hidden state one M is fixed before the charge'
+    return None
+
+
 def _asked_of_descent(request):
     """What a request states that descents alone have, as what it must be instead; or None."""
+    if request.asks_for_smoothness:
+        return "feature_scale=None or numbers, not 'private'"
     words = {"accounting": "composition"}
     if request.private:  # without noise every sampling ends in the same place
         words |= _OF_DESCENT[request.solver] if request.is_preset else {"sampling": "auto"}

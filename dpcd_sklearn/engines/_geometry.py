@@ -75,25 +75,30 @@ def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
     return out
 
 
-def public_geometry(request):
-    """Geometry from what the user states; without a statement, features of unit scale.
+def stated_scales(request):
+    """What the user states of the features; without a statement they have unit scale.
 
     With an intercept, features that have bounds, but no scale, are centred on the middle of them.
     Sparse records are never centred, and their bounds contain zero.
+
+    Returns
+    -------
+    center : ndarray of shape (n_features,)
+    lo, hi : ndarrays of shape (n_features,), or None
+    scales : ndarray of shape (n_features,), or float
+        Half-widths around the centre, or what else the square root of M_j is in proportion to.
 
     Raises
     ------
     TypeError, ValueError
         If a statement is malformed or contradicts another one.
     """
-    n_features, row_norm_bound = request.n_features, request.row_norm_bound
+    n_features = request.n_features
     center = np.broadcast_to(0.0, n_features)  # one number: a vector of wide records counts
     lo = hi = None
     scales = 1.0
-    largest_square = np.inf
-    if row_norm_bound is not None:
-        row_norm_bound = check_real(row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
-        scales = row_norm_bound
+    if request.row_norm_bound is not None:
+        scales = check_real(request.row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
     if request.feature_bounds is not None:
         lo, hi = check_bounds(request.feature_bounds, n_features, columns=request.columns)
         if request.sparse and ((lo > 0).any() or (hi < 0).any()):
@@ -114,6 +119,24 @@ def public_geometry(request):
             )
     if request.feature_scale is not None:
         scales = check_scales(request.feature_scale, n_features)
+    return center, lo, hi, scales
+
+
+def public_geometry(request):
+    """Geometry from what the user states, and from mean squares if they were released.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a statement is malformed or contradicts another one.
+    """
+    n_features, row_norm_bound = request.n_features, request.row_norm_bound
+    center, lo, hi, scales = stated_scales(request)
+    largest_square = np.inf
+    if request.means is not None:
+        center = center + request.means * scales
+    if request.mean_squares is not None:
+        scales = scales * np.sqrt(request.mean_squares)
     curvature = request.loss.curvature
     smoothness = curvature * (scales * scales)
     smoothness = _with_intercept(smoothness, n_features, curvature, request.fit_intercept)

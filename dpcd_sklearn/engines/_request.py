@@ -4,12 +4,21 @@ import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
+import numpy as np
+
 from ..losses._base import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
 from ._label_prior import COUNT_SHARE, counts_are_affordable
 from ._recipes import share_for_inference
 from ._scales import NOTHING, ScaleSearch, wanted_scales
+from ._smoothness import smoothness_share
+
+# Fields that no estimator has a parameter for, and no fact states.
+_FOLLOW = {
+    *("scales", "asks_for_smoothness", "smoothness_share", "mean_squares", "means"),
+    *("counts_classes", "n_fits"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +46,14 @@ class Request:
         Whether the target's bounds are left to be found.
     scales : ScaleSearch
         What is left to be found at a price, a share of ρ.
+    asks_for_smoothness : bool
+        Whether M_j are to follow from released mean squares, whose bounds are stated.
+    smoothness_share : float
+        Of μ², for these; 0 where they are not released.
+    mean_squares : ndarray of shape (n_features,), or None
+        What was released, in squared half-widths.
+    means : ndarray of shape (n_features,), or None
+        What was released beside them: in half-widths, from where features are seen.
     counts_classes : bool
         Whether intercepts start at the classes' shares, whose counts are released first.
     is_preset : bool
@@ -100,6 +117,10 @@ class Request:
     target_half_width: float
     finds_target: bool = False
     scales: ScaleSearch = NOTHING
+    asks_for_smoothness: bool = False
+    smoothness_share: float = 0.0
+    mean_squares: np.ndarray | None = None
+    means: np.ndarray | None = None
     counts_classes: bool = False
     is_preset: bool = False
     n_fits: int = 1
@@ -110,12 +131,16 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
-        stated = {*facts, "scales", "counts_classes", "n_fits"}
-        names = [field.name for field in fields(cls) if field.name not in stated]
+        names = [field.name for field in fields(cls) if field.name not in {*facts, *_FOLLOW}]
         values = {name: getattr(parameters, name) for name in names} | facts
+        if isinstance(values["feature_scale"], str):
+            values |= {"feature_scale": None, "asks_for_smoothness": True}
         request = cls(**{name: plain_number(value) for name, value in values.items()})
         return replace(
-            request, scales=wanted_scales(request), counts_classes=counts_are_affordable(request)
+            request,
+            scales=wanted_scales(request),
+            smoothness_share=smoothness_share(request),
+            counts_classes=counts_are_affordable(request),
         )
 
     @property
@@ -164,8 +189,9 @@ class Request:
 
     @property
     def _share_left(self):
-        """Of μ², by scales and counts."""
-        return 1 - self.scales.share - COUNT_SHARE * self.counts_classes
+        """Of μ², by scales, mean squares and counts."""
+        beside = self.scales.share + self.smoothness_share
+        return 1 - beside - COUNT_SHARE * self.counts_classes
 
     @property
     def share_of_moments(self):

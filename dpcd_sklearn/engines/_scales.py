@@ -218,6 +218,8 @@ class FoundScales:
     feature_bounds: tuple | None = None
     row_norm_bound: float | None = None
     target_bounds: tuple | None = None
+    mean_squares: np.ndarray | None = None
+    means: np.ndarray | None = None
 
     def half_width(self, request):
         """Of the target."""
@@ -251,6 +253,8 @@ class FoundScales:
             facts["row_norm_bound"] = self.row_norm_bound
             share = max(_ROW_SHARE, request.n_features**-0.5)
             facts["feature_scale"] = share * self.row_norm_bound
+        if self.mean_squares is not None:
+            facts |= {"mean_squares": self.mean_squares, "means": self.means}
         if self.target_bounds is not None:
             facts["target_center"] = sum(self.target_bounds) / 2
             facts["target_half_width"] = self.half_width(request)

@@ -67,7 +67,8 @@ class Subject:
         if statistic is None and watches[0] is not None and watches[0].records is not None:
             fitted(copies[1], pair[1])
             if watches[1].records is not None and (watches[0].recorder or is_hidden(self.fitted)):
-                if watches[0].plan.request.scales.n_choices:
+                request = watches[0].plan.request
+                if request.scales.n_choices or request.smoothness_share:
                     self.rows = FoundRows(watches)
                 else:
                     self.rows = pair_rows(watches[0].plan, *(w.records for w in watches))

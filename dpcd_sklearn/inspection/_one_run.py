@@ -248,7 +248,8 @@ def _canaries(model, n_features, m):
             _LONG * np.eye(m, n_features) if not is_classifier(model) else 8 * np.eye(m, n_features)
         )
     lo, hi = check_bounds(model.feature_bounds, n_features)
-    centred = model.fit_intercept and model.feature_scale is None
+    stated = model.feature_scale is not None and not isinstance(model.feature_scale, str)
+    centred = model.fit_intercept and not stated
     rest = (lo + hi) / 2 if centred else np.clip(0.0, lo, hi)
     found = np.tile(rest, (m, 1))
     found[np.arange(m), np.arange(m)] = hi[:m]

@@ -11,6 +11,7 @@
 import math
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -22,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..engines._engines import engine_of
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..engines._request import Request
-from ..engines._scales import found_scales
+from ..engines._scales import FoundScales, found_scales
+from ..engines._smoothness import found_moments
 from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
@@ -226,10 +228,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         )
         self._was_charged = self.accountant is not None
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
-        if plan.request.scales.n_choices:
-            scales = plan.request.scales
-            place = records.unscaled(scales.target is not None)
-            found = found_scales(scales, receipt, plan.parts[0], place, key)
+        found = self._found(plan, receipt, records, key)
+        if found is not None:
             plan = self._plan(*shape, n_outputs, located=(plan, found))
         scaled = records.scaled(plan.request)
         if plan.request.counts_classes:
@@ -249,6 +249,20 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             )
         progress.end()
         return self
+
+    def _found(self, plan, receipt, records, key):
+        """FoundScales of what the plan looks for, or None if that is nothing; after the charge."""
+        request, scales = plan.request, plan.request.scales
+        found = None
+        if scales.n_choices:
+            place = records.unscaled(scales.target is not None)
+            found = found_scales(scales, receipt, plan.parts[0], place, key)
+        if request.smoothness_share:
+            place = records.unscaled(False)
+            part = plan.part_of_smoothness
+            squares, means = found_moments(request, receipt, part, place, key)
+            found = replace(found or FoundScales(), mean_squares=squares, means=means)
+        return found
 
     def _checked(self, X, y, sample_weight):
         """The records, once they are found to be valid; those in partitions were found so."""

@@ -31,7 +31,7 @@ COMMON = {
     "averaging": [StrOptions({"auto", "last", "tail"})],
     "fit_intercept": ["boolean"],
     "feature_bounds": [None, tuple, list, np.ndarray, dict],
-    "feature_scale": [None, Real, tuple, list, np.ndarray],
+    "feature_scale": [None, StrOptions({"private"}), Real, tuple, list, np.ndarray],
     "row_norm_bound": [None, *_POSITIVE],
     "tol": _POSITIVE,
     "coef_path": ["boolean"],

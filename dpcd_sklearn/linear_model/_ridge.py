@@ -35,8 +35,9 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     **Privacy**
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates could be
-      published at the same cost, except with `accounting="hidden_state"`.
+      delta)-differentially private under the `neighboring` relation; all iterates, and what is
+      released before the first one, could be published at the same cost, except with
+      `accounting="hidden_state"`.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
@@ -122,8 +123,14 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
         one outlier can't make them explode. With an intercept features are centred on the middle
         of their bounds. Nothing is clipped with epsilon = inf.
-    feature_scale : float or array of shape (n_features,), default=None
-        Public root mean square of each feature; gives M_j in place of the bounds.
+    feature_scale : float, array of shape (n_features,) or "private", default=None
+        Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
+        `feature_bounds` that may be far too wide: before the first update mean squares of the
+        features within them, and their means where a free intercept makes that good, are
+        **released**, for 1 to 10 % of the budget; they give M_j and centres. Where n, p, epsilon
+        and delta allow none that tell more than the bounds, nothing is released, and with epsilon =
+        inf neither. It asks for a descent: Newton steps, which look at rows already, refuse it, and
+        "auto" takes none.
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
@@ -289,7 +296,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         penalize_intercept: bool = False,
         positive: bool = False,
         feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | None = None,
+        feature_scale: ArrayLike | Literal["private"] | None = None,
         row_norm_bound: float | None = None,
         target_bounds: TargetBounds | None = None,
         tol: float = 1e-6,

@@ -6,11 +6,11 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``accounting`` for what an event means; the ledger is a stranger here. Proofs:
 ``proofs/release_partial.md``, ``proofs/release_argmax.md``, ``proofs/lazy_argmax.md``,
 ``proofs/release_gradient.md``, ``proofs/release_mean.md``, ``proofs/release_quantiles.md``,
-``proofs/release_counts.md``, ``proofs/release_mean_row.md``, ``proofs/release_curvature.md``,
-``proofs/release_preconditioned.md``, ``proofs/release_score.md`` and
-``proofs/release_last_iterate.md``. Mutants with half the noise are caught in
+``proofs/release_counts.md``, ``proofs/release_mean_squares.md``, ``proofs/release_mean_row.md``,
+``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``, ``proofs/release_score.md``
+and ``proofs/release_last_iterate.md``. Mutants with half the noise are caught in
 ``tests/test_privacy_audit.py``, ``tests/test_solver_audits.py``, ``tests/test_quantiles.py``,
 ``tests/test_label_prior.py``, ``tests/test_scorers.py``, ``tests/test_hidden_state.py``,
-``tests/test_row_moments.py`` and ``tests/test_curvature.py``, choices that are not as random as
-they claim in ``tests/test_lazy_selection.py``.
+``tests/test_smoothness.py``, ``tests/test_row_moments.py`` and ``tests/test_curvature.py``, choices
+that are not as random as they claim in ``tests/test_lazy_selection.py``.
 """

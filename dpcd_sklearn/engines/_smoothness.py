@@ -1,0 +1,117 @@
+"""M_j of features whose bounds are stated, but loose: from released moments, if affordable.
+
+Bounds far wider than the records make M_j too large: steps are too short, and clips, which follow
+sqrt(M_j), are given to columns that do not need them. And so do bounds that records lie at one end
+of, so they are seen from their mean: diamonds at ε = 1, within bounds three times too wide, have an
+R² of .90 by DP-CD with means, .88 without, .71 by bounds.
+"""
+
+import hashlib
+
+import numpy as np
+
+from ..privacy.accounting._calibration import share_event
+from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..privacy.mechanisms._smoothness import (
+    MOST_COLUMNS,
+    SmoothnessOracle,
+    SmoothnessUnits,
+    squares_sensitivity,
+)
+from ._geometry import stated_scales
+
+# The noise of a mean square that is aimed at, in squared half-widths, and the most that is worth
+# a price: M_j are no less than it.
+_NOISE, _MOST_NOISE = 0.005, 0.05
+# Of μ².
+_LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
+# Standard deviations of the noise that are added: M_j too small make steps too long.
+_DOUBT = 2.0
+# Of released mean squares, where next to no noise is a floor: bounds a thousand times too wide.
+_LEAST = 1e-6
+
+
+def smoothness_share(request):
+    """Of μ², for moments of features; 0 where they are not asked for or not affordable.
+
+    Raises
+    ------
+    ValueError
+        If they are asked for and nothing bounds the features.
+    """
+    if not request.asks_for_smoothness:
+        return 0.0
+    if request.feature_bounds is None:
+        raise ValueError(
+            'feature_scale="private" needs feature_bounds, in whose units mean squares are '
+            "released; without them leave it None: scales are then found in the records"
+        )
+    if not request.private or request.n_features > MOST_COLUMNS:
+        return 0.0
+    signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta)
+    # a noise of one, for the root of the share
+    least_root = squares_sensitivity(request.n_features, _looks_for_means(request)) / signal
+    share = min(max((least_root / _NOISE) ** 2, _LEAST_SHARE), _MOST_SHARE)
+    return share if least_root <= _MOST_NOISE * share**0.5 else 0.0
+
+
+def smoothness_event(request):
+    """What pays for moments."""
+    share = request.smoothness_share
+    return share_event(request.epsilon, request.delta, share, 1, request.neighboring)
+
+
+def smoothness_units(request, part, n_samples):
+    """Units of moments, which this part of the event pays for."""
+    return SmoothnessUnits(
+        part,
+        n_columns=request.n_features,
+        n_samples=n_samples,
+        n_normalizer=request.n_normalizer,
+        with_means=_looks_for_means(request),
+    )
+
+
+def _looks_for_means(request):
+    """Whether records are seen from their mean, which a free intercept makes good.
+
+    A bound on rows is one from where they are seen.
+    """
+    free_intercept = request.fit_intercept and not request.penalize_intercept
+    return free_intercept and not request.sparse and request.row_norm_bound is None
+
+
+def found_moments(request, receipt, part, place, key):
+    """Moments of the features as a solver sees them: in their bounds, around its centre.
+
+    Parameters
+    ----------
+    request : Request
+    receipt : Receipt
+    part : FitEvent
+        What pays for them; it is redeemed here.
+    place : Place
+        Of records as they are.
+    key : bytes of length 32, or None
+        Reproducible noise; that of the updates is another one.
+
+    Returns
+    -------
+    mean_squares : ndarray of shape (n_features,)
+        In squared half-widths, positive and at most 1: rather too large. Around the means, if these
+        are found.
+    means : ndarray of shape (n_features,) or None
+        In half-widths from the centre.
+    """
+    if key is not None:
+        key = hashlib.blake2b(key, digest_size=32, person=b"smoothness").digest()
+    units = smoothness_units(request, part, place.n_samples)
+    center, lo, hi, half_width = stated_scales(request)
+    oracle = SmoothnessOracle(receipt, units, place, key=key)
+    squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
+    noise = units.noise_std
+    if means is not None:
+        means = means.clip(-1.0, 1.0)
+        squares = squares - means**2
+        noise = noise * np.sqrt(1 + 16 * means**2)  # that of a mean is twice as large
+    return np.clip(squares + _DOUBT * noise, np.maximum(noise, _LEAST), 1.0), means
