@@ -105,8 +105,6 @@ def _of_preset(request):
         return request.solver
     if isinstance(request.precompute, str):
         return "newton" if _suits_newton(request) else request.solver
-    if request.n_outputs > 1:
-        raise ValueError("precompute=True needs two classes or multi_class='ovr'")
     if (needs := NewtonEngine.needs(request) or _asked_of_descent(request)) is not None:
         raise ValueError(f"precompute=True needs {needs}; or leave it at 'auto'")
     return "newton"

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..losses import LOSSES
 from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
 from ..solvers import _newton
@@ -75,6 +76,7 @@ class NewtonEngine(Engine):
     """Proximal Newton: memory of p² numbers, one of every record, and a tile."""
 
     solve = staticmethod(_newton.solve)
+    losses = set(LOSSES)
     averagings = {"auto", "last", "tail"}
     has_inference = True
     has_momentum = True
@@ -198,6 +200,7 @@ class NewtonEngine(Engine):
             smoothness=self.geometry.smoothness,
             n_normalizer=self.request.n_normalizer,
             row_norm=self.widest,
+            n_outputs=self.request.n_outputs,
         )
 
     def run(self, receipt, records, key, generator):
@@ -281,4 +284,4 @@ def _seen_from(solution, shift):
     back[-1, :-1] = -shift
     path = None if solution.path is None else solution.path @ back.T
     noise = None if solution.noise is None else back @ solution.noise @ back.T
-    return replace(solution, coef=back @ solution.coef, path=path, noise=noise)
+    return replace(solution, coef=solution.coef @ back.T, path=path, noise=noise)
