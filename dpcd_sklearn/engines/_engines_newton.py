@@ -63,6 +63,35 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
     }
 
 
+def softmax_newton_recipe(signal, n_coordinates, n_classes):
+    """More than two classes: one clip has to do for all, and noise is in the margins of each.
+
+    What tells one recipe from another is the noise of a margin beside its clip: 1 / `clear`. The
+    bound on the curvature is farther from the truth the more classes there are, so steps are longer
+    than 1, and momentum grows as long as the noise leaves room for it. The model is flat in all of
+    these numbers.
+    """
+    shared, clear = (
+        newton_recipe(signal, True, n_coordinates),
+        clearness(signal, n_coordinates, n_classes),
+    )
+    clip = min(max(0.02 * clear, 0.1), 1.0)
+    return shared | {
+        "step_size": 1.4 * min(max(signal / 40, 0.05), 1.0),
+        "momentum": min(max(0.25 + 0.03 * clear, 0.4), 0.75),
+        "head": 0.4,
+        "curvature_share": 0.15,
+        "residual_clip": clip,
+        "first_clip": max(clip, 0.5),
+        "floor": 0.5,
+    }
+
+
+def clearness(signal, n_coordinates, n_outputs):
+    """Of margins: a clip over the noise that a gradient of this clip moves those of a row by."""
+    return signal / math.sqrt(n_coordinates * n_outputs)
+
+
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
@@ -85,8 +114,10 @@ class NewtonEngine(Engine):
 
     @property
     def recipe(self):
-        bounded = self.request.n_classes > 0
-        recipe = newton_recipe(self.request.signal, bounded, self.request.n_coordinates)
+        request, bounded = self.request, self.request.n_classes > 0
+        if request.n_outputs > 1:
+            return softmax_newton_recipe(request.signal, request.n_coordinates, request.n_outputs)
+        recipe = newton_recipe(request.signal, bounded, request.n_coordinates)
         if not (bounded or self._looks_at_rows):
             recipe["floor"] = _FLOOR_UNSEEN
         if self.request.inference:
