@@ -44,6 +44,7 @@ SOLVERS = {
     "multinomial": DPLinearClassifier(
         epsilon=2.0, loss="multinomial", solver="sgd", sampling_rate=1.0, classes=[0, 1, 2]
     ),
+    "newton, softmax": DPLinearClassifier(epsilon=2.0, solver="newton", classes=[0, 1, 2]),
     "hidden state": DPRidgeSkGD(
         epsilon=2.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=1.0
     ),

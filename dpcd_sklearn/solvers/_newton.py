@@ -4,10 +4,11 @@
     w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
 
 P is the released curvature with its eigenvalues floored, g_t a gradient at v_t that was clipped and
-noised in the geometry of P, β Nesterov's momentum. Of several classes P is the same in each: a
-softmax' curvature is at most half of the rows' second moments in every one (Böhning 1992), so a
-step is one problem a class. All else is post-processing. Averages are of models, not of iterates: the last step minimises the mean of all models after the head, so that
-coefficients are exactly zero where the penalty makes them so.
+noised in the geometry of P, β Nesterov's momentum. Of several classes P is the same in each: half
+of the rows' second moments bounds a softmax' curvature in every one (Böhning 1992), so a step is
+one problem a class. All else is post-processing. Averages are of models, not of iterates: the last
+step minimises the mean of all models after the head, so that coefficients are exactly zero where
+the penalty makes them so.
 """
 
 import numpy as np
