@@ -116,8 +116,7 @@ class _Path:
         self._clips.append(self._clip())
         gradient = self._oracle.release_preconditioned(point.ravel(), self._clips[-1])
         gradient = gradient.reshape(point.shape)
-        if len(gradient) > 1:
-            # a softmax' derivatives add up to zero, clipped or not: the rest of the sum is noise
+        if problem.zero_sum:  # clipped or not: the rest of the sum is noise
             gradient = gradient - gradient.mean(axis=0)
         linear = point @ self._quadratic - self._roots * (gradient @ self._factor.T)
         if problem.averaging != "last" and self._t >= problem.tail_start:
