@@ -72,7 +72,7 @@ def softmax_newton_recipe(signal, n_coordinates, n_classes):
     the noise leaves room for it, and where there is hardly any so does the number of steps.
     """
     clear = clearness(signal, n_coordinates, n_classes)
-    clip = min(max(0.02 * clear, 0.1), 1.0)
+    clip = min(max(0.03 * clear, 0.1), 1.0)
     loud = min(math.log(max(clear, 20.0) / 20) / math.log(300 / 20), 1.0)
     shared = newton_recipe(signal, True, n_coordinates)
     return shared | {
