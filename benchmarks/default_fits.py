@@ -22,25 +22,32 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 
-SIZES = {"n = 1e5, p = 100": (100_000, 100), "n = 1e6, p = 20": (1_000_000, 20)}
-SMALL = {"n = 5e3, p = 10": (5_000, 10)}
+SIZES = {
+    "n = 1e5, p = 100": (100_000, 100, 2),
+    "n = 1e6, p = 20": (1_000_000, 20, 2),
+    "n = 1e5, p = 50, five classes": (100_000, 50, 5),
+}
+SMALL = {"n = 5e3, p = 10": (5_000, 10, 2), "n = 5e3, p = 10, five classes": (5_000, 10, 5)}
 EPSILONS = (0.1, 1.0, 10.0)
 ALPHA = 1e-3  # of the l1 penalty, beside a mean loss
 
 
-def records(n_samples, n_features, rng):
+def records(n_samples, n_features, n_classes, rng):
     """Uniform features in C order, a linear target with noise, and labels of a logistic model."""
     X = rng.uniform(-1, 1, (n_samples, n_features))
     coef = np.random.default_rng(1).normal(size=n_features) / n_features**0.5
     margins = X @ coef
     y = np.clip(margins / 2 + 0.05 * rng.standard_normal(n_samples), -1, 1)
+    if n_classes > 2:
+        coef = np.random.default_rng(1).normal(size=(n_features, n_classes)) / n_features**0.5
+        return X, y, (3 * X @ coef + rng.gumbel(size=(n_samples, n_classes))).argmax(axis=1)
     return X, y, (rng.random(n_samples) < 1 / (1 + np.exp(-4 * margins))).astype(int)
 
 
-def pairs(n_samples):
+def pairs(n_samples, n_classes):
     """Name: ours (made for an epsilon), scikit-learn's, and whether it is of labels."""
     bounds, target = {"feature_bounds": (-1, 1)}, {"target_bounds": (-1, 1)}
-    labels = {"classes": [0, 1]}
+    labels = {"classes": range(n_classes)}
     newton = {"solver": "newton"}
     l1 = {"penalty": "l1", "alpha": ALPHA}
     both = bounds | target
@@ -91,13 +98,13 @@ def main():
     warnings.simplefilter("ignore")
     print("| records | estimator | epsilon | s | over scikit-learn | score | scikit-learn's |")
     print("|---|---|---|---|---|---|---|")
-    for title, (n_samples, n_features) in (SMALL if asked.small else SIZES).items():
+    for title, (n_samples, *sizes) in (SMALL if asked.small else SIZES).items():
         if asked.records not in title:
             continue
         rng = np.random.default_rng(0)
-        data, fresh = records(n_samples, n_features, rng), records(20_000, n_features, rng)
-        for name, (make, theirs, of_labels) in pairs(n_samples).items():
-            if asked.only not in name:
+        data, fresh = records(n_samples, *sizes, rng), records(20_000, *sizes, rng)
+        for name, (make, theirs, of_labels) in pairs(n_samples, sizes[-1]).items():
+            if asked.only not in name or (sizes[-1] > 2 and not of_labels):
                 continue
             for epsilon in EPSILONS:
                 (base, own), (best, score) = row(

@@ -28,6 +28,9 @@ MODELS = {
     "sgd": DPLinearRegressor(epsilon=2.0, delta=1e-2, solver="sgd"),
     "gcd": DPLogisticGCD(epsilon=2.0, delta=1e-2),
     "newton": DPLinearRegressor(epsilon=2.0, delta=1e-2, solver="newton"),
+    "softmax newton": DPLinearClassifier(
+        epsilon=2.0, delta=1e-2, classes=[0, 1, 2], solver="newton"
+    ),
     "svrg": DPLinearRegressor(epsilon=2.0, delta=1e-2, solver="svrg"),
 }
 

@@ -146,6 +146,7 @@ SOLVERS = {
     "frank-wolfe": DPLinearRegressor(epsilon=2.0, solver="frank-wolfe", **BALL),
     "hidden": DPRidgeSkGD(epsilon=2.0, **HIDDEN),
     "classes": DPLinearClassifier(epsilon=2.0, classes=[0, 1, 2], solver="skgd"),
+    "newton": DPLinearClassifier(epsilon=2.0, classes=[0, 1, 2], solver="newton"),
 }
 # one pair alone shows it, and a search of few fits may prefer another one
 families = ["turned record"] if os.environ["DPCD_FLAW"] == "7" else "auto"
@@ -168,7 +169,7 @@ GAUSSIAN = ["cd", "skgd", "blocks", "sgd", "compgd", "hidden", "classes"]
 VECTORS = ["skgd", "blocks", "sgd", "compgd", "classes"]
 CASES = {
     "half the noise": (1, [*GAUSSIAN, "gcd", "frank-wolfe"]),
-    "factor 1 for replace_one": (2, [*GAUSSIAN, "gcd", "frank-wolfe"]),
+    "factor 1 for replace_one": (2, [*GAUSSIAN, "gcd", "frank-wolfe", "newton"]),
     "unclipped intercept": (3, ["cd", "gcd", "skgd", "blocks", "sgd", "svrg", "compgd", "hidden"]),
     "one draw for a block": (4, [*VECTORS, "svrg", "hidden"]),
     "clip before weight": (5, [*VECTORS, "svrg"]),

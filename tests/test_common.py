@@ -96,6 +96,7 @@ VARIANTS = [
     DPLinearClassifier(penalty="l1", solver="gcd", rule="gs-q", block_size=2),
     DPLinearClassifier(penalty="l1", solver="gcd", selection="lazy"),
     DPLinearClassifier("multinomial", solver="sgd", sampling_rate=0.5, momentum=0.0),
+    DPLinearClassifier("multinomial", solver="newton"),
     DPLinearRegressor(solver="skgd", n_threads=2),
     preprocessing.BoundsScaler((-10, 10), with_centering=False),
     preprocessing.DPStandardScaler(with_centering=False),

@@ -66,7 +66,7 @@ VARIANTS = {
 
 def is_sensible(solver, loss, penalty, constraint):
     """What the solvers promise, by itself: constraints need a projection or a vertex."""
-    if loss == "multinomial" and solver in ("compgd", "frank-wolfe", "newton"):
+    if loss == "multinomial" and solver in ("compgd", "frank-wolfe"):
         return False
     if solver == "compgd":
         return penalty in (None, "l2")

@@ -137,6 +137,7 @@ WARM = {
     ),
     "softmax in coordinates": DPLogisticGCD(C=10.0, classes=[0, 1, 2], **UNIT),
     "newton": DPLinearRegressor(solver="newton", target_bounds=(-2, 2), **UNIT),
+    "softmax in Newton steps": DPLinearClassifier(solver="newton", classes=[0, 1, 2], **UNIT),
     "found scales": DPRidgeSkGD(0.1),
 }
 every_warm = pytest.mark.parametrize("model", WARM.values(), ids=WARM)

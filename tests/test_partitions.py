@@ -70,6 +70,7 @@ MODELS = {
     "blocks": (DPRidgeSkGD(sampling="nice", block_size=2, **REGRESSION), Y),
     "greedy logistic": (DPLogisticGCD(selection="lazy", **STATED), TWO),
     "softmax": (DPLinearClassifier(solver="skgd", **STATED), THREE),
+    "softmax newton": (DPLinearClassifier(solver="newton", **STATED), THREE),
     "one against the others": (DPLinearClassifier(multi_class="ovr", **STATED), THREE),
     "several targets": (
         DPLinearRegressor(solver="gcd", feature_bounds=(-1, 1), max_iter=3, **SEEDED),
@@ -123,7 +124,7 @@ def test_the_bits_of_one_place(name):
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
-@pytest.mark.parametrize("name", ["cd", "gcd", "skgd", "newton", "softmax"])
+@pytest.mark.parametrize("name", ["cd", "gcd", "skgd", "newton", "softmax", "softmax newton"])
 def test_the_bits_of_every_layout(name, layout, weights):
     model, y = MODELS[name]
     records = layout(X)
@@ -133,7 +134,7 @@ def test_the_bits_of_every_layout(name, layout, weights):
 
 
 @pytest.mark.parametrize("cuts", CUTS)
-@pytest.mark.parametrize("name", ["gcd", "newton"])
+@pytest.mark.parametrize("name", ["gcd", "newton", "softmax newton"])
 def test_the_bits_of_every_partitioning(name, cuts):
     model, y = clone(MODELS[name][0]).set_params(max_iter=1), MODELS[name][1]
     local = clone(model).fit(X, y)
@@ -141,7 +142,7 @@ def test_the_bits_of_every_partitioning(name, cuts):
 
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("name", ["cd", "skgd", "newton", "softmax"])
+@pytest.mark.parametrize("name", ["cd", "skgd", "newton", "softmax", "softmax newton"])
 @pytest.mark.filterwarnings("ignore:the fit without noise stopped")
 def test_without_noise_to_the_tolerance(name, layout):
     """Sums of floating-point numbers: the same but for their last bits, after as many updates."""

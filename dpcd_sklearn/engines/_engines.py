@@ -4,7 +4,7 @@ from ..privacy.mechanisms._curvature import MOST_RECORDS
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
-from ._engines_newton import NewtonEngine
+from ._engines_newton import NewtonEngine, clearness
 from ._output_by_output import OutputByOutput, one_of
 
 ENGINES = {
@@ -23,6 +23,8 @@ _NOISY = 25.0
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
 _LOUD = 150.0
+# The same of more than two classes, by their `clearness`.
+_CLEAR = 10.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 _OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
@@ -107,8 +109,6 @@ def _of_preset(request):
         return request.solver
     if isinstance(request.precompute, str):
         return "newton" if _suits_newton(request) else request.solver
-    if request.n_outputs > 1:
-        raise ValueError("precompute=True needs two classes or multi_class='ovr'")
     if (needs := NewtonEngine.needs(request) or _asked_of_descent(request)) is not None:
         raise ValueError(f"precompute=True needs {needs}; or leave it at 'auto'")
     return "newton"
@@ -117,7 +117,7 @@ def _of_preset(request):
 def _suits_newton(request):
     """Whether a few Newton steps would do, and nobody asked for other ones."""
     if request.private:
-        worth = request.signal >= max(_LOUD, request.n_features)
+        worth = _is_loud(request) and request.signal >= request.n_features
         worth |= request.inference and request.solver != "skgd"  # others have none
     else:
         worth = request.n_classes == 0 or request.inference
@@ -140,6 +140,13 @@ def _needs_for_smoothness(request, solver):
     if request.accounting == "hidden_state":
         return 'accounting="composition": of a hidden state one M is fixed before the charge'
     return None
+
+
+def _is_loud(request):
+    if request.n_outputs > 1:
+        clear = clearness(request.signal, request.n_coordinates, request.n_outputs)
+        return clear >= _CLEAR
+    return request.signal >= _LOUD
 
 
 def _asked_of_descent(request):

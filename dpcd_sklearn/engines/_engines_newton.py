@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..losses import LOSSES
 from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
 from ..solvers import _newton
@@ -62,6 +63,35 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
     }
 
 
+def softmax_newton_recipe(signal, n_coordinates, n_classes):
+    """More than two classes: one clip has to do for all, and noise is in the margins of each.
+
+    What counts is the noise of margins beside the clip. The bound on the curvature is farther from
+    the truth the more classes there are, so steps are longer than 1, by as little as is safe even
+    where it is reached (below 2 (1 + β) / (1 + 2 β), 1.36 for β = 0.9). Momentum grows as far as
+    the noise leaves room for it, and where there is hardly any so does the number of steps.
+    """
+    clear = clearness(signal, n_coordinates, n_classes)
+    clip = min(max(0.03 * clear, 0.1), 1.0)
+    loud = min(math.log(max(clear, 20.0) / 20) / math.log(300 / 20), 1.0)
+    shared = newton_recipe(signal, True, n_coordinates)
+    return shared | {
+        "max_iter": math.ceil(24 + 16 * loud),
+        "step_size": 1.2 * min(max(signal / 40, 0.05), 1.0),
+        "momentum": min(max(0.25 + 0.03 * clear, 0.4), 0.75) + 0.15 * loud,
+        "head": 0.4 + 0.1 * loud,
+        "curvature_share": 0.15,
+        "residual_clip": clip,
+        "first_clip": max(clip, 0.5),
+        "floor": 0.5,
+    }
+
+
+def clearness(signal, n_coordinates, n_outputs):
+    """Of margins: a clip over the noise that a gradient of this clip moves those of a row by."""
+    return signal / math.sqrt(n_coordinates * n_outputs)
+
+
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
@@ -75,6 +105,7 @@ class NewtonEngine(Engine):
     """Proximal Newton: memory of p² numbers, one of every record, and a tile."""
 
     solve = staticmethod(_newton.solve)
+    losses = set(LOSSES)
     averagings = {"auto", "last", "tail"}
     has_inference = True
     has_momentum = True
@@ -83,8 +114,10 @@ class NewtonEngine(Engine):
 
     @property
     def recipe(self):
-        bounded = self.request.n_classes > 0
-        recipe = newton_recipe(self.request.signal, bounded, self.request.n_coordinates)
+        request, bounded = self.request, self.request.n_classes > 0
+        if request.n_outputs > 1:
+            return softmax_newton_recipe(request.signal, request.n_coordinates, request.n_outputs)
+        recipe = newton_recipe(request.signal, bounded, request.n_coordinates)
         if not (bounded or self._looks_at_rows):
             recipe["floor"] = _FLOOR_UNSEEN
         if self.request.inference:
@@ -184,6 +217,7 @@ class NewtonEngine(Engine):
             "mean_square": max(self.mean_square - doubt, 0.0),
             "unit_clips": self._unit_clips,
             "head": self.recipe["head"],
+            "zero_sum": self.request.loss.zero_sum,
         }
 
     @property
@@ -200,6 +234,7 @@ class NewtonEngine(Engine):
             smoothness=self.geometry.smoothness,
             n_normalizer=self.request.n_normalizer,
             row_norm=self.widest,
+            n_outputs=self.request.n_outputs,
         )
 
     def run(self, receipt, records, key, generator):
@@ -283,4 +318,4 @@ def _seen_from(solution, shift):
     back[-1, :-1] = -shift
     path = None if solution.path is None else solution.path @ back.T
     noise = None if solution.noise is None else back @ solution.noise @ back.T
-    return replace(solution, coef=back @ solution.coef, path=path, noise=noise)
+    return replace(solution, coef=solution.coef @ back.T, path=path, noise=noise)

@@ -363,7 +363,9 @@ def _of_geometry(plan, recorder, rows):
     release, neighbors = _release(plan, GaussianEvent)
     n = plan.request.n_normalizer
     features = rows.features / plan.geometry.smoothness**0.5 @ recorder.root.T
-    r = _derivatives(plan, rows, iterates[:, None, :])
+    size = len(plan.geometry.smoothness)
+    iterates, values = (found.reshape(len(clips), -1, size) for found in (iterates, values))
+    r = _derivatives(plan, rows, iterates)
     r = _clipped(r, (features**2).sum(axis=1), clips)
     weight_of = 1 / (release.noise_multiplier * neighbors * clips / n) ** 2
-    return _gaussian(rows, r, features, weight_of[:, None, None], values[:, None, :], n)
+    return _gaussian(rows, r, features, weight_of[:, None, None], values, n)

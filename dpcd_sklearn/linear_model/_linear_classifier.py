@@ -86,13 +86,13 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
           that are clipped and noised in its geometry. As fast as a fit without noise, and best
           where records are many and features correlated; up to 4,000 features.
-        - "auto" follows the problem, n, p, epsilon and delta: "compgd" for constraints; "newton" of
-          two classes where records are many and dense columns few; "gcd" for "l1", and for
-          "elasticnet" from l1_ratio = 0.5 on, where noise dominates; "skgd" otherwise.
+        - "auto" follows the problem, n, p, epsilon and delta: "compgd" for constraints; "newton"
+          where records are many and dense columns few; "gcd" for "l1", and for "elasticnet" from
+          l1_ratio = 0.5 on, where noise dominates; "skgd" otherwise.
 
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
-        chooses among features x classes and moves the feature in all of them, and "compgd",
-        "frank-wolfe" and "newton" need `multi_class="ovr"`.
+        chooses among features x classes and moves the feature in all of them, "newton" has one
+        matrix for all classes, and "compgd" and "frank-wolfe" need `multi_class="ovr"`.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
@@ -156,9 +156,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         of M_S^(-1/2) g_S is at most C sqrt(abs(S) / tr M); all of it in the same way by "sgd" and
         "svrg", which clips differences of gradients to half of that; its projection by "compgd";
         and its image in the released geometry by "newton", which begins with a wider one if it is
-        "auto". Of more than two classes a coordinate or block is that of all classes together,
-        and "gcd" scales a record's derivatives in all classes down together first. "auto" follows
-        n, p, epsilon and delta.
+        "auto". Of more than two classes a coordinate, block or image is that of all classes
+        together, and "gcd" scales a record's derivatives in all classes down together first. "auto"
+        follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is

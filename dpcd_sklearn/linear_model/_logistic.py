@@ -97,7 +97,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
         as long as one without noise. "auto" does so where X is dense with many records for its
         columns, and nothing is asked of the descent (its draws, steps, averages or path). With
-        True a pass is a step; it takes one vector of coefficients at a time.
+        True a pass is a step.
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -236,7 +236,8 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
 
     With `precompute` the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients
-    that are clipped and noised in its geometry; they are composed exactly too. Proofs:
+    that are clipped and noised in its geometry; they are composed exactly too. Of more than two
+    classes one matrix serves all, and a record's gradients have one clip for all of them. Proofs:
     ``privacy/proofs/release_mean_row.md``, ``release_curvature.md``, ``release_preconditioned.md``.
 
     Where n μ sqrt(0.02) >= 25 for each class, μ that of (epsilon, delta), a free intercept starts

@@ -109,7 +109,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
         as long as one without noise. "auto" does so where X is dense with many records for its
         columns, and nothing is asked of the descent (its draws, steps, averages or path). With
-        True a pass is a step; it takes one vector of coefficients at a time.
+        True a pass is a step.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False

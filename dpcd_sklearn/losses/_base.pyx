@@ -19,12 +19,14 @@ cdef class Loss:
         Which estimators have it.
     multi_output : bool
         Whether a record has one margin for each output, and the loss mixes them.
+    zero_sum : bool
+        Whether derivatives add up to zero over outputs: a softmax does not see a shift of all.
     """
 
     name = None
     curvature = None
     task = None
-    multi_output = False
+    multi_output = zero_sum = False
 
     @classmethod
     def of(cls, parameters, target_half_width):

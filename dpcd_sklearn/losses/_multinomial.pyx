@@ -25,7 +25,7 @@ cdef class MultinomialLoss(Loss):
     name = "multinomial"
     task = "classification"
     curvature = 0.5  # the largest eigenvalue of diag(q) - q q', q the probabilities
-    multi_output = True
+    multi_output = zero_sum = True
 
     def __init__(self, double longest=INFINITY):
         self.longest = longest

@@ -4,9 +4,11 @@
     w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
 
 P is the released curvature, its eigenvalues cleaned of the noise's spread and floored, g_t a
-gradient at v_t that was clipped and noised in the geometry of P, β Nesterov's momentum. All else is
-post-processing. Averages are of models, not of iterates: the last step minimises the mean of all
-models after the head, so that coefficients are exactly zero where the penalty makes them so.
+gradient at v_t that was clipped and noised in the geometry of P, β Nesterov's momentum. Of several
+classes P is the same in each: half of the rows' second moments bounds a softmax' curvature in every
+one (Böhning 1992), so a step is one problem a class. All else is post-processing. Averages are of
+models, not of iterates: the last step minimises the mean of all models after the head, so that
+coefficients are exactly zero where the penalty makes them so.
 """
 
 import numpy as np
@@ -61,7 +63,10 @@ def denoised(values, edge):
 
 
 class _Path:
-    """Iterates in the units of sqrt(M_j), where the curvature is, and models that were released."""
+    """Iterates, a row for each output, and models that were released.
+
+    The curvature, and what is made of it, is in the units of sqrt(M_j).
+    """
 
     def __init__(self, oracle, problem):
         self._oracle, self._problem = oracle, problem
@@ -72,18 +77,19 @@ class _Path:
         self._curvature, factor = self._whole(released)
         values, vectors = np.linalg.eigh(self._curvature)
         self._fix_geometry(denoised(values, factor * problem.curvature_edge), vectors)
-        self._linear, self._n_models = np.zeros(problem.n_coordinates), 0
+        self._linear, self._n_models = np.zeros_like(self.coef), 0
         self._clips = []
 
     def _first(self):
         """The start, or zero, in the penalty's domain."""
         problem, n = self._problem, self._problem.n_penalized
+        coef = np.zeros((problem.n_outputs, problem.n_coordinates))
         if problem.start is None:
-            coef = np.zeros(problem.n_coordinates)
-            coef[:n] = problem.penalty.proximal(0.0, 1.0)
+            coef[:, :n] = problem.penalty.proximal(0.0, 1.0)
             return coef
-        coef = problem.start.copy()
-        coef[:n] = [problem.penalty.proximal(w, 0.0) for w in coef[:n]]
+        coef[:] = problem.start.reshape(coef.shape)
+        for row in coef:
+            row[:n] = [problem.penalty.proximal(w, 0.0) for w in row[:n]]
         return coef
 
     def _whole(self, curvature):
@@ -133,8 +139,11 @@ class _Path:
         problem = self._problem
         point = self.coef + problem.momentum * (self.coef - self._before)
         self._clips.append(self._clip())
-        gradient = self._oracle.release_preconditioned(point, self._clips[-1])
-        linear = self._quadratic @ point - self._roots * (self._factor @ gradient)
+        gradient = self._oracle.release_preconditioned(point.ravel(), self._clips[-1])
+        gradient = gradient.reshape(point.shape)
+        if problem.zero_sum:  # clipped or not: the rest of the sum is noise
+            gradient = gradient - gradient.mean(axis=0)
+        linear = point @ self._quadratic - self._roots * (gradient @ self._factor.T)
         if problem.averaging != "last" and self._t >= problem.tail_start:
             self._n_models += 1
             self._linear += (linear - self._linear) / self._n_models
@@ -150,15 +159,18 @@ class _Path:
         return last * (first / last) ** left * self._filled**0.5
 
     def _minimum(self, linear):
+        """Of the quadratic model and the penalty, of each output by itself."""
         penalty, n = self._problem.penalty, self._problem.n_penalized
         if isinstance(penalty, ElasticNet) and penalty.l1 == 0 and not penalty.positive:
             quadratic = self._quadratic.copy()
             quadratic.flat[: n * (len(quadratic) + 1) : len(quadratic) + 1] += penalty.l2
-            return np.linalg.solve(quadratic, linear)
-        return minimise(self._quadratic, linear, penalty, n, self.coef)
+            return np.linalg.solve(quadratic, linear.T).T
+        models = zip(linear, self.coef, strict=True)
+        return np.array([minimise(self._quadratic, b, penalty, n, w) for b, w in models])
 
     def run(self):
         problem, path, converged = self._problem, [self.coef], False
+        shape = np.shape(self.coef if problem.n_outputs > 1 else self.coef[0])
         for self._t in range(problem.n_updates):
             before = self.coef
             self.coef, self._before = self._step(), before
@@ -169,7 +181,7 @@ class _Path:
             converged = bool(problem.tol) and not problem.sweep_moved(before, self.coef)
             if converged:
                 break
-        kept = np.array(path) if problem.path_every else None
+        kept = np.reshape(path, (-1, *shape)) if problem.path_every else None
         seen = self._root @ self._curvature @ self._root.T
         walk = NewtonWalk(self._root, self._filled, np.array(self._clips), seen, self._least)
-        return Solution(self.coef, self._t + 1, kept, converged, walk)
+        return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk)

@@ -68,6 +68,8 @@ class Problem:
         first gradient and after the head (Newton).
     head : float in [0, 1)
         Share of the updates before those that "tail" averages.
+    zero_sum : bool
+        Whether gradients add up to zero over outputs (Newton).
     """
 
     penalty: Penalty
@@ -96,6 +98,7 @@ class Problem:
     mean_square: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
     head: float = 0.5
+    zero_sum: bool = False
 
     @property
     def n_coordinates(self):

@@ -6,10 +6,11 @@
 (b) *Curvature.* Exact integer sums of products of clipped rows. Every cell of the matrix gets noise
     of its own, of one standard deviation, and the mean of the matrix and its transpose is released:
     the sensitivity is that of the Frobenius norm, and off the diagonal the noise is 1/sqrt(2).
+    Rows are the same in all outputs, and so is the curvature.
 (c) *Preconditioned gradients.* A geometry is a public triangular matrix R of integers: whatever was
     released or stated. A record's gradient g is scaled down such that |R g| is at most the clip,
     gradients are summed as integers where they are, and the image of the sum, which is exact too,
-    gets isotropic noise.
+    gets isotropic noise. Of several outputs g has a column for each, and one norm for all.
 (d) Sensitivities are written here, once. Proofs: ``proofs/release_mean_row.md``,
     ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``.
 """
@@ -50,7 +51,8 @@ def row_sensitivity(norm, neighbors):
 def image_sensitivity(norm, size, neighbors):
     """Of the image of a sum, cut to integers: a record's image is within `norm` of so many units.
 
-    Cut to the next lower integer, each of `size` entries differs by less than one more.
+    Cut to the next lower integer, each of `size` entries differs by less than one more: those of
+    all outputs.
     """
     return neighbors * norm + math.sqrt(size)
 
@@ -60,7 +62,7 @@ class SquareUnits(Units):
 
     Parameters
     ----------
-    event, n_samples, smoothness, n_normalizer : as of Units
+    event, n_samples, smoothness, n_normalizer, n_outputs : as of Units
 
     Raises
     ------
@@ -68,9 +70,9 @@ class SquareUnits(Units):
         If the numbers are outside of what is proved.
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer):
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer, n_outputs=1):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
-                         n_normalizer=n_normalizer)  # fmt: skip
+                         n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
         if self.n_coordinates > MOST_COORDINATES:
             raise ValueError(
                 f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
@@ -122,6 +124,8 @@ class CurvatureUnits(SquareUnits):
     row_norm : float
         Rows are clipped to it, in the units of sqrt(M_j / curvature of the loss), the intercept's
         constant included; those of the curvature, if `CurvatureOracle.see` says nothing else.
+    n_outputs : int, default=1
+        Of the gradients.
 
     Raises
     ------
@@ -129,9 +133,9 @@ class CurvatureUnits(SquareUnits):
         If the event has other releases, or the numbers are outside of what is proved.
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer, row_norm):
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer, row_norm, n_outputs=1):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
-                         n_normalizer=n_normalizer)  # fmt: skip
+                         n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
         self.row_norm = row_norm
         if self.noiseless:
             return
@@ -183,9 +187,14 @@ class CurvatureUnits(SquareUnits):
         """Noise of each entry of the mean row."""
         return math.ldexp(self.mean_unit, self.mean_bits)
 
+    @property
+    def size(self):
+        """Number of entries of a gradient."""
+        return self.n_outputs * self.n_coordinates
+
     def _check_gradients(self):
         """Whatever geometry is released, the grid has room for it."""
-        z, root = self.noise_multiplier, math.sqrt(self.n_coordinates)
+        z, root = self.noise_multiplier, math.sqrt(self.size)
         if not (self.n_gradients >= 1 and 2.0**-16 < z < 2.0**_MOST_BITS / (64 * root)):
             raise ValueError(_out_of_range(z))
 
@@ -201,7 +210,7 @@ class CurvatureUnits(SquareUnits):
         limit : int
             Units of the clip over the smallest singular value: what a record is summed in.
         """
-        z, size = self.noise_multiplier, self.n_coordinates
+        z, size = self.noise_multiplier, self.size
         most = min(2.0**24, 2.0**50 / self.n_normalizer)
         total = math.floor(math.log2(z * self.neighbors * most * smallest))
         bits = min(total, _MOST_BITS)
@@ -244,7 +253,7 @@ class CurvatureOracle:
         self._units, self._noise = units, NoiseSource(key)
         self._roots = np.sqrt(units.smoothness)
         self._public = loss, fit_intercept
-        self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
+        self._sums = self._open(place)
         self._shape = place.n_samples, place.n_features
         self.row_norm, self._curvatures_left = units.row_norm, 1
         of_rows = 0 if units.noiseless else units.n_of_rows
@@ -254,6 +263,13 @@ class CurvatureOracle:
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
+
+    def _open(self, place):
+        loss, fit_intercept = self._public
+        units = self._units
+        return place.second_order(
+            loss, units.smoothness, fit_intercept=fit_intercept, n_outputs=units.n_outputs
+        )
 
     def release_mean_square(self):
         """The mean squared norm of rows that are clipped to the units' norm.
@@ -329,9 +345,8 @@ class CurvatureOracle:
             raise RuntimeError("how rows are seen is fixed before their curvature is released")
         if (place.n_samples, place.n_features) != self._shape or not 0 < row_norm < 1e15:
             raise ValueError("the same records are seen in another way, and within a finite norm")
-        loss, fit_intercept = self._public
         self.row_norm, self.shift = float(row_norm), shift
-        self._sums = place.second_order(loss, self._units.smoothness, fit_intercept=fit_intercept)
+        self._sums = self._open(place)
 
     def release_curvature(self):
         """Mean second moments of rows, times the loss' bound: M^(-1/2) H M^(-1/2) with noise.
@@ -398,14 +413,14 @@ class CurvatureOracle:
 
         Parameters
         ----------
-        coef : ndarray of shape (n_coordinates,)
-            Public.
+        coef : ndarray of shape (n_outputs * n_coordinates,)
+            Public; output by output.
         clip : float
-            Public; the noise is in proportion to it.
+            Of a record's gradient in all outputs together; public. The noise is in proportion.
 
         Returns
         -------
-        ndarray of shape (n_coordinates,)
+        ndarray of shape (n_outputs * n_coordinates,)
 
         Raises
         ------
@@ -423,12 +438,13 @@ class CurvatureOracle:
             raise ValueError("clip must lie in (1e-30, 1e30) in the units of the scaled problem")
         self._gradients_left -= 1
         if units.noiseless:
-            plain = self._sums.gradient(coef, 1.0, 0.0)
-            return self._root @ (plain / self._roots) / units.n_normalizer
+            plain = self._sums.gradient(coef, 1.0, 0.0).reshape(units.n_outputs, -1)
+            return (plain / self._roots @ self._root.T).ravel() / units.n_normalizer
         bits, shift, limit = self._grid
         longest = float(clip) * 2.0**self._exponent / self._smallest  # bounds every entry
         sums = self._sums.gradient(coef, longest, float(limit))
-        image = exact_image(self._transform, sums)
+        outputs = np.split(sums, units.n_outputs)
+        image = [value for part in outputs for value in exact_image(self._transform, part)]
         noise = self._noise.gaussians(len(image), bits)
         noisy = [(value >> shift) + int(n) for value, n in zip(image, noise, strict=True)]
         unit = math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer

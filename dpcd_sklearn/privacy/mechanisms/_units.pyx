@@ -41,6 +41,8 @@ cdef class Units:
         M_j, public.
     n_normalizer : int
         Public number of records: n, or n_public under add_remove.
+    n_outputs : int, default=1
+        Margins of a record.
 
     Raises
     ------
@@ -48,7 +50,7 @@ cdef class Units:
         If the event has another kind of release, or the numbers are outside of what is proved.
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer):
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer, Py_ssize_t n_outputs=1):
         self.event, self.n_samples, self.n_normalizer = event, n_samples, n_normalizer
         self.neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
         self.noiseless = event.releases == (NonPrivateEvent(),)
@@ -59,7 +61,7 @@ cdef class Units:
         if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
             raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
         self.smoothness, self.n_coordinates = smoothness, len(smoothness)
-        self.n_outputs, self.width = 1, self.n_coordinates
+        self.n_outputs, self.width = n_outputs, self.n_coordinates
 
     def _kinds(self, *kinds):
         """The releases by their kind, each at most once."""

@@ -59,6 +59,8 @@ cdef class CurvatureSums(GradientSums):
     smoothness : ndarray of shape (n_coordinates,)
         M_j; a column's unit is sqrt(M_j / curvature of the loss).
     fit_intercept : bool
+    n_outputs : int, default=1
+        Margins of a record, of gradients alone: rows are the same in all outputs.
     """
 
     cdef object _sparse, _bounds
@@ -68,8 +70,9 @@ cdef class CurvatureSums(GradientSums):
     cdef double _one, _root_curvature
     cdef dpcd_tile _tile
 
-    def __init__(self, Records records, X, bounds, Loss loss, smoothness, bint fit_intercept):
-        super().__init__(records, loss, smoothness, fit_intercept)
+    def __init__(self, Records records, X, bounds, Loss loss, smoothness, bint fit_intercept,
+                 Py_ssize_t n_outputs=1):
+        super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
         self._sparse, self._bounds = (X if records.is_sparse else None), bounds
         self._per_square = loss.curvature / np.asarray(smoothness, dtype=np.float64)
         self._per_unit = np.sqrt(self._per_square)
@@ -327,25 +330,28 @@ cdef class CurvatureSums(GradientSums):
         """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
 
         Clipped such that the image under the transform, over its smallest singular value, is no
-        longer than `clip`. Plain sums with a limit of 0, which need no geometry.
+        longer than `clip`, in the Frobenius norm over all outputs. Plain sums with a limit of 0,
+        which need no geometry.
 
         Returns
         -------
-        ndarray of shape (n_coordinates,), int64 (float64 for plain sums, in the units of X)
+        ndarray of shape (n_outputs * n_coordinates,), int64 (float64 for plain sums, in the units
+        of X)
         """
+        cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
-        cdef Question question = question_of(NULL, self.n_coordinates, True, clip, limit)
+        cdef Question question = question_of(NULL, size, True, clip, limit)
         cdef const int64_t *integers
         cdef const double *plain
-        if w.shape[0] != self.n_coordinates:
-            raise ValueError(f"expected {self.n_coordinates} coefficients, got {w.shape[0]}")
+        if w.shape[0] != size:
+            raise ValueError(f"expected {size} coefficients, got {w.shape[0]}")
         question.coef = &w[0]
         if limit == 0:
             with nogil:
                 plain = self.plain(&question)
             if plain == NULL:
                 raise MemoryError
-            return np.array(<const double[:self.n_coordinates]>plain)
+            return np.array(<const double[:size]>plain)
         if self._square_norms.shape[0] < self.n:
             raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
         question.square_norms = &self._square_norms[0]
@@ -353,7 +359,7 @@ cdef class CurvatureSums(GradientSums):
             integers = self.integers(&question)
         if integers == NULL:
             raise MemoryError
-        return np.array(<const int64_t[:self.n_coordinates]>integers)
+        return np.array(<const int64_t[:size]>integers)
 
 
 @np.errstate(all="ignore")

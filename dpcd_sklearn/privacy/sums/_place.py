@@ -60,14 +60,14 @@ class LocalPlace(Place):
         )
         return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)
 
-    def second_order(self, loss, smoothness, *, fit_intercept):
+    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         X, y, weights, bounds = self._arrays
         if issparse(X):
             X = canonical(X).tocsr()
         records = Records(
             X, y, weights, bounds, by_row=True, by_column=False, n_threads=self._n_threads
         )
-        return CurvatureSums(records, X, bounds, loss, smoothness, fit_intercept)
+        return CurvatureSums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
 
     def counts(self, of, *, edges=None, divisor=None):
         X, y, *_ = self._arrays

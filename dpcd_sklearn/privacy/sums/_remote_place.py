@@ -36,9 +36,7 @@ class Opening(NamedTuple):
 
     def of(self, place):
         """The sums of a place."""
-        options = dict(self.options, fit_intercept=self.fit_intercept)
-        if self.kind != "second_order":
-            options["n_outputs"] = self.n_outputs
+        options = dict(self.options, fit_intercept=self.fit_intercept, n_outputs=self.n_outputs)
         return getattr(place, self.kind)(self.loss, self.smoothness, **options)
 
 
@@ -184,10 +182,9 @@ class RemotePlace(Place):
         opening = Opening("stated", loss, smoothness, fit_intercept, options, n_outputs)
         return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
 
-    def second_order(self, loss, smoothness, *, fit_intercept):
-        return RemoteCurvatureSums(
-            self._open(Opening("second_order", loss, smoothness, fit_intercept))
-        )
+    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1):
+        opening = Opening("second_order", loss, smoothness, fit_intercept, n_outputs=n_outputs)
+        return RemoteCurvatureSums(self._open(opening))
 
     def counts(self, of, *, edges=None, divisor=None):
         options = {"edges": edges, "divisor": divisor}

@@ -79,12 +79,12 @@ cdef class Place:
         """
         raise NotImplementedError
 
-    def second_order(self, loss, smoothness, *, fit_intercept):
+    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         """Sums of squares and products of rows, and of gradients in a geometry made of them.
 
         Parameters
         ----------
-        loss, fit_intercept : as of `moving`
+        loss, fit_intercept, n_outputs : as of `moving`
         smoothness : ndarray of shape (n_coordinates,)
             M_j, public.
 
