@@ -85,6 +85,15 @@ def test_quick_ledger_prints_a_line_for_each_number_of_entries():
 
 @pytest.mark.slow
 @needs_benchmarks
+def test_newton_steps_pay_on_ill_conditioned_records(tmp_path):
+    printed = run("--repeat", "1", "--only", "1e4", data=tmp_path, script="ill_conditioned.py")
+    rows = [line for line in printed.splitlines() if line.startswith("| made up, 1e4")]
+    ratios = [float(row.split("|")[7]) for row in rows]
+    assert len(rows) == 3 and ratios[2] < 0.8  # .53 at epsilon = 10
+
+
+@pytest.mark.slow
+@needs_benchmarks
 def test_default_fits_are_put_beside_scikit_learns():
     printed = run("--small", "--repeat", "1", "--only", "newton", script="default_fits.py")
     rows = [line.split(" | ") for line in printed.splitlines()[2:]]

@@ -54,7 +54,7 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
             "floor": 1.0,
         }
     return shared | {
-        "max_iter": 10 if signal < 1000 else 8 if signal < 20_000 else 6,
+        "max_iter": 10 if signal < 1000 else 8 if signal < 3000 else 7 if signal < 20_000 else 6,
         "step_size": 0.8 * reach,
         "momentum": 0.3,
         "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),
