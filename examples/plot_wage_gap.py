@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from dpcd_sklearn import DPLinearRegressor
-from dpcd_sklearn.inspection import CoefDisplay
+from dpcd_sklearn.inspection import CoefficientDisplay
 
 bounds = {"education": (0, 22), "decades": (0, 6), "decades²": (0, 36), "female": (0, 1)}
 
@@ -109,7 +109,7 @@ print(table.round(4).to_string())
 # is lost, and the two sets of coefficients agree within their errors.
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-CoefDisplay.from_estimator(model, beside=ols, ax=ax)
+CoefficientDisplay.from_estimator(model, beside=ols, ax=ax)
 ax.set(xlabel="change of the log wage, with 95 % intervals")
 ax.set_title(source, fontsize="medium")
 ax.spines[["top", "right"]].set_visible(False)

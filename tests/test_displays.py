@@ -12,7 +12,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.inspection import CoefDisplay, CoefPathDisplay, EpsilonDisplay
+from dpcd_sklearn.inspection import CoefficientDisplay, CoefPathDisplay, EpsilonDisplay
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -33,7 +33,7 @@ def closed():
 
 def test_the_largest_coefficients_are_drawn_from_the_top():
     model = make_private_pipeline(BoundsScaler(), DPRidgeSkGD()).fit(X, Y)
-    display = CoefDisplay.from_estimator(model, feature_names=list("abcd"), max_features=3)
+    display = CoefficientDisplay.from_estimator(model, feature_names=list("abcd"), max_features=3)
     coef = model[-1].coef_
     largest = np.argsort(-np.abs(coef))[:3][::-1]
     (bars,) = display.bars_
@@ -45,7 +45,7 @@ def test_the_largest_coefficients_are_drawn_from_the_top():
 
 def test_each_class_has_its_bars_and_sparse_coefficients_are_read():
     model = DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2).fit(X, LABELS)
-    display = CoefDisplay.from_estimator(model.sparsify())
+    display = CoefficientDisplay.from_estimator(model.sparsify())
     assert len(display.bars_) == 3
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["0", "1", "2"]
@@ -59,7 +59,7 @@ def test_intervals_are_drawn_beside_those_of_a_model_without_privacy():
     facts["random_state"] = ReproducibleNoise(0)
     model = DPLinearRegressor(inference=True, penalty=None, epsilon=20, **facts).fit(many, target)
     plain = DPLinearRegressor(inference=True, penalty=None, epsilon=np.inf).fit(many, target)
-    display = CoefDisplay.from_estimator(model, beside=plain, level=0.9)
+    display = CoefficientDisplay.from_estimator(model, beside=plain, level=0.9)
     assert display.bars_ == [] and len(display.errors_) == 2
     largest = np.argsort(-np.abs(model.coef_))[::-1]
     for drawn, fitted in zip(display.errors_, (model, plain), strict=True):
@@ -69,10 +69,10 @@ def test_intervals_are_drawn_beside_those_of_a_model_without_privacy():
         np.testing.assert_allclose(ends, fitted.confidence_interval(0.9)[largest], atol=1e-12)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["private", "without privacy"]
-    display = CoefDisplay.from_estimator(DPRidgeSkGD().fit(X, Y), beside=Ridge().fit(X, Y))
+    display = CoefficientDisplay.from_estimator(DPRidgeSkGD().fit(X, Y), beside=Ridge().fit(X, Y))
     assert len(display.bars_) == len(display.errors_) == 1
     with pytest.raises(ValueError, match=r"shape \(1, 3\), not \(1, 4\)"):
-        CoefDisplay.from_estimator(model, beside=Ridge().fit(X[:, :3], Y))
+        CoefficientDisplay.from_estimator(model, beside=Ridge().fit(X[:, :3], Y))
 
 
 def test_the_path_ends_where_its_last_iterate_is():
@@ -92,11 +92,11 @@ def test_the_path_ends_where_its_last_iterate_is():
 def test_what_is_not_there_is_not_drawn():
     model = DPLassoCD(max_iter=2)
     with pytest.raises(NotFittedError):
-        CoefDisplay.from_estimator(model)
+        CoefficientDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="fit it with coef_path=True"):
         CoefPathDisplay.from_estimator(model.fit(X, Y))
     with pytest.raises(ValueError, match="3 names for 4 features"):
-        CoefDisplay.from_estimator(model, feature_names=list("abc"))
+        CoefficientDisplay.from_estimator(model, feature_names=list("abc"))
 
 
 def test_scores_are_drawn_by_epsilon_beside_the_fit_without_noise():

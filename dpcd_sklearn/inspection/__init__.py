@@ -5,7 +5,7 @@ from ._audit_display import AuditDisplay
 from ._budget_display import BudgetDisplay
 from ._epsilon_display import EpsilonDisplay
 from ._find_leaks import Leak, LeakReport, find_leaks
-from ._model_displays import CoefDisplay, CoefPathDisplay
+from ._model_displays import CoefficientDisplay, CoefPathDisplay
 from ._one_run import OneRunResult, audit_one_run
 from ._plan_display import PlanDisplay
 from ._plan_fit import FitPlan, plan
@@ -21,7 +21,7 @@ __all__ = [
     "AuditDisplay",
     "AuditResult",
     "BudgetDisplay",
-    "CoefDisplay",
+    "CoefficientDisplay",
     "CoefPathDisplay",
     "EpsilonDisplay",
     "FitPlan",

@@ -41,7 +41,7 @@ def _names(model, feature_names, n_features):
     return [str(name) for name in feature_names]
 
 
-class CoefDisplay:
+class CoefficientDisplay:
     """The largest coefficients of a fitted model, by name, with intervals where it has them.
 
     Coefficients and intervals were released, so the picture costs nothing; it may be published as
@@ -109,7 +109,7 @@ class CoefDisplay:
 
         Returns
         -------
-        display : CoefDisplay
+        display : CoefficientDisplay
 
         Raises
         ------
@@ -150,7 +150,7 @@ class CoefDisplay:
 
         Returns
         -------
-        display : CoefDisplay
+        display : CoefficientDisplay
         """
         coef = np.atleast_2d(self.coef)
         shown = np.argsort(-np.abs(coef).max(axis=0), kind="stable")[:max_features][::-1]
