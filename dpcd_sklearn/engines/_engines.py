@@ -22,7 +22,7 @@ ENGINES = {
 _NOISY = 25.0
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
-_LOUD = 150.0
+_LOUD = 75.0
 # The same of more than two classes, by their `clearness`.
 _CLEAR = 10.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
