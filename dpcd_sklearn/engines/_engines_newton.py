@@ -120,6 +120,11 @@ class NewtonEngine(Engine):
         recipe = newton_recipe(request.signal, bounded, request.n_coordinates)
         if not (bounded or self._looks_at_rows):
             recipe["floor"] = _FLOOR_UNSEEN
+        if request.scales.target is not None:
+            # found bounds suit the target: of stated ones residuals may fill a small part
+            clip = min(max(0.1 * (request.signal / 30) ** 0.5, 0.1), 0.5)
+            recipe |= {"momentum": 0.45, "residual_clip": clip}
+            recipe["first_clip"] = max(clip, recipe["first_clip"])
         if self.request.inference:
             wide = clip_for_inference(self.request.signal, bounded)
             recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
@@ -128,7 +133,7 @@ class NewtonEngine(Engine):
             else:
                 # shorter, with a higher floor: where the noise made P too flat many would diverge
                 recipe |= {"max_iter": 28, "head": 0.2, "step_size": 0.75 * recipe["step_size"]}
-                recipe["floor"] = 1.0
+                recipe |= {"floor": 1.0, "momentum": 0.3}
         return recipe
 
     @property
