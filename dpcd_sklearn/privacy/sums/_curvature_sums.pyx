@@ -30,7 +30,7 @@ cdef double MAGIC = 6755399441055744.0
 cdef double EXACT = 2.0**53
 # Rows of a tile: what the second cache holds, but no crumbs; columns that lie pages apart would
 # fall into the same few lines of a cache.
-cdef Py_ssize_t TILE_CELLS = 2**16, LEAST_ROWS = 512, MOST_ROWS = 4096 - 8
+cdef Py_ssize_t TILE_CELLS = 2**15, LEAST_ROWS = 480, MOST_ROWS = 4096 - 8
 # Units of a row's own norm, when its image is measured.
 cdef double ROW_UNITS = 2.0**22
 # Of a row that is shorter, the norm is taken to be this: its square may underflow.
