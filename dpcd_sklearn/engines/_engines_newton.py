@@ -229,6 +229,11 @@ class NewtonEngine(Engine):
     def _unit_clips(self):
         last = self.clip / self._largest_gradient / math.sqrt(self.request.loss.curvature)
         if self.request.clip != "auto":
+            if not 1e-25 < last < 1e25:  # of the grid of gradients, with room for their geometry
+                raise ValueError(
+                    f"clip={self.request.clip!r} is too far from the scale of the features and the "
+                    "target for Newton steps; change it, or ask for a descent (precompute=False)"
+                )
             return last, last
         return self.recipe["first_clip"] / self.recipe["residual_clip"] * last, last
 
