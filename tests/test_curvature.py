@@ -50,14 +50,17 @@ def rows_twin(X, weights, row_norm, units, fit_intercept=True):
     """Rows as integers, in NumPy."""
     one = float(fit_intercept)
     norms = np.sqrt((X**2).sum(axis=1))
-    room = math.sqrt(row_norm**2 - one)
+    room = np.sqrt(row_norm**2 / np.clip(weights, 1e-30, 1.0) - one)
     tau = X * np.minimum(1.0, room / np.maximum(norms, 1e-300))[:, None]
     if fit_intercept:
         tau = np.column_stack([tau, np.ones(len(X))])
-    tau = tau * np.sqrt(weights)[:, None]
-    norms = np.sqrt((tau**2).sum(axis=1))
-    tau *= np.minimum(1.0, row_norm / np.maximum(norms, 1e-300))[:, None]
-    return np.rint(tau * units / row_norm)
+    return np.rint(within(tau * np.sqrt(weights)[:, None], row_norm) * (units / row_norm))
+
+
+def within(rows, norm):
+    """Rows that are longer are scaled down to this norm."""
+    norms = np.sqrt((rows**2).sum(axis=1))
+    return rows * np.minimum(1.0, norm / np.maximum(norms, 1e-300))[:, None]
 
 
 # ---- sums ---------------------------------------------------------------------------------------

@@ -89,6 +89,25 @@ def test_weights_count_and_rows_without_weight_do_not():
     np.testing.assert_allclose(model.coef_[:3], [0.3, -0.2, 0.1], atol=0.06)
 
 
+@pytest.mark.parametrize("weigh", ["half", "a twentieth", "one in five", "any below one", "many"])
+@pytest.mark.parametrize("target_bounds", [(-1.5, 1.5), None])
+def test_whatever_records_weigh_steps_do_not_diverge(weigh, target_bounds):
+    """1 was once subtracted for the intercept's constant, whatever its weight: R² of -.2."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1000, 3))
+    y = X @ [1.0, -0.5, 0.0]
+    weights = {
+        "half": np.full(1000, 0.5),
+        "a twentieth": np.full(1000, 0.05),
+        "one in five": (rng.uniform(size=1000) < 0.2).astype(float),
+        "any below one": rng.uniform(size=1000),
+        "many": np.full(1000, 1500.0),
+    }[weigh]
+    model = seeded(alpha=0.0, epsilon=20.0, target_bounds=target_bounds)
+    model.fit(X, y, sample_weight=weights)
+    assert model.score(X, y) > 0.8
+
+
 @pytest.mark.parametrize("share", [0.05, 0.5, "auto"])
 def test_the_event_is_the_whole_budget_and_the_curvature_has_its_share(share):
     event = DPLinearRegressor(

@@ -291,18 +291,20 @@ class NewtonEngine(Engine):
         The oracle sees them so from here on.
         """
         n_features, geometry = self.request.n_features, self.geometry
-        square = oracle.release_mean_square() - self.request.fit_intercept
-        noise = units.mean_square_std
+        square, weight, noise = oracle.release_mean_square(), 1.0, units.mean_square_std
         if self._centres:
-            mean = np.clip(oracle.release_mean_row()[:n_features], -1.0, 1.0)
-            square += n_features * units.mean_std**2 - mean @ mean
+            *mean, found = oracle.release_mean_row()
+            weight = _mean_weight(found, units.mean_std)
+            mean = np.clip(np.array(mean) / weight, -1.0, 1.0)
+            square += n_features * units.mean_std**2 / weight - weight * (mean @ mean)
             geometry = self._centred(mean)
         within = self.over(geometry)
         within.parts, within.solve = self.parts, self.solve
         constant = self.request.n_penalized - n_features  # where the intercept is penalised
         within.mean_square = square - 2 * noise + constant
-        # no less than the noise that it has
-        square = self.recipe["room"] * max(square + noise, noise) + self.request.fit_intercept
+        # no less than the noise that it has; that of rows that count, if others weigh nothing
+        square = self.recipe["room"] * max(square + noise, noise) / weight
+        square += self.request.fit_intercept
         within.row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
         within.attend(self._start, self._progress)
         shift = within.geometry.center - self.geometry.center
@@ -318,6 +320,17 @@ class NewtonEngine(Engine):
             hi = np.full(n_features, np.inf)
             lo = -hi
         return replace(geometry, lo=lo, hi=hi, center=geometry.center + mean * scales)
+
+
+# A mean weight within so many standard deviations of 1 is that of records without weights, and no
+# mean weight is taken to be less than so many.
+_DOUBT_OF_WEIGHT = 3.0
+
+
+def _mean_weight(found, noise):
+    """Of records, from the released mean of the intercept's constant times their weights."""
+    doubt = _DOUBT_OF_WEIGHT * noise
+    return 1.0 if abs(found - 1) <= doubt else max(found, doubt)
 
 
 def _seen_from(solution, shift):

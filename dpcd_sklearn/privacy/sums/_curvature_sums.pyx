@@ -35,6 +35,8 @@ cdef Py_ssize_t TILE_CELLS = 2**15, LEAST_ROWS = 480, MOST_ROWS = 4096 - 8
 cdef double ROW_UNITS = 2.0**22
 # Of a row that is shorter, the norm is taken to be this: its square may underflow.
 cdef double SHORTEST = 1e-140
+# A weight below it leaves as much room as this one.
+cdef double LIGHTEST = 1e-30
 
 
 def most_of_transform(n_coordinates):
@@ -125,7 +127,7 @@ cdef class CurvatureSums(GradientSums):
         """Σ q qᵀ, q = rint(units τ / row_norm) and |τ| at most `row_norm`; with 0 units plain sums.
 
         A weight multiplies a row by its root. Features are scaled down to what the intercept's
-        constant leaves of the norm, and heavy rows as a whole.
+        constant leaves of the norm, of light rows to as much more, and heavy ones as a whole.
 
         Returns
         -------
@@ -155,11 +157,13 @@ cdef class CurvatureSums(GradientSums):
         return np.triu(total) + np.triu(total, 1).T
 
     def row_sums(self, double row_norm, double units, double units_of_squares):
-        """Σ q over rows q as `gram` multiplies them and, last, the sum of their squared norms.
+        """Σ q over rows times their weights and, last, the weighted squared norms of features.
 
-        A squared norm is rint((units_of_squares |τ| / row_norm)²). Exact whatever the order: an
-        entry is an integer of at most `units` and a half, a square one of at most 2^34 or so, and
-        both are summed over a tile before they are 64-bit integers.
+        Rows are those of `gram` times the root of the weight once more, within `row_norm`: of so
+        many units. A square is rint((units_of_squares |features of τ| / row_norm)²), τ a row of
+        `gram`. Exact whatever the order: an entry is an integer of at most `units` and a half, a
+        square one of at most 2^34 or so, and both are summed over a tile before they are 64-bit
+        integers.
 
         Returns
         -------
@@ -175,6 +179,8 @@ cdef class CurvatureSums(GradientSums):
             with nogil:
                 part[:] = 0.0
                 self._clip_rows(i0, m, row_norm, units)
+                if self.records.weights != NULL:
+                    self._weigh_rows(i0, m, units)
                 self._fill(m, MAGIC, &q[0, 0])
                 for i in range(m):
                     for j in range(d):
@@ -190,11 +196,10 @@ cdef class CurvatureSums(GradientSums):
                          double units) noexcept nogil:
         """Factors of features and of the constant, for rows within `row_norm`.
 
-        And how long a row is then, over that norm. Without branches, four rows at a time.
+        And how long the features are then, over that norm. Without branches, four rows at a time.
         """
-        cdef double room = sqrt(row_norm * row_norm - self._one * self._one)
         cdef double whole = units / row_norm * SHORTER, one = self._one * self._one
-        cdef double norm, longest, of_features, of_row, weight
+        cdef double norm, longest, room, light, of_features, of_row, weight
         cdef double *roots = &self._of_ones[0]
         cdef double *factors = &self._factors[0]
         cdef double *parts = &self._parts[0]
@@ -211,16 +216,33 @@ cdef class CurvatureSums(GradientSums):
             return
         for i in range(m):
             norm = sqrt(norms[i])
+            light = roots[i] * roots[i]
+            light = light if light < 1.0 else 1.0
+            room = sqrt(row_norm * row_norm / (light if light > LIGHTEST else LIGHTEST) - one)
             longest = norm if norm > room else room
             of_features = room / (longest if longest > SHORTEST else SHORTEST)
             of_features = of_features if norm < INFINITY else 0.0
             norm = norm * of_features if norm < INFINITY else 0.0
-            norm = roots[i] * sqrt(norm * norm + one)
-            of_row = row_norm / (norm if norm > row_norm else row_norm)
-            norm = norm * of_row
+            longest = roots[i] * sqrt(norm * norm + one)
+            of_row = row_norm / (longest if longest > row_norm else row_norm)
+            norm = roots[i] * norm * of_row
             parts[i] = (norm if norm < row_norm else row_norm) / row_norm
             roots[i] = roots[i] * of_row * whole
             factors[i] = roots[i] * of_features
+
+    cdef void _weigh_rows(self, Py_ssize_t i0, Py_ssize_t m, double units) noexcept nogil:
+        """Multiply factors by the roots of weights once more, as far as rows stay in their norm."""
+        cdef Py_ssize_t i
+        cdef double weight, of_constant, part, root
+        for i in range(m):
+            weight = self.records.weights[i0 + i]
+            of_constant = self._of_ones[i] * self._one / units
+            part = sqrt(self._parts[i] * self._parts[i] + of_constant * of_constant)
+            root = SHORTER / (part if part > SHORTEST else SHORTEST)
+            root = sqrt(weight) if weight < root * root else root
+            root = root if root > 0.0 else 0.0
+            self._of_ones[i] *= root
+            self._factors[i] *= root
 
     # ---- a geometry ----
 
