@@ -89,6 +89,18 @@ def test_weights_count_and_rows_without_weight_do_not():
     np.testing.assert_allclose(model.coef_[:3], [0.3, -0.2, 0.1], atol=0.06)
 
 
+def test_weights_above_two_count_as_two_but_not_without_noise():
+    X, y, _ = records(2000)
+    weights = np.where(X[:, 0] > 0, 2.0, 0.5)
+    coefs = [
+        seeded(epsilon=epsilon, alpha=0.0).fit(X, y, sample_weight=found).coef_
+        for epsilon in (1.0, np.inf)
+        for found in (weights, np.where(weights == 2.0, 1500.0, 0.5))
+    ]
+    np.testing.assert_array_equal(coefs[0], coefs[1])
+    assert not np.allclose(coefs[2], coefs[3])
+
+
 @pytest.mark.parametrize("weigh", ["half", "a twentieth", "one in five", "any below one", "many"])
 @pytest.mark.parametrize("target_bounds", [(-1.5, 1.5), None])
 def test_whatever_records_weigh_steps_do_not_diverge(weigh, target_bounds):

@@ -245,10 +245,10 @@ def test_a_curvature_of_rows_cut_short_is_made_whole():
             self.root = root
             raise StopIteration
 
-    def steepness(mean_square):
+    def steepness(mean_square, floor=1e-3):
         problem = Problem(
             penalty=ElasticNet(), smoothness=np.ones(3), n_penalized=2, n_updates=1,
-            curvature_floor=1e-3, mean_square=mean_square,
+            curvature_floor=floor, mean_square=mean_square,
         )  # fmt: skip
         oracle = Oracle()
         with pytest.raises(StopIteration):
@@ -259,6 +259,9 @@ def test_a_curvature_of_rows_cut_short_is_made_whole():
     np.testing.assert_allclose(steepness(0.7), [0.5, 0.25, 1.0])  # nothing was cut
     np.testing.assert_allclose(steepness(1.5), [1.0, 0.5, 1.0])
     np.testing.assert_allclose(steepness(1e9), [5.0, 2.5, 1.0])  # or noise
+    # the noise was made larger too, and with it the floor that it asks for
+    np.testing.assert_allclose(steepness(0.0, 0.3), [0.5, 0.3, 1.0])
+    np.testing.assert_allclose(steepness(1.5, 0.3), [1.0, 0.6, 1.0])
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])

@@ -188,7 +188,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             Weights >= 0, finite and not all zero: a promise about the domain, since the error that
             follows otherwise tells of them. They multiply a record's contribution before it is
             clipped, and sums are normalised by the number of records, so they do not change the
-            guarantee. They should be about 1 on average: step sizes assume it.
+            guarantee. They should be about 1 on average, which step sizes assume; Newton steps
+            with noise count those above 2 as 2. Divide survey weights by a public number.
 
         Returns
         -------

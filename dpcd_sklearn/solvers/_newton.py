@@ -76,7 +76,8 @@ class _Path:
         self._least = np.linalg.eigvalsh(released)[0]
         self._curvature, factor = self._whole(released)
         values, vectors = np.linalg.eigh(self._curvature)
-        self._fix_geometry(denoised(values, factor * problem.curvature_edge), vectors)
+        values = denoised(values, factor * problem.curvature_edge)
+        self._fix_geometry(values, vectors, factor * problem.curvature_floor)
         self._linear, self._n_models = np.zeros_like(self.coef), 0
         self._clips = []
 
@@ -106,11 +107,10 @@ class _Path:
         scales[:n] = factor**0.5
         return scales[:, None] * curvature * scales, factor
 
-    def _fix_geometry(self, values, vectors):
+    def _fix_geometry(self, values, vectors, floor):
         """P, with directions that the noise may have made too flat raised to the floor."""
-        problem = self._problem
-        least = _LEAST_NOISELESS if problem.curvature_floor == 0 else _LEAST
-        floor = max(problem.curvature_floor, 1e-300)
+        least = _LEAST_NOISELESS if floor == 0 else _LEAST
+        floor = max(floor, 1e-300)
         # the noise may leave it too steep for the grid: then a rounder one, or none of it
         shares = (least, *_ROUNDER)
         rounder = [np.maximum(values, max(floor, share * values[-1])) for share in shares]

@@ -235,6 +235,8 @@ class CurvatureOracle:
     place : Place
     loss : Loss
     fit_intercept : bool
+    max_weight : float, default=inf
+        Public; weights above it count as it.
     key : bytes of length 32, or None
 
     Attributes
@@ -248,11 +250,13 @@ class CurvatureOracle:
     mean_square = mean_row = None
     shift = 0.0
 
-    def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
+    def __init__(
+        self, receipt, units, place, *, loss, fit_intercept=True, max_weight=math.inf, key=None
+    ):
         units.redeem(receipt, place, fit_intercept)
         self._units, self._noise = units, NoiseSource(key)
         self._roots = np.sqrt(units.smoothness)
-        self._public = loss, fit_intercept
+        self._public = loss, fit_intercept, max_weight
         self._sums = self._open(place)
         self._shape = place.n_samples, place.n_features
         self.row_norm, self._curvatures_left = units.row_norm, 1
@@ -265,11 +269,12 @@ class CurvatureOracle:
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
 
     def _open(self, place):
-        loss, fit_intercept = self._public
+        loss, fit_intercept, max_weight = self._public
         units = self._units
         return place.second_order(
-            loss, units.smoothness, fit_intercept=fit_intercept, n_outputs=units.n_outputs
-        )
+            loss, units.smoothness, fit_intercept=fit_intercept, n_outputs=units.n_outputs,
+            max_weight=max_weight,
+        )  # fmt: skip
 
     def release_mean_square(self):
         """The mean squared norm of rows that are clipped to the units' norm.

@@ -182,8 +182,9 @@ class RemotePlace(Place):
         opening = Opening("stated", loss, smoothness, fit_intercept, options, n_outputs)
         return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
 
-    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1):
-        opening = Opening("second_order", loss, smoothness, fit_intercept, n_outputs=n_outputs)
+    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
+        options = {"max_weight": max_weight}
+        opening = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
         return RemoteCurvatureSums(self._open(opening))
 
     def counts(self, of, *, edges=None, divisor=None):

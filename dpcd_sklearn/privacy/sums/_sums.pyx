@@ -79,12 +79,13 @@ cdef class Place:
         """
         raise NotImplementedError
 
-    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1):
+    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1,
+                     max_weight=float("inf")):
         """Sums of squares and products of rows, and of gradients in a geometry made of them.
 
         Parameters
         ----------
-        loss, fit_intercept, n_outputs : as of `moving`
+        loss, fit_intercept, n_outputs, max_weight : as of `moving` and `stated`
         smoothness : ndarray of shape (n_coordinates,)
             M_j, public.
 
