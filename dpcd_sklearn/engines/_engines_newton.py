@@ -97,7 +97,8 @@ def clearness(signal, n_coordinates, n_outputs):
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
 # The floor beside residuals where rows are not looked at.
 _FLOOR_UNSEEN = 0.5
-# Weights above it count as it: survey weights of a thousand made errors 30 times the descent's.
+# Weights above it count as it. Where many reach the clip steps overshoot (survey weights of 150: up
+# to 30 times the descent's error), and the clipped logistic loss has another minimiser.
 _HEAVIEST = 2.0
 # Of unbounded features a row's square is this much per feature, at most, when means are taken.
 _WIDEST = 3.0
@@ -228,15 +229,6 @@ class NewtonEngine(Engine):
         }
 
     @property
-    def _max_weight(self):
-        """Weights far above 1, which all reach the clip, would have steps overshoot.
-
-        An inference, which covers what weights say, was measured with any.
-        """
-        request = self.request
-        return _HEAVIEST if request.private and not request.inference else math.inf
-
-    @property
     def _unit_clips(self):
         last = self.clip / self._largest_gradient / math.sqrt(self.request.loss.curvature)
         if self.request.clip != "auto":
@@ -268,7 +260,7 @@ class NewtonEngine(Engine):
                 place,
                 loss=self.request.loss,
                 fit_intercept=self.request.fit_intercept,
-                max_weight=self._max_weight,
+                max_weight=_HEAVIEST if self.request.private else math.inf,
                 key=key,
             )
             if self.request.inference:
