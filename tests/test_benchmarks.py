@@ -94,6 +94,20 @@ def test_newton_steps_pay_on_ill_conditioned_records(tmp_path):
 
 @pytest.mark.slow
 @needs_benchmarks
+def test_problems_made_up_at_random_are_fitted_with_newton_steps_and_without():
+    printed = run("--number", "12", "--repeat", "1", "--worst", "3", script="made_up_problems.py")
+    rows = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("| ")][1:]
+    counts = {row[0].strip(): int(row[1]) for row in rows}
+    assert all(float(row[2]) > 0 for row in rows)
+    kinds = ("task", "bounds", "weights")
+    assert all(sum(n for name, n in counts.items() if name.split()[0] == kind) == counts["all"]
+               for kind in kinds)  # fmt: skip
+    worst = [float(line.split(":")[0]) for line in printed.splitlines()[-3:]]
+    assert worst == sorted(worst, reverse=True)
+
+
+@pytest.mark.slow
+@needs_benchmarks
 def test_default_fits_are_put_beside_scikit_learns():
     printed = run("--small", "--repeat", "1", "--only", "newton", script="default_fits.py")
     rows = [line.split(" | ") for line in printed.splitlines()[2:]]
