@@ -23,7 +23,9 @@ from ._inference import gradient_noise, with_inference
 from ._recipes import clip_for_inference, steps_for_inference
 
 
-def newton_recipe(signal, bounded_curvature, n_coordinates):
+def newton_recipe(
+    signal, bounded_curvature, n_coordinates, *, looks_at_rows=True, found_target=False
+):
     """Few steps, and as much of them as the signal is worth.
 
     Without a second derivative of its own the logistic loss is moved by the bound on it, which is
@@ -36,6 +38,9 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
     (`room`): a lower number cuts what heavy rows tell, a higher one means noise, which is as large
     as the curvature itself where p is near s. Where rows are not looked at, their largest squared
     norm is taken to be `square` a feature.
+
+    Found bounds suit the target, where residuals may fill a small part of stated ones: their clip
+    is wider, and momentum higher.
     """
     room = min(max(0.5 * signal / n_coordinates, 0.7), 2.0)
     reach = min(max(signal / 40, 0.05), 1.0)  # below it noise would carry the model away
@@ -53,13 +58,14 @@ def newton_recipe(signal, bounded_curvature, n_coordinates):
             "first_clip": max(clip, 0.5),
             "floor": 1.0,
         }
+    growth = 0.5 if found_target else 0.33
     return shared | {
         "max_iter": 10 if signal < 1000 else 8 if signal < 3000 else 7 if signal < 20_000 else 6,
         "step_size": 0.8 * reach,
-        "momentum": 0.3,
-        "residual_clip": min(max(0.1 * (signal / 30) ** 0.33, 0.1), 0.5),
+        "momentum": 0.45 if found_target else 0.3,
+        "residual_clip": min(max(0.1 * (signal / 30) ** growth, 0.1), 0.5),
         "first_clip": min(max(0.5 * (signal / 60) ** 0.25, 0.5), 1.0),
-        "floor": 0.7 / room,
+        "floor": 0.7 / room if looks_at_rows else 0.5,
     }
 
 
@@ -87,6 +93,20 @@ def softmax_newton_recipe(signal, n_coordinates, n_classes):
     }
 
 
+def newton_recipe_for_inference(recipe, signal, bounded_curvature):
+    """A recipe with what an inference changes of it.
+
+    Steps for residuals are shorter, with a higher floor: where the noise made P too flat many
+    would diverge.
+    """
+    clip = clip_for_inference(signal, bounded_curvature)
+    clips = {"residual_clip": clip, "first_clip": max(clip, recipe["first_clip"])}
+    if bounded_curvature:
+        return recipe | clips | steps_for_inference(signal)
+    steps = {"max_iter": 28, "head": 0.2, "step_size": 0.75 * recipe["step_size"]}
+    return recipe | clips | steps | {"floor": 1.0, "momentum": 0.3}
+
+
 def clearness(signal, n_coordinates, n_outputs):
     """Of margins: a clip over the noise that a gradient of this clip moves those of a row by."""
     return signal / math.sqrt(n_coordinates * n_outputs)
@@ -95,8 +115,6 @@ def clearness(signal, n_coordinates, n_outputs):
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
-# The floor beside residuals where rows are not looked at.
-_FLOOR_UNSEEN = 0.5
 # Weights above it count as it. Where many reach the clip steps overshoot (survey weights of 150: up
 # to 30 times the descent's error), and the clipped logistic loss has another minimiser.
 _HEAVIEST = 2.0
@@ -120,23 +138,15 @@ class NewtonEngine(Engine):
         request, bounded = self.request, self.request.n_classes > 0
         if request.n_outputs > 1:
             return softmax_newton_recipe(request.signal, request.n_coordinates, request.n_outputs)
-        recipe = newton_recipe(request.signal, bounded, request.n_coordinates)
-        if not (bounded or self._looks_at_rows):
-            recipe["floor"] = _FLOOR_UNSEEN
-        if request.scales.target is not None:
-            # found bounds suit the target: of stated ones residuals may fill a small part
-            clip = min(max(0.1 * (request.signal / 30) ** 0.5, 0.1), 0.5)
-            recipe |= {"momentum": 0.45, "residual_clip": clip}
-            recipe["first_clip"] = max(clip, recipe["first_clip"])
-        if self.request.inference:
-            wide = clip_for_inference(self.request.signal, bounded)
-            recipe |= {"residual_clip": wide, "first_clip": max(wide, recipe["first_clip"])}
-            if bounded:
-                recipe |= steps_for_inference(self.request.signal)
-            else:
-                # shorter, with a higher floor: where the noise made P too flat many would diverge
-                recipe |= {"max_iter": 28, "head": 0.2, "step_size": 0.75 * recipe["step_size"]}
-                recipe |= {"floor": 1.0, "momentum": 0.3}
+        recipe = newton_recipe(
+            request.signal,
+            bounded,
+            request.n_coordinates,
+            looks_at_rows=self._looks_at_rows,
+            found_target=request.scales.target is not None,
+        )
+        if request.inference:
+            return newton_recipe_for_inference(recipe, request.signal, bounded)
         return recipe
 
     @property
