@@ -1,0 +1,373 @@
+"""Fits with feature_scale="private": what they pay for moments of features, and M_j from them."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from test_smoothness import LAYOUTS, RELATIONS
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.engines import _smoothness as of_engines
+from dpcd_sklearn.exceptions import UnknownScaleWarning
+from dpcd_sklearn.inspection._fits import FoundRows, Subject
+from dpcd_sklearn.inspection._one_run import _canaries
+from dpcd_sklearn.inspection._watch import Watch
+from dpcd_sklearn.partitions import fit_partitions
+from dpcd_sklearn.pipeline import PrivatePipeline
+from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.accounting._events import GaussianEvent
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.mechanisms._smoothness import (
+    MOST_COLUMNS,
+    SmoothnessOracle,
+    squares_sensitivity,
+)
+from dpcd_sklearn.utils._reproducible_noise import ReproducibleNoise
+
+N, P, DELTA = 4000, 3, 1e-6
+RNG = np.random.default_rng(0)
+X = RNG.normal([0.0, 5.0, -5.0], [1.0, 0.1, 2.0], (N, P)).clip(-20, 20)
+MARGIN = (X - [0.0, 5.0, -5.0]) / [1.0, 0.1, 2.0] @ [0.5, -0.3, 0.2]
+Y = np.clip(MARGIN / 3, -1, 1)
+LABELS = (MARGIN > 0).astype(int)
+THREE = np.digitize(MARGIN, [-0.5, 0.5])
+LOOSE = {"feature_bounds": (-20, 20), "feature_scale": "private", "delta": DELTA}
+TARGET = {"target_bounds": (-1, 1)}
+BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
+MODELS = {
+    "cd": (DPLassoCD(alpha=1e-4, **TARGET), Y),
+    "importance": (DPLassoCD(alpha=1e-4, sampling="importance", **TARGET), Y),
+    "skgd": (DPRidgeSkGD(**TARGET), Y),
+    "blocks": (DPRidgeSkGD(sampling="block", block_size=2, **TARGET), Y),
+    "gcd": (DPLogisticGCD(classes=[0, 1]), LABELS),
+    "sgd": (DPLinearRegressor(solver="sgd", sampling_rate=1.0, **TARGET), Y),
+    "batches": (DPLinearRegressor(solver="sgd", **TARGET), Y),
+    "svrg": (DPLinearRegressor(solver="svrg", **TARGET), Y),
+    "compgd": (DPLinearRegressor(solver="compgd", penalty=None, **TARGET), Y),
+    "frank-wolfe": (DPLinearRegressor(solver="frank-wolfe", **BALL, **TARGET), Y),
+    "softmax": (DPLinearClassifier(solver="skgd", classes=[0, 1, 2]), THREE),
+    "ovr": (DPLinearClassifier(solver="cd", classes=[0, 1, 2], multi_class="ovr"), THREE),
+    "targets": (DPLinearRegressor(solver="cd", **TARGET), np.column_stack([Y, -Y])),
+    "found target": (DPLinearRegressor(solver="skgd"), 100 * Y),
+    "inference": (DPRidgeSkGD(inference=True, **TARGET), Y),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+RIDGE = DPRidgeSkGD(max_iter=3, **TARGET, **LOOSE)
+
+
+def model_of(name, **params):
+    model, y = MODELS[name]
+    model = clone(model).set_params(**LOOSE | {"max_iter": 3} | params)
+    return model, y
+
+
+def plan_of(model, y):
+    n_outputs = y.shape[1] if np.ndim(y) > 1 else getattr(model, "_stated_outputs", int)(1)
+    return model._plan(len(y), P, n_outputs)
+
+
+# ---- the price -----------------------------------------------------------------------------------
+
+
+@every_model
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neighboring):
+    params = {"n_public": N} if neighboring == "add_remove" else {}
+    model, y = model_of(name, epsilon=epsilon, neighboring=neighboring, **params)
+    plan = plan_of(model, y)
+    share, mu = plan.request.smoothness_share, gdp_mu(epsilon, DELTA)
+    assert 0.01 <= share <= 0.1
+    (squares,) = plan.part_of_smoothness.releases
+    assert squares.count == 1 and isinstance(squares, GaussianEvent)
+    assert 1 / squares.noise_multiplier**2 == pytest.approx(share * mu**2, rel=1e-9)
+    assert plan.event.releases.count(squares) == 1  # one for all outputs
+    told = epsilon_of(plan.event, DELTA)
+    assert 0.98 * epsilon < told <= epsilon
+    if (squared := gdp_squared(plan.event)) is not None:  # Gaussians alone: exactly
+        assert squared == pytest.approx(mu**2, rel=1e-5) and squared <= mu**2
+    descent = {} if name != "inference" else {"precompute": False}
+    without = plan_of(clone(model).set_params(feature_scale=None, **descent), y)
+    assert without.part_of_smoothness is None
+    left, left_without = plan.request._share_left, without.request._share_left
+    assert left == pytest.approx(left_without - share)
+    assert plan.request.mu**2 / left == pytest.approx(without.request.mu**2 / left_without)
+
+
+@every_model
+def test_a_fit_is_one_entry_of_what_was_planned(name):
+    accountant = PrivacyAccountant(2.0, DELTA, single_fit=True)  # not one bit more than the budget
+    model, y = model_of(name, epsilon=2.0, accountant=accountant)
+    model.fit(X, y)
+    (entry,) = accountant.entries()
+    n_outputs = y.shape[1] if np.ndim(y) > 1 else 1
+    assert entry.event == str(model.privacy_event_) == str(model.planned_event(N, P, n_outputs))
+    assert np.isfinite(model.coef_).all() and model.privacy_spent_.epsilon == 2.0
+    assert_array_equal(model.feature_bounds_, [np.full(P, -20), np.full(P, 20)])
+
+
+def test_a_gaussian_ledger_counts_them():
+    ledger = PrivacyAccountant(4.0, DELTA, currency="gdp")
+    model, y = model_of("skgd", epsilon=2.0, accountant=ledger)
+    model.fit(X, y)
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"epsilon": 0.01},  # n μ sqrt(0.1) is below 20 sqrt(p)
+        {"epsilon": math.inf},
+        {"neighboring": "add_remove", "n_public": 50},
+    ],
+    ids=str,
+)
+def test_nothing_is_released_where_it_has_no_use_or_is_not_affordable(params):
+    model = clone(RIDGE).set_params(random_state=ReproducibleNoise(0), **params)
+    plain = clone(model).set_params(feature_scale=None, precompute=False)
+    plan = plan_of(model, Y)
+    assert plan.part_of_smoothness is None and plan.event == plan_of(plain, Y).event
+    assert_array_equal(model.fit(X, Y).coef_, plain.fit(X, Y).coef_)
+
+
+def test_more_columns_than_are_held_are_not_looked_at():
+    model = DPRidgeSkGD(epsilon=50.0, **LOOSE, **TARGET)
+    shares = [
+        model._plan(10**7, p, 1).request.smoothness_share for p in (MOST_COLUMNS, MOST_COLUMNS + 1)
+    ]
+    assert shares[0] > 0 == shares[1]
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e3, 1e6, 1e9, 1e300])
+@pytest.mark.parametrize("n_public", [3, 10**4, 10**9, 2**53])
+def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
+    """Whatever mean squares would be refused for is known before the charge."""
+    model = DPRidgeSkGD(neighboring="add_remove", n_public=n_public, **LOOSE, **TARGET)
+    model.set_params(epsilon=epsilon, delta=1e-9)
+    try:
+        event = model.planned_event(n_public, P)
+    except ValueError:
+        with pytest.raises(ValueError, match="noise multiplier"):
+            clone(model).set_params(feature_scale=None, precompute=False).planned_event(n_public, P)
+        return
+    assert epsilon_of(event, 1e-9) <= epsilon
+
+
+# ---- M_j -----------------------------------------------------------------------------------------
+
+
+def watched(model, X, y, **fit):
+    watch = Watch(model)
+    model.fit(X, y, **fit)
+    return watch.plan
+
+
+@every_model
+def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, monkeypatch):
+    released = np.array([0.4, -1.0, 7.0]), np.array([0.6, 0.0, -2.0])  # some are but noise
+
+    class Told(SmoothnessOracle):
+        def release_mean_squares(self, *ends):
+            return released[0], released[1] if self._units.with_means else None
+
+    monkeypatch.setattr(of_engines, "SmoothnessOracle", Told)
+    found, centers = [], []
+    for records in (X, np.full_like(X, 20.0)):
+        model, y = model_of(name)
+        plan = watched(model, records, y)
+        found.append(plan.geometry.smoothness[:P])
+        centers.append(plan.geometry.center)
+    assert_array_equal(*found)
+    assert_array_equal(*centers)
+    means = np.array([0.6, 0.0, -1.0]) if plan.request.fit_intercept else np.zeros(P)
+    assert_allclose(centers[0], 20 * means)
+    z = plan.part_of_smoothness.releases[0].noise_multiplier
+    noise = z * squares_sensitivity(P, plan.request.fit_intercept) / N * np.sqrt(1 + 16 * means**2)
+    used = np.clip(released[0] - means**2 + 2 * noise, noise, 1.0)
+    loss = plan.request.loss[0] if name == "targets" else plan.request.loss
+    expected = loss.curvature * 400 * used
+    if name == "frank-wolfe":  # which has one M
+        expected = np.full(P, expected.max())
+    assert_allclose(found[0], expected, rtol=1e-3)
+
+
+def test_released_smoothness_is_that_of_the_records_and_rather_larger():
+    model = DPLassoCD(epsilon=50.0, random_state=ReproducibleNoise(0), **LOOSE, **TARGET)
+    plan = watched(model, X, Y)
+    center = plan.geometry.center
+    found, true = plan.geometry.smoothness[:P], ((X - center) ** 2).mean(axis=0)
+    noise = 400 * plan.part_of_smoothness.releases[0].noise_multiplier * math.sqrt(2 * P) / N
+    assert (found >= true).all() and (found <= true + 5 * noise).all()
+    assert_allclose(center, X.mean(axis=0), atol=10 * noise / 20)
+    weights = np.linspace(0.5, 1.5, N)
+    assert_array_equal(
+        watched(clone(model), X, Y, sample_weight=weights).geometry.smoothness[:P], found
+    )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"row_norm_bound": 30.0}, {"penalize_intercept": True}, {"fit_intercept": False}],
+    ids=str,
+)
+def test_records_are_not_moved_where_no_free_intercept_makes_it_good(params):
+    plan = watched(clone(RIDGE).set_params(epsilon=50.0, **params), X, Y)
+    geometry = plan.geometry
+    assert plan.request.means is None and not geometry.center.any()
+    assert (geometry.smoothness[:P] < 50).all()  # of 400
+    if "row_norm_bound" in params:
+        assert geometry.largest_square == pytest.approx(900 / geometry.smoothness[:P].min() + 1)
+
+
+def test_loose_bounds_cost_descents_little():
+    """R² of loose bounds is far below that of M_j from released mean squares."""
+    wide = {"feature_bounds": (-100, 100), "epsilon": 5.0, "precompute": False}
+    model = DPLassoCD(alpha=1e-5, delta=DELTA, **wide, **TARGET)
+    Z = (X - [0.0, 5.0, -5.0]) / [1.0, 0.1, 2.0]
+    plain = clone(model).fit(Z, Y).score(Z, Y)
+    ours = model.set_params(feature_scale="private").fit(Z, Y).score(Z, Y)
+    assert ours > plain + 0.4
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_same_noise_gives_the_same_model_in_every_layout_and_in_parts(fit_intercept, dtype):
+    model = clone(RIDGE).set_params(fit_intercept=fit_intercept, random_state=ReproducibleNoise(0))
+    rounded = X.astype(np.float32)
+    expected = clone(model).fit(rounded.astype(dtype), Y)
+    for name, make in LAYOUTS.items():
+        if name in ("C", "F") or not fit_intercept:  # sparse records are never centred
+            found = clone(model).fit(make(rounded.astype(dtype)), Y)
+            assert_array_equal(found.coef_, expected.coef_)
+    parts = [(k, rounded[k::3].astype(dtype), Y[k::3]) for k in range(3)]
+    found = fit_partitions(clone(model), lambda task: [task(*part) for part in parts])
+    assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_mean_squares_have_a_stream_of_noise_of_their_own(monkeypatch):
+    keys = []
+
+    class Watched(SmoothnessOracle):
+        def __init__(self, *args, key):
+            keys.append(key)
+            super().__init__(*args, key=key)
+
+    monkeypatch.setattr(of_engines, "SmoothnessOracle", Watched)
+    for seed in (ReproducibleNoise(0), None):
+        model = clone(RIDGE).set_params(random_state=seed)
+        Watch(model).before_run = lambda receipt, records, key, generator: keys.append(key)
+        model.fit(X, Y)
+    ours, theirs, *fresh = keys
+    assert len(ours) == len(theirs) == 32 and ours != theirs
+    assert fresh == [None, None]  # the operating system's entropy
+
+
+def test_add_remove_never_uses_the_true_number():
+    events, shares = set(), set()
+    for n in (1, 30, N):
+        model = clone(RIDGE).set_params(neighboring="add_remove", n_public=N)
+        plan = watched(model, X[:n], Y[:n])
+        events.add(model.privacy_event_)
+        shares.add(plan.request.smoothness_share)
+    assert len(events) == len(shares) == 1 and shares.pop() > 0
+
+
+def test_what_does_not_go_with_other_parameters_leaves_the_bounds(monkeypatch):
+    """Paid for is carried out: greedy scores of M_j that the plan did not know may be too large."""
+    nothing = np.full(P, -1.0), np.zeros(P)
+    monkeypatch.setattr(SmoothnessOracle, "release_mean_squares", lambda *_: nothing)
+    accountant = PrivacyAccountant(1000.0, DELTA, single_fit=True)
+    model = DPLinearRegressor(
+        solver="gcd", penalty="l1", epsilon=1000.0, accountant=accountant, **LOOSE, **TARGET
+    )
+    model.set_params(alpha=_most_alpha(model))
+    with pytest.warns(UnknownScaleWarning, match="stated bounds"):
+        plan = watched(model, X, Y)
+    assert_allclose(plan.geometry.smoothness[:P], 400.0)
+    assert len(accountant.entries()) == 1
+
+
+def _most_alpha(model):
+    """The largest power of two that a plan takes."""
+    alpha = 1.0
+    while True:
+        try:
+            clone(model).set_params(alpha=2 * alpha, accountant=None).planned_event(N, P)
+        except ValueError:
+            return alpha
+        alpha *= 2
+
+
+# ---- words, and what they go with ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (DPRidgeSkGD(feature_scale="private"), "needs feature_bounds"),
+        (DPRidgeSkGD(feature_scale="private", epsilon=math.inf), "needs feature_bounds"),
+        (DPRidgeSkGD(feature_scale="private", row_norm_bound=3.0), "needs feature_bounds"),
+        (DPRidgeSkGD(feature_scale="public", feature_bounds=(-1, 1)), "feature_scale"),
+        (DPRidgeSkGD(feature_scale=["private"] * P, feature_bounds=(-1, 1)), "feature_scale"),
+        (DPLinearRegressor(solver="newton", **LOOSE), "needs a descent"),
+        (DPLinearRegressor(inference=True, **LOOSE), "needs a descent"),
+        (DPRidgeSkGD(precompute=True, **LOOSE), "precompute=True needs feature_scale=None"),
+        (
+            DPRidgeSkGD(accounting="hidden_state", penalize_intercept=True, **LOOSE),
+            'needs accounting="composition"',
+        ),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_before_the_charge(model, message):
+    accountant = PrivacyAccountant(10.0, 1e-3, testing=True)
+    model = clone(model).set_params(accountant=accountant)
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.fit(X, Y)
+    assert accountant.entries() == [] and not hasattr(model, "coef_")
+
+
+def test_auto_takes_a_descent():
+    for model in (DPLinearRegressor(**LOOSE), DPRidgeSkGD(**LOOSE), DPLassoCD(**LOOSE)):
+        plain = clone(model).set_params(feature_scale=None)._plan(10**6, P, 1)
+        assert type(plain).__name__ == "NewtonEngine"
+        assert type(model._plan(10**6, P, 1)).__name__ != "NewtonEngine"
+
+
+def test_without_noise_smoothness_is_that_of_the_records():
+    model = DPRidgeSkGD(alpha=0.1, epsilon=math.inf, precompute=False, feature_bounds=(-20, 20))
+    plans = [watched(clone(model).set_params(feature_scale=f), X, Y) for f in ("private", None)]
+    assert_array_equal(*(plan.geometry.smoothness for plan in plans))
+
+
+def test_warm_starts_and_pipelines_pay_and_fit():
+    ledger = PrivacyAccountant(6.0, 1e-5)
+    model = clone(RIDGE).set_params(warm_start=True, accountant=ledger)
+    model.fit(X, Y).fit(X, Y)
+    assert len(ledger.entries()) == 2 and np.isfinite(model.coef_).all()
+    last = DPRidgeSkGD(max_iter=3, feature_bounds=(-1, 1), feature_scale="private", **TARGET)
+    pipe = PrivatePipeline([("scale", BoundsScaler(bounds=(-20, 20))), ("fit", last)], epsilon=1.0)
+    pipe.set_params(delta=DELTA).fit(X, Y)
+    assert epsilon_of(pipe.privacy_event_, DELTA) <= 1.0
+    assert pipe.privacy_event_.releases[0].count == 1
+
+
+def test_audits_follow_the_smoothness_of_each_fit():
+    model = clone(RIDGE).set_params(epsilon=600.0)
+    pair = (X[:6], Y[:6]), (X[:6], -Y[:6])
+    assert isinstance(Subject(model, pair, None).rows, FoundRows)
+    assert not isinstance(Subject(model.set_params(epsilon=1.0), pair, None).rows, FoundRows)
+    bounds = {"feature_bounds": (10, 30)}  # canaries lie in the middle, but for one feature
+    found = _canaries(clone(RIDGE).set_params(**bounds), P, 2)
+    assert_array_equal(found, [[30, 20, 20], [20, 30, 20]])
