@@ -19,6 +19,7 @@ from dpcd_sklearn.privacy.mechanisms._curvature import (
     image_sensitivity,
     matrix_sensitivity,
 )
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums._curvature_sums import most_of_transform
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
@@ -371,18 +372,29 @@ def test_a_mutant_that_forgets_the_root_of_two_is_caught(monkeypatch):
     assert curvature_separation() > 1 + 2 * ROOM  # 1.41
 
 
-class HalfOffTheDiagonal:
-    """A source whose noise off the diagonal of a matrix of 2 x 2 is half as large."""
+class Source:
+    """A source of noise for mutants to change, as NoiseSource has no subclasses."""
 
     def __init__(self, key):
-        self._source = _NoiseSource(key)
+        self._source = NoiseSource(key)
 
     def gaussians(self, size, bits):
-        drawn = self._source.gaussians(size, bits)
+        return self._source.gaussians(size, bits)
+
+
+class HalfTheNoise(Source):
+    """A source of half the noise."""
+
+    def gaussians(self, size, bits):
+        return super().gaussians(size, bits - 1)
+
+
+class HalfOffTheDiagonal(Source):
+    """A source whose noise off the diagonal of a matrix of 2 x 2 is half as large."""
+
+    def gaussians(self, size, bits):
+        drawn = super().gaussians(size, bits)
         return drawn // np.array([1, 2, 2, 1]) if size == 4 else drawn
-
-
-_NoiseSource = _curvature.NoiseSource
 
 
 def test_a_mutant_with_half_the_noise_off_the_diagonal_is_caught(monkeypatch):
@@ -391,16 +403,19 @@ def test_a_mutant_with_half_the_noise_off_the_diagonal_is_caught(monkeypatch):
     assert curvature_separation("add_remove", off_diagonal=4.0) > 1 + 2 * ROOM  # 1.58
 
 
-def gradient_separation(change=None):
-    """Two records that pull along the short axis of a geometry, where it is stretched."""
+def gradient_separation(sums=None):
+    """Two records that pull along the short axis of a geometry, where it is stretched.
+
+    Their sums may be those of a mutant.
+    """
     root, shown = np.diag([1.0, 8.0]), []
     for target in (1e6, -1e6):
         X, y = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([target, 0.0])
         shown.append([])
         for key in keys():
             oracle = oracle_of(X, y, key=key, count=1)
-            if change is not None:
-                change(oracle)
+            if sums is not None:
+                oracle._sums = sums(oracle._sums)
             oracle.fix_geometry(root)
             shown[-1].append(oracle.release_preconditioned(np.zeros(2), 1.0)[1])
     event = curvature_fit_event(2.0, 1e-3, 1, 0.5, "replace_one")
@@ -423,18 +438,9 @@ class ClippedBefore:
 
 
 def test_a_mutant_that_clips_before_it_preconditions_is_caught():
-    def before(oracle):
-        oracle._sums = ClippedBefore(oracle._sums)
-
-    assert gradient_separation(before) > 1 + 2 * ROOM  # 8
+    assert gradient_separation(ClippedBefore) > 1 + 2 * ROOM  # 8
 
 
 def test_a_mutant_with_half_the_noise_is_caught(monkeypatch):
-    honest = CurvatureUnits.gradient_grid
-
-    def half(self, largest, smallest):
-        bits, shift, limit = honest(self, largest, smallest)
-        return bits - 1, shift, limit
-
-    monkeypatch.setattr(CurvatureUnits, "gradient_grid", half)
+    monkeypatch.setattr(_curvature, "NoiseSource", HalfTheNoise)
     assert gradient_separation() > 1 + 2 * ROOM  # 2

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
-from test_curvature import LAYOUTS, ROOM, ClippedBefore, keys, lower, numbers, records, separation
+from test_curvature import (
+    LAYOUTS,
+    ROOM,
+    ClippedBefore,
+    HalfTheNoise,
+    Source,
+    keys,
+    lower,
+    numbers,
+    records,
+    separation,
+)
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
@@ -183,10 +194,11 @@ def class_oracle(X, y, key=None, *, neighboring="replace_one", n=2, epsilon=2.0,
     )
 
 
-def class_separation(change=None, neighboring="replace_one"):
+def class_separation(sums=None, neighboring="replace_one"):
     """Two records of one label that pull apart in all three classes, along a stretched axis.
 
-    How far that is over the claim, in the direction that tells them apart best.
+    How far that is over the claim, in the direction that tells them apart best. Their sums may be
+    those of a mutant.
     """
     root, pull, shown = np.diag([1.0, 8.0]), np.array([-2.0, 1.0, 1.0]) / math.sqrt(6), []
     for sign in (1, -1) if neighboring == "replace_one" else (1, 0):
@@ -194,8 +206,8 @@ def class_separation(change=None, neighboring="replace_one"):
         shown.append([])
         for key in keys():
             oracle = class_oracle(X, y, key, neighboring=neighboring)
-            if change is not None:
-                change(oracle)
+            if sums is not None:
+                oracle._sums = sums(oracle._sums)
             oracle.fix_geometry(root)
             released = oracle.release_preconditioned(np.zeros(6), 1.0).reshape(3, 2)
             shown[-1].append(pull @ released[:, 1])
@@ -222,41 +234,23 @@ class ClippedByClass:
 
 
 def test_a_mutant_that_clips_each_class_by_itself_is_caught():
-    def by_class(oracle):
-        oracle._sums = ClippedByClass(oracle._sums)
-
-    assert class_separation(by_class) > 1 + 2 * ROOM  # 1.63
+    assert class_separation(ClippedByClass) > 1 + 2 * ROOM  # 1.63
 
 
 def test_a_mutant_that_clips_before_it_preconditions_is_caught():
-    def before(oracle):
-        oracle._sums = ClippedBefore(oracle._sums)
-
-    assert class_separation(before) > 1 + 2 * ROOM  # 8
+    assert class_separation(ClippedBefore) > 1 + 2 * ROOM  # 8
 
 
 def test_a_mutant_with_half_the_noise_is_caught(monkeypatch):
-    honest = CurvatureUnits.gradient_grid
-
-    def half(self, largest, smallest):
-        bits, shift, limit = honest(self, largest, smallest)
-        return bits - 1, shift, limit
-
-    monkeypatch.setattr(CurvatureUnits, "gradient_grid", half)
+    monkeypatch.setattr(_curvature, "NoiseSource", HalfTheNoise)
     assert class_separation() > 1 + 2 * ROOM  # 2
 
 
-class NoiseOfOneClass:
+class NoiseOfOneClass(Source):
     """A source that draws for one class and adds the same to all of them."""
 
-    def __init__(self, key):
-        self._source = _NoiseSource(key)
-
     def gaussians(self, size, bits):
-        return np.tile(self._source.gaussians(size // 3, bits), 3)
-
-
-_NoiseSource = _curvature.NoiseSource
+        return np.tile(super().gaussians(size // 3, bits), 3)
 
 
 def test_a_mutant_that_shares_its_noise_among_classes_is_caught(monkeypatch):

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_curvature import LAYOUTS, SQUARED, records, rows_twin, separation, sums_of, within
+from test_curvature import (
+    LAYOUTS,
+    ROOM,
+    SQUARED,
+    HalfTheNoise,
+    records,
+    rows_twin,
+    separation,
+    sums_of,
+    within,
+)
 
 from dpcd_sklearn import DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.engines import _engines_newton
@@ -121,8 +131,6 @@ def apart(release, one, other, neighboring):
     return separation(*shown) * z
 
 
-# The keys are fixed, so a test that passed once does: a standard deviation is off by 3 %.
-ROOM = 0.15
 LONG, BACK, NONE = [5.0, 0.0], [-5.0, 0.0], [0.0, 0.0]
 
 
@@ -147,19 +155,6 @@ def test_mean_squares_are_told_apart_as_far_as_is_claimed_and_no_farther(monkeyp
     found = apart(release, one, other, "replace_one") * math.sqrt(2)
     assert found == pytest.approx(1.0, abs=ROOM)
     assert apart(release, [LONG], [NONE], "add_remove") == pytest.approx(1.0, abs=ROOM)
-
-
-class HalfTheNoise:
-    """A source of half the noise."""
-
-    def __init__(self, key):
-        self._source = _NoiseSource(key)
-
-    def gaussians(self, size, bits):
-        return self._source.gaussians(size, bits - 1)
-
-
-_NoiseSource = _curvature.NoiseSource
 
 
 @pytest.mark.parametrize("name", ["release_mean_row", "release_mean_square"])

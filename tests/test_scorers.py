@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
+from test_curvature import HalfTheNoise
 
 from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.metrics import make_private_scorer
@@ -26,7 +27,6 @@ from dpcd_sklearn.privacy.mechanisms._scores import (
     pair_weights,
     score_sensitivity,
 )
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.privacy.sums import _score_sums
 
 RELATIONS = ["replace_one", "add_remove"]
@@ -234,15 +234,7 @@ def shown(n_runs=400):
 def test_half_the_noise_is_caught_and_the_real_score_is_not(monkeypatch):
     # z = 1/2 is 2-GDP: at least 15.9 % of the guesses are wrong
     assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) > 1e-3
-
-    class Halved:
-        def __init__(self, key):
-            self.source = NoiseSource(key)
-
-        def gaussians(self, size, bits):
-            return self.source.gaussians(size, bits - 1)
-
-    monkeypatch.setattr(_scores, "NoiseSource", Halved)
+    monkeypatch.setattr(_scores, "NoiseSource", HalfTheNoise)
     assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) < 1e-6
 
 
