@@ -5,10 +5,18 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
+from test_privacy_properties import (
+    RELATIONS,
+    extreme,
+    norm_of,
+    properties,
+    twin_of_bits,
+    weight,
+)
 
 from dpcd_sklearn.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
@@ -17,37 +25,17 @@ from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._units import MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
-RELATIONS = {"replace_one": 2, "add_remove": 1}
-properties = settings(max_examples=300, deadline=None, derandomize=True)
-
-
-def bits_of(z, neighbors, n):
-    return min(48, math.floor(math.log2(z * neighbors * min(2.0**24, 2.0**50 / n))))
-
 
 def limit_of(z, neighbors, n, size):
-    norm = 2.0 ** bits_of(z, neighbors, n) / (z * neighbors)
+    norm = 2.0 ** twin_of_bits(z, neighbors, n) / (z * neighbors)
     if size > 1:
         norm = (norm - math.sqrt(size) / 2) / (1 + (size + 16) * 2.0**-52)
     return math.floor(norm)
 
 
-def norm_of(limit, size):
-    """The largest norm of one record's integers."""
-    return limit if size == 1 else limit * (1 + (size + 16) * 2.0**-52) + math.sqrt(size) / 2
-
-
 # ---- one record's vector, and neighbours -------------------------------------------------------
 
-MAGNITUDES = [0.0, 5e-324, 1e-310, 1e-200, 1e-160, 1e-154, 1e-30, 1e-8, 1.0, 1e8, 1e30, 1e100]
-MAGNITUDES += [1e153, 1e154, 1e160, 1e300, 1.7e308]
-extreme = st.one_of(
-    st.sampled_from(MAGNITUDES + [-m for m in MAGNITUDES]),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.floats(-10, 10),
-)
 diverged = st.one_of(extreme, st.sampled_from([math.inf, -math.inf, math.nan]))
-weight = st.one_of(st.sampled_from(MAGNITUDES), st.floats(0, 10), st.floats(0, 1.7e308))
 positive = st.one_of(st.floats(-19.0, 19.0).map(lambda x: 10.0**x), st.floats(0.1, 10))
 small_clip = st.one_of(positive, st.floats(-29.0, 0.0).map(lambda x: 10.0**x))
 
@@ -151,11 +139,11 @@ def test_neighbours_move_the_sums_by_at_most_the_sensitivity(pair, z):
     one, other, i, public, query = pair
     event = FitEvent((GaussianEvent(z, 1),))
     apart = sums_of(one, public, query, event)[0] - sums_of(other, public, query, event)[0]
-    assert np.linalg.norm(apart) * z <= 2.0 ** bits_of(z, 2, 3) * (1 + 1e-12)
+    assert np.linalg.norm(apart) * z <= 2.0 ** twin_of_bits(z, 2, 3) * (1 + 1e-12)
     fewer = {name: np.delete(values, i, axis=0) for name, values in one.items()}
     event = FitEvent((GaussianEvent(z, 1),), "add_remove")
     sums = [sums_of(records, public, query, event, n=100)[0] for records in (one, fewer)]
-    assert np.linalg.norm(sums[0] - sums[1]) * z <= 2.0 ** bits_of(z, 1, 100) * (1 + 1e-12)
+    assert np.linalg.norm(sums[0] - sums[1]) * z <= 2.0 ** twin_of_bits(z, 1, 100) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("K", [1, 3])
@@ -179,7 +167,7 @@ def test_the_noise_is_the_multiplier_times_the_sensitivity_as_if_all_were_sample
 ):
     release = PoissonSampledEvent(0.01, z, 1) if sampled else GaussianEvent(z, 1)
     event = FitEvent((release,), neighboring)
-    neighbors, bits = RELATIONS[neighboring], bits_of(z, RELATIONS[neighboring], n)
+    neighbors, bits = RELATIONS[neighboring], twin_of_bits(z, RELATIONS[neighboring], n)
     public = {"smoothness": np.ones(9), "clip": 1.0, "anchor_clip": 1.0, "n_samples": 1}
     public["n_normalizer"] = n
     if bits < 1 or limit_of(z, neighbors, n, 9) < 1:

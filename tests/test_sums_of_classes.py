@@ -6,11 +6,12 @@ one, or by one norm over all its classes.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from test_privacy_properties import MAGNITUDES, extreme, positive, properties
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
@@ -23,7 +24,6 @@ LAYOUTS = {
     "csr": sparse.csr_array,
     "csc": sparse.csc_array,
 }
-properties = settings(max_examples=300, deadline=None, derandomize=True)
 
 
 class Case:
@@ -264,17 +264,9 @@ def test_outputs_that_the_loss_or_the_smoothness_does_not_have_are_refused():
 
 # ---- what the guarantee rests on ---------------------------------------------------------------
 
-MAGNITUDES = [0.0, 5e-324, 1e-310, 1e-200, 1e-160, 1e-154, 1e-30, 1e-8, 1.0, 1e8, 1e30, 1e100]
-MAGNITUDES += [1e153, 1e154, 1e160, 1e300, 1.7e308]
-extreme = st.one_of(
-    st.sampled_from(MAGNITUDES + [-m for m in MAGNITUDES]),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.floats(-10, 10),
-)
 # steps and weights that make margins and derivatives infinite, or no numbers
 anything = st.one_of(extreme, st.sampled_from([np.inf, -np.inf, np.nan]))
 weight = st.one_of(st.sampled_from(MAGNITUDES), st.floats(0, 10), st.just(np.inf))
-positive = st.floats(-19.0, 19.0).map(lambda x: 10.0**x)
 
 
 @st.composite
