@@ -47,21 +47,22 @@ def sums_of(X, y, weights=None, *, bounds=None, fit_intercept=True, loss=SQUARED
     )
 
 
-def rows_twin(X, weights, row_norm, units, fit_intercept=True):
-    """Rows as integers, in NumPy."""
+def cut_rows(X, weights, row_norm, fit_intercept=True):
+    """Rows with features as long as the norm leaves them, and norms of these rows."""
     one = float(fit_intercept)
     norms = np.sqrt((X**2).sum(axis=1))
     room = np.sqrt(row_norm**2 / np.clip(weights, 1e-30, 1.0) - one)
-    tau = X * np.minimum(1.0, room / np.maximum(norms, 1e-300))[:, None]
+    rows = X * np.minimum(1.0, room / np.maximum(norms, 1e-300))[:, None]
     if fit_intercept:
-        tau = np.column_stack([tau, np.ones(len(X))])
-    return np.rint(within(tau * np.sqrt(weights)[:, None], row_norm) * (units / row_norm))
+        rows = np.column_stack([rows, np.ones(len(X))])
+    return rows, np.maximum(np.sqrt((rows**2).sum(axis=1)), 1e-300)
 
 
-def within(rows, norm):
-    """Rows that are longer are scaled down to this norm."""
-    norms = np.sqrt((rows**2).sum(axis=1))
-    return rows * np.minimum(1.0, norm / np.maximum(norms, 1e-300))[:, None]
+def rows_twin(X, weights, row_norm, units, fit_intercept=True):
+    """Rows as integers, in NumPy."""
+    rows, norms = cut_rows(X, weights, row_norm, fit_intercept)
+    factors = np.minimum(np.sqrt(weights), row_norm / norms)
+    return np.rint(rows * factors[:, None] * (units / row_norm))
 
 
 # ---- sums ---------------------------------------------------------------------------------------

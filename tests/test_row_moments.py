@@ -11,11 +11,10 @@ from test_curvature import (
     ROOM,
     SQUARED,
     HalfTheNoise,
+    cut_rows,
     records,
-    rows_twin,
     separation,
     sums_of,
-    within,
 )
 
 from dpcd_sklearn import DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
@@ -44,14 +43,16 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, fit_intercept)
         for make in LAYOUTS.values()
     ]
     assert all((found[0] == other).all() for other in found[1:])
-    rows = rows_twin(X.astype(float), weights, norm, units, fit_intercept)
+    rows, norms = cut_rows(X.astype(float), weights, norm, fit_intercept)
+    counted = np.minimum(weights, norm / norms)[:, None]
     # a computed norm may differ in its last bits, and an entry by one unit
-    weighed = within(rows * np.sqrt(weights)[:, None], units)
-    np.testing.assert_allclose(found[0][:-1], weighed.sum(axis=0), atol=len(X) / 10)
-    features = rows[:, : X.shape[1]]
-    assert found[0][-1] == pytest.approx((features**2).sum(), rel=1e-4)
-    gram = sums_of(X, y, weights, fit_intercept=fit_intercept).gram(norm, units)
-    assert found[0][-1] == pytest.approx(np.trace(gram[: X.shape[1], : X.shape[1]]), rel=1e-4)
+    means = np.rint(rows * counted * units / norm).sum(axis=0)
+    np.testing.assert_allclose(found[0][:-1], means, atol=len(X) / 10)
+    squares = (counted * rows[:, : X.shape[1]] ** 2).sum() * (units / norm) ** 2
+    assert found[0][-1] == pytest.approx(squares, rel=1e-4)
+    plain = sums_of(X, y, fit_intercept=fit_intercept)  # of rows without weights as the curvature
+    trace = np.trace(plain.gram(norm, units)[: X.shape[1], : X.shape[1]])
+    assert plain.row_sums(norm, units, units)[-1] == pytest.approx(trace, rel=1e-4)
     coarse = sums_of(X, y, weights, fit_intercept=fit_intercept).row_sums(norm, units, 2.0**10)
     np.testing.assert_array_equal(coarse[:-1], found[0][:-1])
     assert coarse[-1] == pytest.approx(found[0][-1] / 2.0**10, rel=1e-2)

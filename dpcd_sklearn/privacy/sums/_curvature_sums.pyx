@@ -159,11 +159,10 @@ cdef class CurvatureSums(GradientSums):
     def row_sums(self, double row_norm, double units, double units_of_squares):
         """Σ q over rows times their weights and, last, the weighted squared norms of features.
 
-        Rows are those of `gram` times the root of the weight once more, within `row_norm`: of so
-        many units. A square is rint((units_of_squares |features of τ| / row_norm)²), τ a row of
-        `gram`. Exact whatever the order: an entry is an integer of at most `units` and a half, a
-        square one of at most 2^34 or so, and both are summed over a tile before they are 64-bit
-        integers.
+        A weight counts up to what keeps the row, times it, within `row_norm`: of so many units. A
+        square is rint(units_of_squares² weight |features|² / row_norm²). Exact whatever the order:
+        an entry is an integer of at most `units` and a half, a square one of at most 2^34 or so,
+        and both are summed over a tile before they are 64-bit integers.
 
         Returns
         -------
@@ -180,7 +179,7 @@ cdef class CurvatureSums(GradientSums):
                 part[:] = 0.0
                 self._clip_rows(i0, m, row_norm, units)
                 if self.records.weights != NULL:
-                    self._weigh_rows(i0, m, units)
+                    self._weigh_rows(i0, m, row_norm, units)
                 self._fill(m, MAGIC, &q[0, 0])
                 for i in range(m):
                     for j in range(d):
@@ -230,19 +229,25 @@ cdef class CurvatureSums(GradientSums):
             roots[i] = roots[i] * of_row * whole
             factors[i] = roots[i] * of_features
 
-    cdef void _weigh_rows(self, Py_ssize_t i0, Py_ssize_t m, double units) noexcept nogil:
-        """Multiply factors by the roots of weights once more, as far as rows stay in their norm."""
+    cdef void _weigh_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
+                          double units) noexcept nogil:
+        """Factors for rows times their weights, or as much of these as keeps them in their norm.
+
+        So much of a weight goes to the root of the features' length, too.
+        """
+        cdef double whole = units / row_norm * SHORTER, one = self._one / row_norm
+        cdef double root, length, most, weight
         cdef Py_ssize_t i
-        cdef double weight, of_constant, part, root
         for i in range(m):
-            weight = self.records.weights[i0 + i]
-            of_constant = self._of_ones[i] * self._one / units
-            part = sqrt(self._parts[i] * self._parts[i] + of_constant * of_constant)
-            root = SHORTER / (part if part > SHORTEST else SHORTEST)
-            root = sqrt(weight) if weight < root * root else root
-            root = root if root > 0.0 else 0.0
-            self._of_ones[i] *= root
-            self._factors[i] *= root
+            root = self._of_ones[i] / whole
+            length = self._parts[i] / root if root > 0.0 else 0.0
+            most = SHORTER / sqrt(length * length + one * one)
+            weight = self.records.weights[i0 + i] if root > 0.0 else 0.0
+            weight = weight if weight < most else most
+            length = sqrt(weight) * length
+            self._parts[i] = length if length < 1.0 else 1.0
+            self._factors[i] *= weight / root if root > 0.0 else 0.0
+            self._of_ones[i] = weight * whole
 
     # ---- a geometry ----
 
