@@ -115,6 +115,9 @@ def clearness(signal, n_coordinates, n_outputs):
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
+# To which square of their norm features are clipped at least beside the intercept's constant, whose
+# square is 1: for less, hardly less noise would be had, and rare columns cut.
+_LEAST_SQUARE = 0.3
 # Weights above it count as it. Where many reach the clip steps overshoot (survey weights of 150: up
 # to 30 times the descent's error), and the clipped logistic loss has another minimiser.
 _HEAVIEST = 2.0
@@ -318,7 +321,8 @@ class NewtonEngine(Engine):
         within.mean_square = square - 2 * noise + constant
         # no less than the noise that it has; that of rows that count, if others weigh nothing
         square = self.recipe["room"] * max(square + noise, noise) / weight
-        square += self.request.fit_intercept
+        if self.request.fit_intercept:
+            square = max(square, _LEAST_SQUARE) + 1
         within.row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
         within.attend(self._start, self._progress)
         shift = within.geometry.center - self.geometry.center
