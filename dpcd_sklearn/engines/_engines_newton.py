@@ -313,7 +313,11 @@ class NewtonEngine(Engine):
             *mean, found = oracle.release_mean_row()
             weight = _mean_weight(found, units.mean_std)
             mean = np.clip(np.array(mean) / weight, -1.0, 1.0)
-            square += n_features * units.mean_std**2 / weight - weight * (mean @ mean)
+            far = mean @ mean
+            square += n_features * units.mean_std**2 / weight - weight * far
+            # of weight |mean|², to first order: by the means, and by the weight if it was found
+            moved = units.mean_std * math.sqrt(4 * far + far**2 * (weight != 1))
+            noise = math.hypot(noise, moved)
             geometry = self._centred(mean)
         within = self.over(geometry)
         within.parts, within.solve = self.parts, self.solve
