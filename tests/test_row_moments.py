@@ -230,6 +230,21 @@ def test_bounds_that_are_far_from_the_records_are_no_trap(loose, least):
     assert model.score(X, y) > least
 
 
+def test_rows_at_one_end_of_wide_bounds_are_taken_for_no_longer_than_they_are():
+    """Their squares are small differences of large numbers: one fit in six was left half way."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(20_000, 5)))
+    y = 0.01 * rng.normal(size=len(X))
+    for seed in range(12):
+        model = DPLinearRegressor(
+            solver="newton", alpha=0.0, epsilon=10.0, feature_bounds=(0, 5 * X.max(axis=0)),
+            target_bounds=(-0.1, 1.9), random_state=ReproducibleNoise(seed),
+        )  # fmt: skip
+        with pytest.warns(UserWarning, match="ReproducibleNoise"):
+            model.fit(X, y)
+        assert model.score(X, y) > -0.5  # -8 to -60 then
+
+
 def test_a_curvature_of_rows_cut_short_is_made_whole():
     """One row in a hundred is ten times as long: a curvature of rows cut to the others' norm."""
 

@@ -118,6 +118,9 @@ _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
 # To which square of their norm features are clipped at least beside the intercept's constant, whose
 # square is 1: for less, hardly less noise would be had, and rare columns cut.
 _LEAST_SQUARE = 0.3
+# By so many standard deviations less are squares what they are beyond doubt: a curvature that is
+# made whole where nothing was cut leaves the fit half way.
+_DOUBT_OF_SQUARES = 4.0
 # Weights above it count as it. Where many reach the clip steps overshoot (survey weights of 150: up
 # to 30 times the descent's error), and the clipped logistic loss has another minimiser.
 _HEAVIEST = 2.0
@@ -322,7 +325,7 @@ class NewtonEngine(Engine):
         within = self.over(geometry)
         within.parts, within.solve = self.parts, self.solve
         constant = self.request.n_penalized - n_features  # where the intercept is penalised
-        within.mean_square = square - 2 * noise + constant
+        within.mean_square = square - _DOUBT_OF_SQUARES * noise + constant
         # no less than the noise that it has; that of rows that count, if others weigh nothing
         square = self.recipe["room"] * max(square + noise, noise) / weight
         if self.request.fit_intercept:
