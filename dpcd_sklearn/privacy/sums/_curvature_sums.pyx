@@ -241,7 +241,8 @@ cdef class CurvatureSums(GradientSums):
         for i in range(m):
             root = self._of_ones[i] / whole
             length = self._parts[i] / root if root > 0.0 else 0.0
-            most = SHORTER / sqrt(length * length + one * one)
+            most = sqrt(length * length + one * one)
+            most = SHORTER / (most if most > SHORTEST else SHORTEST)
             weight = self.records.weights[i0 + i] if root > 0.0 else 0.0
             weight = weight if weight < most else most
             length = sqrt(weight) * length
