@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -513,19 +513,38 @@ def test_a_fit_whose_scheduler_is_gone_fails_and_stays_charged(processes, monkey
     accountant = PrivacyAccountant(50, 1e-3)
     _, there = both("DPLassoCD", client=processes, random_state=None, accountant=accountant)
     n_asked, tell = [], _workers.Workers._tell
+    closer = threading.Thread(target=processes.cluster.close)
 
     def closing(self, held, *message):
         n_asked.append(held.address)
         if len(n_asked) == 20:
-            threading.Thread(target=processes.cluster.close).start()
+            closer.start()
         return tell(self, held, *message)
 
     monkeypatch.setattr(_workers.Workers, "_tell", closing)
     monkeypatch.setattr(_workers, "_PATIENCE", 5.0)
     with pytest.raises(RuntimeError, match="stays charged|no worker|could not be made"):
         there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
+    closer.join()
     assert len(accountant.entries()) == 1
     assert not hasattr(there, "coef_")
+
+
+def test_a_closing_worker_is_a_lost_one(client):
+    """Its threads take no more work, as it answers: what lies there is made anew elsewhere."""
+
+    class Pending:
+        def done(self):
+            return True
+
+        def result(self, timeout):
+            with ThreadPoolExecutor(1) as threads:
+                pass
+            return threads.submit(int)
+
+    workers = _workers.Workers(client, [])
+    with pytest.raises(OSError, match="worker tcp://there is lost"):
+        workers._result("tcp://there", Pending(), held=object())
 
 
 CLIENT_THAT_DIES = """

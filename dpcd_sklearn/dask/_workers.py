@@ -19,6 +19,7 @@ from ..partitions._records import Holders
 
 # Seconds: between two looks at whether a worker is still there, and for one to come (back).
 _GLANCE, _PATIENCE = 1.0, 60.0
+_CLOSING = "cannot schedule new futures"  # of a worker whose threads are shut down: Python's words
 _MOST_LOSSES = 16  # of workers in one fit: beyond it the cluster is no place to fit in
 
 
@@ -301,8 +302,8 @@ class Workers(Holders):
                 raise
             except Exception as error:
                 self._check_client()
-                if held is None and isinstance(error, RuntimeError):
-                    break  # of a shelf that was lost as soon as it was made
+                if isinstance(error, RuntimeError) and (held is None or _CLOSING in str(error)):
+                    break  # of a shelf that was lost as soon as it was made, or of a closing worker
                 raise
         self._check_client()
         raise OSError(f"worker {address} is lost")
