@@ -5,9 +5,9 @@
 Records from 200 to 50,000, one to fifty columns of eight kinds, skewed, heavy-tailed, correlated,
 scaled and shifted; no bounds, tight ones, loose ones, or ones that the records lie at one end of;
 weights of four kinds; both neighbouring relations with a public number of records that is not the
-true one; epsilon from .1 to 30. "with" is every default, "without" ``solver="skgd"``; errors are
-1 - R², or the share of wrong labels, on the records themselves: medians of fits. Problems where
-"auto" is the descent are left out.
+true one; epsilon from .1 to 30. "with" is every default, "without" the descent
+(``precompute=False``, or ``solver="skgd"``); errors are 1 - R², or the share of wrong labels, on
+the records themselves: medians of fits. Problems where "auto" is the descent are left out.
 """
 
 import argparse

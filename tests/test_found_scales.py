@@ -283,15 +283,21 @@ def test_add_remove_never_uses_the_true_number(name):
     assert few._plan(10**6, P, 1).request.scales is NOTHING
 
 
-def test_the_search_and_the_updates_have_keys_of_their_own(monkeypatch):
-    keys = []
+def watched_keys(monkeypatch, room, name):
+    """Will hold the keys of all oracles of this name."""
+    keys, oracle = [], getattr(room, name)
 
-    class Watched(QuantileOracle):
+    class Watched(oracle):
         def __init__(self, *args, key):
             keys.append(key)
             super().__init__(*args, key=key)
 
-    monkeypatch.setattr(_scales, "QuantileOracle", Watched)
+    monkeypatch.setattr(room, name, Watched)
+    return keys
+
+
+def test_the_search_and_the_updates_have_keys_of_their_own(monkeypatch):
+    keys = watched_keys(monkeypatch, _scales, "QuantileOracle")
     found = []
     for _ in range(2):
         model = model_of("skgd", random_state=ReproducibleNoise(0))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from test_found_scales import watched_keys
 from test_smoothness import LAYOUTS, RELATIONS
 
 from dpcd_sklearn import (
@@ -256,14 +257,7 @@ def test_the_same_noise_gives_the_same_model_in_every_layout_and_in_parts(fit_in
 
 
 def test_mean_squares_have_a_stream_of_noise_of_their_own(monkeypatch):
-    keys = []
-
-    class Watched(SmoothnessOracle):
-        def __init__(self, *args, key):
-            keys.append(key)
-            super().__init__(*args, key=key)
-
-    monkeypatch.setattr(of_engines, "SmoothnessOracle", Watched)
+    keys = watched_keys(monkeypatch, of_engines, "SmoothnessOracle")
     for seed in (ReproducibleNoise(0), None):
         model = clone(RIDGE).set_params(random_state=seed)
         Watch(model).before_run = lambda receipt, records, key, generator: keys.append(key)

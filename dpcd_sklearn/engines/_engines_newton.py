@@ -313,9 +313,9 @@ class NewtonEngine(Engine):
         n_features, geometry = self.request.n_features, self.geometry
         square, weight, noise = oracle.release_mean_square(), 1.0, units.mean_square_std
         if self._centres:
-            *mean, found = oracle.release_mean_row()
-            weight = _mean_weight(found, units.mean_std)
-            mean = np.clip(np.array(mean) / weight, -1.0, 1.0)
+            row = oracle.release_mean_row()  # that of the intercept's constant comes last
+            weight = _mean_weight(row[-1], units.mean_std)
+            mean = np.clip(row[:-1] / weight, -1.0, 1.0)
             far = mean @ mean
             square += n_features * units.mean_std**2 / weight - weight * far
             # of weight |mean|², to first order: by the means, and by the weight if it was found
