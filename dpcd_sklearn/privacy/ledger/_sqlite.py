@@ -5,12 +5,12 @@ A. *Durability.* One charge is one ``BEGIN IMMEDIATE`` transaction in a rollback
    the disk (the removal of the journal too) before the call returns.
 B. *Handles.* A connection lives for one call, so that pickles, clones and threads carry only a
    path. ``_GATE`` lets no fork happen while a connection is open: a child would inherit SQLite's
-   table of this process's locks and wait for a thread that it does not have.
+   table of this process's locks and wait for a thread that it does not have. No interrupt leaves
+   the gate held (``_gate``).
 C. *Never open the file with anything but SQLite in this process*: closing any descriptor of it
    drops the POSIX locks of every connection.
 """
 
-import contextlib
 import errno
 import hashlib
 import json
@@ -18,10 +18,11 @@ import os
 import platform
 import sqlite3
 import stat
-import threading
+from functools import partial
 from pathlib import Path
 
 from ...exceptions import LedgerError
+from ._gate import Connected, Gate
 from ._ledger_records import LedgerParameters
 
 APPLICATION_ID = 0x64706364  # "dpcd"
@@ -73,12 +74,7 @@ RESTORE = (
     "Restore a copy that holds every charge; if there is none, count the whole budget as spent"
 )
 
-# Note B. Held for the life of each connection, and by fork() itself.
-_GATE = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release
-    )
+_GATE = Gate()  # note B
 
 
 def sha256(text):
@@ -94,27 +90,23 @@ def uri(path):
     return f"{Path(path).as_uri()}?{URI_OPTIONS}"
 
 
-@contextlib.contextmanager
 def connected(path, host=None, *, creating=None):
     """A connection for one call; every failure leaves as LedgerError (fail closed).
 
     Closing it rolls back what was not committed. Of a draft, `creating` is the name that it will
     have; it stands in the messages.
     """
-    if not _GATE.acquire(timeout=BUSY_SECONDS):
-        raise _locked(path)
-    try:
-        _check_kind(path)
-        with contextlib.closing(
-            sqlite3.connect(uri(path), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-        ) as connection:
-            connection.execute("PRAGMA synchronous = EXTRA")
-            yield connection
-    # A damaged file garbles messages too, and a file may go away at any moment.
-    except (sqlite3.Error, UnicodeDecodeError, OSError, _UnusableError) as error:
-        raise _explained(error, path, host, creating) from error
-    finally:
-        _GATE.release()
+
+    def explained(error):
+        # A damaged file garbles messages too, and a file may go away at any moment.
+        ours = isinstance(error, (sqlite3.Error, UnicodeDecodeError, OSError, _UnusableError))
+        return _explained(error, path, host, creating) if ours else None
+
+    connect = partial(
+        sqlite3.connect, uri(path), uri=True, timeout=BUSY_SECONDS, isolation_level=None
+    )
+    late = partial(_locked, path)
+    return Connected(_GATE, BUSY_SECONDS, partial(_check_kind, path), connect, late, explained)
 
 
 class _UnusableError(Exception):
