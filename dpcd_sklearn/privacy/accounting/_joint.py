@@ -7,6 +7,7 @@ was asked for.
 """
 
 import math
+from functools import cache
 
 from scipy.optimize import brentq
 
@@ -14,8 +15,9 @@ from ._accounting import epsilon_of
 from ._events import FitEvent
 from ._gaussian_dp import gdp_epsilon, gdp_mu
 
-# The union costs between (1 - 5e-7) ε and ε, unless a part has a jump there.
-_MIDDLE, _REACH = 1 - 2.5e-7, 2.5e-7
+# The union costs between (1 - 1e-6) ε and ε, unless a part has a jump there.
+_MIDDLE, _REACH = 1 - 5e-7, 4.9e-7
+_NEARLY = 5e-3
 _MOST_STEPS = 50  # towards a root; a few are enough
 
 
@@ -64,32 +66,45 @@ def joint_budgets(planned, shares, epsilon, delta):
         return budgets, joined([part(*own) for part, own in zip(planned, budgets, strict=True)])
     mu, total = gdp_mu(epsilon, delta), math.fsum(shares)
     parts_of_mu = [mu * math.sqrt(share / total) for share in shares]
-    tried = {}  # by the logarithm of the factor: what is within the target
+    plans = [cache(part) for part in planned]  # each may calibrate for seconds
+    within = {}  # by the logarithms of the factors
 
-    def excess(log_factor):
-        factor = math.exp(log_factor)
-        budgets = [_budget(factor * part, delta) for part in parts_of_mu]
-        event = joined([part(*own) for part, own in zip(planned, budgets, strict=True)])
+    def excess(of_last, of_others, reach=_REACH):
+        logs = [of_others] * (len(plans) - 1) + [of_last]
+        factors = zip(logs, parts_of_mu, strict=True)
+        budgets = [_budget(math.exp(log) * part, delta) for log, part in factors]
+        event = joined([plan(*own) for plan, own in zip(plans, budgets, strict=True)])
         loss = epsilon_of(event, delta) / epsilon
         if loss <= 1.0:
-            tried[log_factor] = budgets, event
-        return 0.0 if abs(loss - _MIDDLE) <= _REACH else math.log(min(max(loss, 0.1), 10.0))
+            within[of_others, of_last] = budgets, event
+        loss /= _MIDDLE
+        return 0.0 if abs(loss - 1.0) <= reach else math.log(min(max(loss, 0.1), 10.0))
 
-    # The loss grows about as the factor: a root lies between one and a step a little too long.
-    low, at_low = 0.0, excess(0.0)
-    for _ in range(_MOST_STEPS):
+    # When one factor of all parts is nearly right, the last part alone, which is mostly the model
+    # and has most, makes up for what is missing: the others are planned no more.
+    others = _root(lambda log: excess(log, log, _NEARLY), 0.0, 1.0)
+    last = _root(lambda log: excess(log, others), others, shares[-1] / total)
+    found = [logs for logs in within if logs[0] == others]
+    if last is None or not found:
+        raise ValueError(
+            f"no division of epsilon={epsilon:g} was found: what a part releases must follow the "
+            "epsilon and the delta that it is given"
+        )
+    return within[max(found)]
+
+
+def _root(excess, low, slope):
+    """A root of a function that grows about as `slope` says; None if there is none nearby."""
+    at_low = None if low is None else excess(low)
+    for _ in range(_MOST_STEPS if low is not None else 0):
         if at_low == 0.0:
-            return tried[max(tried)]
-        high = low - 1.2 * at_low
+            return low
+        high = low - 1.04 * at_low / slope
         at_high = excess(high)
         if at_low * at_high < 0:
-            brentq(excess, low, high, xtol=1e-9, rtol=1e-9)
-            return tried[max(tried)]
+            return brentq(excess, low, high, xtol=1e-9, rtol=1e-9)
         low, at_low = high, at_high
-    raise ValueError(
-        f"no division of epsilon={epsilon:g} was found: what a part releases must follow the "
-        "epsilon and the delta that it is given"
-    )
+    return None
 
 
 def _budget(mu, delta):

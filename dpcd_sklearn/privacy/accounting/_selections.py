@@ -91,7 +91,8 @@ def largest_factor(event, epsilon, delta):
         return high
     if low == high:  # the table rounds up by more than there is to gain
         return 1.0
-    factor = brentq(excess, low, high, xtol=1e-8, rtol=1e-8)
+    # each step may make a table of half a second; a millionth of the noise is nobody's loss
+    factor = brentq(excess, low, high, xtol=1e-6, rtol=1e-6)
     while factor > low and excess(factor) > 0:
-        factor = max(low, factor * (1 - 1e-8))
+        factor = max(low, factor * (1 - 1e-6))
     return factor
