@@ -95,7 +95,8 @@ def planned(search, n_samples, shape):
     for model, _ in planned:
         _budget.give_budget(model, release, delta, neighboring, sizes)
     kind = METRICS[scorer.name].kind
-    for n_test in slots.n_test:  # the noise of scores must be drawable
+    # the noise of scores must be drawable, whatever the size of a slot of coins
+    for n_test in slots.n_test if n_public is None else (n_public,):
         ScoreUnits(_runs.score_event(release, neighboring), kind, 3, n_test)
     return Plan(
         law=law,
@@ -180,6 +181,23 @@ def _prototypes(estimator, grids, epsilon, delta, sizes, n_public):
 
 
 def set_n_public(model, n_records, n_public):
-    """Tell a candidate the public number of the records that it fits, under add_remove."""
-    if n_public is not None:
-        _budget.budgeted_part(model).set_params(n_public=n_records)
+    """Tell a candidate the public number of the records that it fits, under add_remove.
+
+    It is the expected size of a slot of coins, or of all records where a fit refuses more than it
+    is told: half of all slots are larger than expected, and who fails would tell which.
+    """
+    if n_public is None:
+        return
+    part = _budget.budgeted_part(model)
+    told = n_public if _refuses_more_than_told(part) else n_records
+    part.set_params(n_public=told)
+
+
+def _refuses_more_than_told(part):
+    """Whether a hidden state is asked for, whose calibration counts with no more records."""
+    words = {
+        name: value
+        for name, value in part.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "accounting"
+    }
+    return "hidden_state" in words.values()

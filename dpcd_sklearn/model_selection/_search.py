@@ -28,6 +28,7 @@ from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike
 from . import _budget, _candidates, _runs
 from ._plan import planned, set_n_public
+from ._slots import refuse_number
 
 
 def _winner_has(name):
@@ -83,8 +84,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     validation : float in (0, 1), array of int or splitter, default=0.25
         What is scored and not fitted: a share of the records, row numbers, or a splitter by row
         number (KFold, ShuffleSplit and their like). A record that a run fits or scores, not both,
-        costs the run one release; k folds cost k. Under "add_remove" only a share in [0.1, 0.9]
-        of 500 records or more: each draws a secret coin.
+        costs the run one release; k folds cost k. Under "add_remove" only a share in [0.1, 0.9],
+        of 500 records or more and no more than `n_public`, which is a promise about the table: each
+        draws a secret coin, and the size of a slot decides nothing.
     refit : bool, default=False
         Whether to fit the best candidate again, on all records: a further release, which lowers the
         budget of each run. If False the winner itself is the result. More folds than one need True.
@@ -239,6 +241,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X, y = self._check_records(X, y)
         columns = _budget.columns_of(self.estimator, X)
         plan = planned(self, num_samples(X), (columns, 1, issparse(X)))
+        if plan.n_public is not None:
+            refuse_number(num_samples(X), plan.n_public)
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,

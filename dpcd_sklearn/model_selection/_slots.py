@@ -26,6 +26,9 @@ BY_ROW = {
 
 
 _COINS = "under add_remove no slot of secret coins may be nearly empty"
+# Of fewer records a slot of coins might be empty, a fact that errors would tell: of so many one is
+# with a probability of 3e-23 at most.
+_LEAST_OF_COINS = 500
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,29 @@ def _share(share, n_samples, random_state, n_public):
     if n_test < 1:
         raise ValueError("one record can't be both fitted and scored; a search needs two at least")
     if n_public is not None:
-        # an empty slot would be an error, and errors tell: never, of the records that are promised
         check_real(share, "validation", low=0.1, high=0.9, closed="both", advice=_COINS)
+        refuse_number(n, n)
         return Slots(None, (n - n_test,), (n_test,), 1, share)
     order = check_random_state(random_state).permutation(n)
     return _of_splits([(np.sort(order[n_test:]), np.sort(order[:n_test]))], n)
+
+
+def refuse_number(n_samples, n_public):
+    """Refuse a table that coins can't divide, before any is drawn: a promise about all records.
+
+    So no slot is empty, and none holds more than `n_public`: its size decides nothing.
+
+    Raises
+    ------
+    ValueError
+        If there are more records than `n_public`, or too few.
+    """
+    if not _LEAST_OF_COINS <= n_samples <= n_public:
+        raise ValueError(
+            "a search under neighboring='add_remove' draws a secret coin for each record, and "
+            f"takes {_LEAST_OF_COINS} records at least and n_public={n_public} at most; state an "
+            "n_public that no number of records exceeds"
+        )
 
 
 def _index_array(validation, n_samples):
