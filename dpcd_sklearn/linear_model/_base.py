@@ -30,7 +30,7 @@ from ..losses import LOSSES
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
-from ..privacy.sums._records import canonical
+from ..privacy.sums._records import canonical, is_read_in_place
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
@@ -312,7 +312,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         )
         if issparse(X):
             return canonical(X), y
-        return X if _is_read_in_place(X) else np.array(X, order="C"), y
+        return X if is_read_in_place(X) else np.array(X, order="C"), y
 
     def _check_numbers(self):
         """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
@@ -401,7 +401,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         )
         coef = self.coef_.toarray() if issparse(self.coef_) else np.atleast_2d(self.coef_)
         coef = coef.astype(np.float64, copy=False)
-        margins = margins_of(X, coef, self.intercept_, self.feature_bounds_)
+        margins = margins_of(X, coef, self.intercept_, self.feature_bounds_, self.n_threads)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def to_sklearn(self, *, clip: bool = False) -> BaseEstimator:
@@ -437,15 +437,3 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = True
         return tags
-
-
-def _is_read_in_place(X):
-    """Whether the cells of every row, or of every column, lie side by side, as Records asks."""
-    row_gap, column_gap = X.strides
-    if column_gap == X.itemsize or X.shape[1] == 1:
-        gap = row_gap
-    elif row_gap == X.itemsize or X.shape[0] == 1:
-        gap = column_gap
-    else:
-        return False
-    return X.flags.aligned and gap >= 0 and gap % X.itemsize == 0

@@ -5,7 +5,6 @@ from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,6 +17,7 @@ from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 from ._constraints import CLASSIFICATION, of
+from ._prediction import log_probabilities_of, probabilities_of
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
@@ -234,7 +234,6 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         chosen = margins > 0 if margins.ndim == 1 else np.argmax(margins, axis=1)
         return self.classes_[chosen.astype(np.intp)]
 
-    @np.errstate(all="ignore")  # a warning would tell about the records
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes, in the order of `classes_`.
 
@@ -246,14 +245,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        margins = self.decision_function(X)
-        if margins.ndim == 2 and self.multi_class == "ovr":
-            return np.exp(_log_shares(margins))
-        if margins.ndim == 2:
-            return softmax(margins, axis=1)
-        return np.column_stack([expit(-margins), expit(margins)])
+        return probabilities_of(self.decision_function(X), self.multi_class == "ovr")
 
-    @np.errstate(all="ignore")  # a warning would tell about the records
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities of the classes, in the order of `classes_`.
 
@@ -265,12 +258,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        margins = self.decision_function(X)
-        if margins.ndim == 2 and self.multi_class == "ovr":
-            return _log_shares(margins)
-        if margins.ndim == 2:
-            return log_softmax(margins, axis=1)
-        return np.column_stack([log_expit(-margins), log_expit(margins)])
+        return log_probabilities_of(self.decision_function(X), self.multi_class == "ovr")
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the predictions on these records, not private.
@@ -325,8 +313,3 @@ def _number_of(label, numbers):
         return numbers.get(label, -1)
     except Exception:
         return -1
-
-
-def _log_shares(margins):
-    """Log probabilities of one-vs-rest: each class's own, brought to a sum of one."""
-    return log_softmax(log_expit(margins), axis=1)

@@ -1,17 +1,29 @@
-"""What a fitted model predicts with: margins of records that are clipped as in the fit."""
+"""What a fitted model predicts with: margins of records that are clipped as in the fit.
+
+What is predicted for a record is a function of that record and of the model: the same bits
+whatever else is in the batch. See ``privacy/sums/_margins.pyx``.
+"""
+
+import math
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..privacy.sums._records import canonical
-from ..utils._tiles import row_tiles, stored_tiles
+from ..losses import LOSSES
+from ..privacy.sums._margins import products
+from ..privacy.sums._records import canonical, is_read_in_place
+from ..utils._elementwise import elementwise
+from ..utils._threads import effective_n_threads
+from ..utils._tiles import row_tiles
 
 # Above half of all exponents of double precision: the product of two scaled down by it is finite.
 _HALF = 540
+# Above the least number that the losses' exponential gives, exp(-708): below lies zero.
+_LEAST = 3.4e-308
 
 
 @np.errstate(all="ignore")  # a floating point warning would tell about the records
-def margins_of(X, coef, intercept, bounds=None):
+def margins_of(X, coef, intercept, bounds=None, n_threads=1):
     """clip(X) @ coef.T + intercept in double precision, clamped to finite numbers.
 
     Parameters
@@ -21,50 +33,95 @@ def margins_of(X, coef, intercept, bounds=None):
     intercept : float or ndarray of shape (n_outputs,)
     bounds : tuple (lo, hi) of arrays of shape (n_features,), or None
         What features are clipped to; None is no clip.
+    n_threads : int, default=1
 
     Returns
     -------
     ndarray of shape (n_samples, n_outputs)
     """
-    margins = products(X, coef, bounds)
+    X = canonical(X) if issparse(X) else X  # a clip is not linear: one entry a cell
+    margins = _products(X, coef, bounds, effective_n_threads(n_threads))
     margins += intercept
-    overflown = ~np.isfinite(margins).all(axis=1)
-    if overflown.any():  # on the way to them, perhaps, and not they themselves
-        down = 2.0**-_HALF  # a clip commutes with it
-        rows = X[overflown].astype(np.float64) * down
-        bounds = None if bounds is None else tuple(bound * down for bound in bounds)
-        scaled = products(rows, coef * down, bounds)
-        scaled += np.asarray(intercept) * down * down
-        largest = np.finfo(np.float64).max
-        margins[overflown] = np.clip(np.ldexp(scaled, 2 * _HALF), -largest, largest)
+    overflown = ~np.isfinite(margins)  # on the way to them, perhaps, and not they themselves
+    if overflown.any():
+        for rows in row_tiles(X):
+            at = rows.start + np.flatnonzero(overflown[rows].any(axis=1))
+            if at.size:
+                large = _margins_of_large(X[at], coef, intercept, bounds)
+                margins[at] = np.where(overflown[at], large, margins[at])
     return margins
 
 
-def products(X, coef, bounds=None):
-    """clip(X) @ coef.T in double precision, of an array without a temporary of the size of X.
+def _margins_of_large(X, coef, intercept, bounds):
+    """The margins of rows whose products overflow, each by itself as all others are."""
+    down = 2.0**-_HALF  # a clip commutes with it
+    bounds = None if bounds is None else tuple(bound * down for bound in bounds)
+    scaled = _products(X.astype(np.float64) * down, coef * down, bounds)
+    scaled += np.asarray(intercept) * down * down
+    largest = np.finfo(np.float64).max
+    return np.clip(np.ldexp(scaled, 2 * _HALF), -largest, largest)
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    coef : ndarray of shape (n_outputs, n_features), float64
-    bounds : tuple (lo, hi) of arrays of shape (n_features,), or None
-    """
+
+def _products(X, coef, bounds, n_threads=1):
+    """clip(X) @ coef.T, without a temporary of the size of X."""
+    if not issparse(X) and is_read_in_place(X):
+        return products(X, coef, bounds, n_threads=n_threads)
     if issparse(X):
-        return X @ coef.T if bounds is None else _clipped_sparse_products(X, coef, *bounds)
-    if X.dtype == coef.dtype and bounds is None:
-        return X @ coef.T
-    out = np.empty((X.shape[0], coef.shape[0]))
+        if bounds is None or ((bounds[0] <= 0) & (0 <= bounds[1])).all():
+            return products(X, coef, bounds)
+        X = X.tocsr()  # what is not stored is clipped, too: no row of such a model is sparse
+    out = np.empty((len(coef), X.shape[0])).T
     for rows in row_tiles(X):
-        tile = X[rows] if bounds is None else np.clip(X[rows], *bounds)
-        np.matmul(tile, coef.T, out=out[rows])  # float32 is converted as a whole
+        tile = X[rows].toarray() if issparse(X) else np.array(X[rows], order="C")
+        out[rows] = products(tile, coef, bounds)
     return out
 
 
-def _clipped_sparse_products(X, coef, lo, hi):
-    """What is not stored is zero: its clip, the same in every row, is added as a constant."""
-    zero = np.clip(0.0, lo, hi)  # is zero for a model that was fitted on sparse records
-    X = canonical(X).astype(np.float64)  # a copy; a clip is not linear: one entry a cell
-    for values, features in stored_tiles(X):
-        np.clip(values, lo[features], hi[features], out=values)
-        values -= zero[features]
-    return X @ coef.T + coef @ zero
+# ---- probabilities -------------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")  # a warning would tell about the records
+def probabilities_of(margins, one_vs_rest):
+    """Probabilities of the classes, by the exponentials that the fit has.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    one_vs_rest : bool
+        Whether several classes have a probability each, which are brought to a sum of one.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+    """
+    if margins.ndim == 1:
+        found = np.column_stack([_sigmoid(-margins), _sigmoid(margins)])
+    else:
+        found = _shares(_log_sigmoid(margins) if one_vs_rest else margins)
+    found[found < _LEAST] = 0.0
+    return found
+
+
+@np.errstate(all="ignore")  # a warning would tell about the records
+def log_probabilities_of(margins, one_vs_rest):
+    """Logarithms of `probabilities_of`, exact where those are too small to be numbers."""
+    if margins.ndim == 1:
+        return np.column_stack([_log_sigmoid(-margins), _log_sigmoid(margins)])
+    margins = _log_sigmoid(margins) if one_vs_rest else margins
+    largest = margins.max(axis=1, keepdims=True)
+    of_largest = _shares(margins).max(axis=1, keepdims=True)
+    return (margins - largest) + elementwise(math.log, of_largest)
+
+
+def _sigmoid(margins):
+    return LOSSES["logistic"]().gradient(margins, np.zeros(len(margins)))
+
+
+def _shares(margins):
+    """Softmax: the derivative of a loss whose target is none of the classes."""
+    return LOSSES["multinomial"]().gradient(margins, np.full(len(margins), -1.0))
+
+
+def _log_sigmoid(margins):
+    smaller = _sigmoid(-np.abs(margins.ravel())).reshape(margins.shape)
+    return elementwise(math.log1p, -smaller) + np.minimum(margins, 0.0)

@@ -36,6 +36,8 @@ cdef class LocalSums(Sums):
         size = self.n_coordinates * (n_outputs if by_output else 1)
         if smoothness.shape != (size,):
             raise ValueError(f"smoothness has shape {smoothness.shape}, expected ({size},)")
+        if records.y == NULL:
+            raise ValueError("sums over records need their targets")
         self.roots = np.sqrt(smoothness, dtype=np.float64)
         self._totals, self._integers = np.empty(0), np.empty(0, dtype=np.int64)
 

@@ -11,7 +11,8 @@ cdef class Records:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features), float32 or float64
         Of an array rows or columns must be contiguous.
-    y : ndarray of shape (n_samples,), float64
+    y : ndarray of shape (n_samples,), float64, or None
+        None where margins alone are asked for.
     sample_weight : ndarray of shape (n_samples,), float64, or None
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
         Records are clipped to [lo, hi] and centred while they are read; sparse ones have no
@@ -34,7 +35,8 @@ cdef class Records:
             self._set_sparse(X, bounds, by_row, by_column)
         else:
             self._set_dense(X, bounds)
-        self.y = self._hold(y, self.n)
+        if y is not None:
+            self.y = self._hold(y, self.n)
         if sample_weight is not None:
             self.weights = self._hold(sample_weight, self.n)
 
@@ -96,6 +98,18 @@ cdef class Records:
             raise ValueError(f"expected {size} values, got {view.shape[0]}")
         self._owners.append(array)
         return &view[0]
+
+
+def is_read_in_place(X):
+    """Whether the cells of every row, or of every column, of an array lie side by side."""
+    row_gap, column_gap = X.strides
+    if column_gap == X.itemsize or X.shape[1] == 1:
+        gap = row_gap
+    elif row_gap == X.itemsize or X.shape[0] == 1:
+        gap = column_gap
+    else:
+        return False
+    return X.flags.aligned and gap >= 0 and gap % X.itemsize == 0
 
 
 def canonical(X):
