@@ -14,7 +14,12 @@ import numpy as np
 
 from ..losses import LOSSES
 from ..privacy.accounting._calibration import curvature_fit_event
-from ..privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits, matrix_sensitivity
+from ..privacy.mechanisms._curvature import (
+    CurvatureOracle,
+    CurvatureUnits,
+    constant_of_rows,
+    matrix_sensitivity,
+)
 from ..solvers import _newton
 from ..solvers._covariance import noise_of
 from ..utils._threads import limited_blas
@@ -264,6 +269,9 @@ class NewtonEngine(Engine):
             n_normalizer=self.request.n_normalizer,
             row_norm=self.widest,
             n_outputs=self.request.n_outputs,
+            constant=constant_of_rows(
+                self.request.loss, self.geometry.smoothness, self.request.fit_intercept
+            ),
         )
 
     def run(self, receipt, records, key, generator):

@@ -57,6 +57,11 @@ def image_sensitivity(norm, size, neighbors):
     return neighbors * norm + math.sqrt(size)
 
 
+def constant_of_rows(loss, smoothness, fit_intercept):
+    """Length of the intercept's constant in the units of rows; 0 without an intercept."""
+    return math.sqrt(loss.curvature / float(smoothness[-1])) if fit_intercept else 0.0
+
+
 class SquareUnits(Units):
     """Units of sums of squares and products of rows that are cut to integers.
 
@@ -126,6 +131,8 @@ class CurvatureUnits(SquareUnits):
         constant included; those of the curvature, if `CurvatureOracle.see` says nothing else.
     n_outputs : int, default=1
         Of the gradients.
+    constant : float, default=0
+        `constant_of_rows`, of the oracle's loss and intercept.
 
     Raises
     ------
@@ -133,10 +140,12 @@ class CurvatureUnits(SquareUnits):
         If the event has other releases, or the numbers are outside of what is proved.
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer, row_norm, n_outputs=1):
+    def __init__(
+        self, event, *, n_samples, smoothness, n_normalizer, row_norm, n_outputs=1, constant=0.0
+    ):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
-        self.row_norm = row_norm
+        self.row_norm, self.constant = row_norm, constant
         if self.noiseless:
             return
         gaussian = all(type(release) is GaussianEvent for release in event.releases)
@@ -145,8 +154,7 @@ class CurvatureUnits(SquareUnits):
             raise TypeError(
                 f"gradients, one curvature and moments of rows are paid for, not {event}"
             )
-        if not 0 < row_norm < 1e15:
-            raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
+        self.check_row_norm(row_norm)
         gradients, curvature, *of_rows = event.releases
         self.n_of_rows = counts[1] if of_rows else 0
         if of_rows:
@@ -154,6 +162,21 @@ class CurvatureUnits(SquareUnits):
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
         self.curvature_bits, self.row_units = self.square_grid(curvature.noise_multiplier)
         self._check_gradients()
+
+    def check_row_norm(self, row_norm):
+        """Refuse a norm that rows can't be clipped to: their constant is not made shorter.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not (self.constant >= 0 and 0 < row_norm < 1e15):
+            raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
+        if row_norm < self.constant:
+            raise ValueError(
+                f"row_norm must not be below the intercept's constant, which has the length "
+                f"{self.constant:.6g} in the units of rows, got {row_norm!r}"
+            )
 
     def _fix_row_grids(self, noise_multiplier):
         """Bits of the noise and units of a row's norm, for the sums of squares and of rows."""
@@ -253,6 +276,12 @@ class CurvatureOracle:
     def __init__(
         self, receipt, units, place, *, loss, fit_intercept=True, max_weight=math.inf, key=None
     ):
+        constant = constant_of_rows(loss, units.smoothness, fit_intercept)
+        if not units.noiseless and units.constant < constant:
+            raise ValueError(
+                f"the units are of rows whose constant has the length {units.constant:.6g}, and "
+                f"with this intercept it has {constant:.6g}"
+            )
         units.redeem(receipt, place, fit_intercept)
         self._units, self._noise = units, NoiseSource(key)
         self._roots = np.sqrt(units.smoothness)
@@ -348,8 +377,10 @@ class CurvatureOracle:
         """
         if self._curvatures_left < 1:
             raise RuntimeError("how rows are seen is fixed before their curvature is released")
-        if (place.n_samples, place.n_features) != self._shape or not 0 < row_norm < 1e15:
-            raise ValueError("the same records are seen in another way, and within a finite norm")
+        if (place.n_samples, place.n_features) != self._shape:
+            raise ValueError("the same records are seen in another way, not others")
+        if not self._units.noiseless:
+            self._units.check_row_norm(row_norm)
         self.row_norm, self.shift = float(row_norm), shift
         self._sums = self._open(place)
 

@@ -31,11 +31,13 @@ cdef int noise_bits(double noise_multiplier, double neighbors, double n_normaliz
     Raises
     ------
     ValueError
-        If the noise is not positive and finite, no grid suits it, or there are more records than
-        `doc/threat_model.rst` promises: nothing else depends on how many there are.
+        If the noise or the number of records is not positive and finite, no grid suits it, or there
+        are more records than `doc/threat_model.rst` promises: nothing else depends on how many.
     """
     if not 0 < noise_multiplier < math.inf:
         raise ValueError(f"noise must be positive and finite, got {noise_multiplier!r}")
+    if not 1 <= n_normalizer < math.inf:
+        raise ValueError(f"n_normalizer is a public number of records, got {n_normalizer!r}")
     target = min(2.0**24, 2.0**50 / n_normalizer)
     bits = min(MAX_NOISE_BITS, math.floor(math.log2(noise_multiplier * neighbors * target)))
     if bits < 1 or record_limit(bits, noise_multiplier, neighbors, size) < 1:

@@ -69,6 +69,8 @@ class ScoreUnits:
             raise ValueError(f"one score is one release, got {gaussian}")
         if n_samples > MOST_RECORDS:
             raise ValueError("more than 2^30 records have no exact score; score fewer")
+        if n_samples < 0 or size < 1:
+            raise ValueError(f"no score is of {size} sums over {n_samples} records")
         self.event, self.kind, self.size, self.n_samples = event, kind, size, n_samples
         self.weights = pair_weights(n_samples) if kind == "pairs" else [1] * size
         self.sensitivity = score_sensitivity(kind, size, n_samples, event.neighboring)

@@ -54,6 +54,10 @@ cdef class Units:
         self.event, self.n_samples, self.n_normalizer = event, n_samples, n_normalizer
         self.neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
         self.noiseless = event.releases == (NonPrivateEvent(),)
+        if not 1 <= n_normalizer < math.inf:
+            raise ValueError(f"n_normalizer is a public number of records, got {n_normalizer!r}")
+        if n_outputs < 1:
+            raise ValueError(f"a record has at least one margin, got n_outputs={n_outputs}")
         smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
         if smoothness.flags.writeable:  # clips and norms are of one M, whatever becomes of it
             smoothness = smoothness.copy()
@@ -209,12 +213,12 @@ cdef class MeanUnits(Units):
     def __init__(self, event, *, n_samples, smoothness, double clip, double anchor_clip,
                  n_normalizer, Py_ssize_t n_outputs=1):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
-                         n_normalizer=n_normalizer)
+                         n_normalizer=n_normalizer, n_outputs=n_outputs)
         for value in (clip, anchor_clip):
             if not 1e-30 < value < 1e30:
                 raise ValueError("clip must lie in (1e-30, 1e30) in the units of the scaled "
                                  "problem; rescale the target or the features")
-        self.clip, self.anchor_clip, self.n_outputs, self.rate = clip, anchor_clip, n_outputs, 1.0
+        self.clip, self.anchor_clip, self.rate = clip, anchor_clip, 1.0
         full, sampled = self._kinds(GaussianEvent, PoissonSampledEvent)
         if full is not None:
             self.full = self._paid(full)

@@ -17,6 +17,7 @@ from libc.stdint cimport int64_t
 from scipy.linalg.blas import dsyrk, dtrmm
 
 from ...losses._base cimport Loss
+from ...utils._interrupts cimport Interrupts
 from ._gradient_sums cimport GradientSums
 from ._kernels cimport KERNELS, dpcd_rows_ahead, dpcd_tile
 from ._records cimport Records
@@ -134,6 +135,7 @@ cdef class CurvatureSums(GradientSums):
         ndarray of shape (n_coordinates, n_coordinates), int64 (float64 for plain sums)
         """
         cdef Py_ssize_t i0 = 0, m, since = 0, d = self.n_coordinates
+        cdef Interrupts interrupts = Interrupts()
         cdef double[:, ::1] scratch = self._scratch()
         cdef double magic = MAGIC if units > 0 else 0.0
         rows, part = np.empty((self._tile_rows, d)), np.zeros((d, d), order="F")
@@ -143,7 +145,9 @@ cdef class CurvatureSums(GradientSums):
         cdef double exact = INFINITY
         if units > 0:
             exact = EXACT / ((units + sqrt(<double>d)) * (units + sqrt(<double>d)))
+            self._check_norm(row_norm)
         while i0 < self.n:
+            interrupts.look()
             m = self._read(i0, scratch)
             with nogil:
                 self._clip_rows(i0, m, row_norm, units)
@@ -169,11 +173,14 @@ cdef class CurvatureSums(GradientSums):
         ndarray of shape (n_coordinates + 1,), int64
         """
         cdef Py_ssize_t i, j, i0 = 0, m, d = self.n_coordinates
+        cdef Interrupts interrupts = Interrupts()
         cdef double[:, ::1] scratch = self._scratch(), q = np.empty((self._tile_rows, d))
         cdef double[::1] part = np.empty(d + 1)
         cdef int64_t[::1] total = np.zeros(d + 1, dtype=np.int64)
         cdef double length, most = units_of_squares * SHORTER
+        self._check_norm(row_norm)
         while i0 < self.n:
+            interrupts.look()
             m = self._read(i0, scratch)
             with nogil:
                 part[:] = 0.0
@@ -190,6 +197,13 @@ cdef class CurvatureSums(GradientSums):
                     total[j] += <int64_t>part[j]
             i0 += m
         return np.asarray(total)
+
+    cdef int _check_norm(self, double row_norm) except -1:
+        """Features are cut to what the constant leaves of a norm: it has to leave something."""
+        if not row_norm >= self._one:
+            raise ValueError(f"rows have a constant of length {self._one:.6g}, which is not cut to "
+                             f"the norm {row_norm:.6g}")
+        return 0
 
     cdef void _clip_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                          double units) noexcept nogil:
@@ -266,9 +280,11 @@ cdef class CurvatureSums(GradientSums):
         cdef double[:, ::1] scratch = self._scratch()
         cdef double[::1] lengths = np.empty(self._tile_rows)
         cdef double slack = 0.5 * largest * sqrt(<double>d), norm
+        cdef Interrupts interrupts = Interrupts()
         rows = np.empty((self._tile_rows, d))
         self._square_norms = np.empty(self.n)
         while i0 < self.n:
+            interrupts.look()
             m = self._read(i0, scratch)
             self._image(m, transform, rows, lengths)
             for i in range(m):
@@ -323,12 +339,14 @@ cdef class CurvatureSums(GradientSums):
         cdef double[:, ::1] scratch = self._scratch()
         cdef double[::1] lengths = np.empty(self._tile_rows), margins = np.empty(self._tile_rows)
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
+        cdef Interrupts interrupts = Interrupts()
         rows = np.empty((self._tile_rows, d))
         dtype = np.int64 if units > 0 else np.float64
         parts = [np.zeros((d, d), order="F") for _ in range(2)]
         totals = [np.zeros((d, d), dtype=dtype) for _ in range(2)]
         exact = EXACT / (units + d + 1.0) ** 2 if units > 0 else np.inf
         while i0 < self.n:
+            interrupts.look()
             m = self._read(i0, scratch)
             margins[:] = w[self.p] if self.fit_intercept else 0.0
             KERNELS.rows_dot(&self._tile, &w[0], False, 0, &margins[0])

@@ -1,0 +1,192 @@
+"""What the proofs assume of public numbers, the units of every mechanism refuse to do without.
+
+A row of the table is a mechanism with numbers that are in order, and changes that are not: each
+is a precondition of its page in ``privacy/proofs``.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpcd_sklearn.privacy.mechanisms as mechanisms
+from dpcd_sklearn.losses._logistic import LogisticLoss
+from dpcd_sklearn.losses._squared import SquaredLoss
+from dpcd_sklearn.privacy.accounting._events import (
+    FitEvent,
+    GaussianEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    SelectionEvent,
+)
+from dpcd_sklearn.privacy.accounting._receipt import Receipt
+from dpcd_sklearn.privacy.mechanisms._curvature import (
+    CurvatureOracle,
+    CurvatureUnits,
+    constant_of_rows,
+)
+from dpcd_sklearn.privacy.mechanisms._label_counts import CountUnits
+from dpcd_sklearn.privacy.mechanisms._moments import MomentUnits
+from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileUnits
+from dpcd_sklearn.privacy.mechanisms._scores import ScoreUnits
+from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS, SmoothnessUnits
+from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits, MeanUnits
+from dpcd_sklearn.privacy.sums._place import LocalPlace
+
+G = GaussianEvent
+
+
+def of(*releases, neighboring="replace_one"):
+    return FitEvent(releases, neighboring)
+
+
+SIZES = {"n_samples": 9, "n_normalizer": 9}
+MANY = [{"n_samples": 2**28 + 1}, {"n_samples": 2**29, "n_normalizer": 2**26}]
+NORMALIZERS = [{"n_normalizer": n} for n in (0, -1, math.nan, math.inf)]
+SMOOTHNESS = [
+    {"smoothness": np.array([1.0, value])} for value in (0.0, -1.0, 1e-21, 1e21, math.nan, math.inf)
+]
+CLIPS = [{"clip": value} for value in (0.0, -1.0, math.nan, math.inf, 1e-31, 1e31)]
+NORMS = [{"row_norm": value} for value in (0.0, -1.0, math.nan, math.inf, 1e15, 0.99)]
+OUTPUTS = [{"n_outputs": n} for n in (0, -1)]
+TABLE = {
+    CoordinateUnits: (
+        {"event": of(G(2.0, 5), SelectionEvent(0.1, 3)), "smoothness": np.ones(2), "clip": 1.0}
+        | SIZES,
+        [
+            *MANY, *NORMALIZERS, *SMOOTHNESS, *CLIPS, *OUTPUTS,
+            {"n_outputs": 3}, {"n_chosen": 2**40}, {"largest_score": 1e30}, {"step": 1e12},
+            {"largest_score": math.nan}, {"step": math.nan},
+            *({"event": of(G(z, 5))} for z in (1e-12, 1e300)),
+            *({"event": of(SelectionEvent(eta, 3))} for eta in (2.0**11, 1e-300)),
+            {"event": of(G(2.0, 1), G(3.0, 1))}, {"event": of(PoissonSampledEvent(2.0, 0.5, 1))},
+        ],
+    ),
+    MeanUnits: (
+        {"event": of(G(2.0, 5)), "smoothness": np.ones(2), "clip": 1.0, "anchor_clip": 1.0} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *SMOOTHNESS, *CLIPS, *OUTPUTS,
+            *({"anchor_clip": one["clip"]} for one in CLIPS),
+            *({"event": of(G(z, 5))} for z in (1e-12, 1e300)),
+            {"event": of(PoissonSampledEvent(2.0, 2.0**-41, 1))},
+            {"event": of(G(2.0, 1), G(3.0, 1))}, {"event": of(SelectionEvent(0.1, 3))},
+        ],
+    ),
+    CurvatureUnits: (
+        {
+            "event": of(G(2.0, 5), G(2.0), G(2.0, 2)), "smoothness": np.ones(2),
+            "row_norm": 2.0, "constant": 1.0,
+        } | SIZES,
+        [
+            *MANY, *NORMALIZERS, *SMOOTHNESS, *NORMS, *OUTPUTS,
+            {"smoothness": np.ones(4002)}, {"constant": 2.1}, {"constant": -1.0},
+            {"constant": math.nan},
+            *({"event": of(G(z, 5), G(2.0), G(2.0, 2))} for z in (1e-12, 1e300)),
+            *({"event": of(G(2.0, 5), G(z), G(2.0, 2))} for z in (1e-30, 1e300)),
+            *({"event": of(G(2.0, 5), G(2.0), G(z, 2))} for z in (1e-30, 1e300)),
+            {"event": of(G(2.0, 5))}, {"event": of(G(2.0, 5), G(2.0, 2))},
+            {"event": of(G(2.0, 5), G(2.0), G(2.0, 3))}, {"event": of(SelectionEvent(0.1, 3))},
+        ],
+    ),
+    MomentUnits: (
+        {"event": of(G(2.0, 2), G(2.0)), "smoothness": np.ones(2)} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *SMOOTHNESS, {"smoothness": np.ones(4002)},
+            *({"event": of(G(z, 2), G(2.0))} for z in (1e-30, 1e300)),
+            *({"event": of(G(2.0, 2), G(z))} for z in (1e-30, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(G(2.0, 3), G(2.0))},
+        ],
+    ),
+    SmoothnessUnits: (
+        {"event": of(G(2.0)), "n_columns": 3, "with_means": True} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
+            *({"event": of(G(z))} for z in (1e-12, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
+        ],
+    ),
+    CountUnits: (
+        {"event": of(G(2.0)), "n_classes": 3} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *({"n_classes": n} for n in (0, 1, 257)),
+            *({"event": of(G(z))} for z in (1e-12, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
+        ],
+    ),
+    ScoreUnits: (
+        {"event": of(G(2.0)), "kind": "cells", "size": 4, "n_samples": 9},
+        [
+            {"n_samples": 2**30 + 1}, {"kind": "no such kind"},
+            {"kind": "pairs", "event": of(G(2.0), neighboring="add_remove")},
+            {"size": 0}, {"size": -1}, {"n_samples": -1},
+            *({"event": of(G(z))} for z in (1e-300, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
+        ],
+    ),
+    QuantileUnits: (
+        {"event": of(SelectionEvent(0.1, 3))},
+        [
+            {"event": of(SelectionEvent(1e-300, 3))}, {"event": of(SelectionEvent(1e6, 3))},
+            {"event": of(G(2.0))}, {"event": of(SelectionEvent(0.1, 3), SelectionEvent(0.1, 3))},
+        ],
+    ),
+}  # fmt: skip
+
+
+def test_units_refuse_what_their_proofs_do_not_cover():
+    accepted = []
+    for kind, (good, changes) in TABLE.items():
+        kind(**good)
+        for change in changes:
+            try:
+                kind(**(good | change))
+            except (TypeError, ValueError):
+                continue
+            except ArithmeticError as error:
+                accepted.append(f"{kind.__name__} with {change}: {error!r}")
+                continue
+            accepted.append(f"{kind.__name__} with {change}")
+    assert not accepted, "\n".join(accepted)
+
+
+def test_the_table_has_all_units():
+    import importlib
+    import pkgutil
+
+    modules = [
+        importlib.import_module(f"{mechanisms.__name__}.{info.name}")
+        for info in pkgutil.iter_modules(mechanisms.__path__)
+    ]
+    named = {
+        value
+        for module in modules
+        for name, value in vars(module).items()
+        if name.endswith("Units") and isinstance(value, type)
+    }
+    parents = {parent for kind in named for parent in kind.__mro__[1:]}
+    assert named - parents == set(TABLE)
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(), LogisticLoss()])
+@pytest.mark.parametrize("of_intercept", [0.01, 1.0])
+def test_no_oracle_clips_rows_below_their_constant(loss, of_intercept):
+    """The features would be cut by the root of a negative number, and the constant not at all."""
+    smoothness = np.array([1.0, of_intercept])
+    constant = constant_of_rows(loss, smoothness, True)
+    event = of(G(2.0, 5), G(2.0), G(2.0, 2))
+    place = LocalPlace(np.ones((9, 1)), np.zeros(9))
+    given = {"event": event, "smoothness": smoothness} | SIZES
+
+    def oracle(units):
+        return CurvatureOracle(Receipt(event, None), units, place, loss=loss, fit_intercept=True)
+
+    with pytest.raises(ValueError, match="constant"):
+        oracle(CurvatureUnits(**given, row_norm=100.0))  # it was not told of the constant
+    units = CurvatureUnits(**given, row_norm=1.5 * constant, constant=constant)
+    with pytest.raises(ValueError, match="constant"):
+        oracle(units).see(place, 0.9 * constant)
+    sums = place.second_order(loss, smoothness, fit_intercept=True)
+    for ask in (lambda norm: sums.gram(norm, 100.0), lambda norm: sums.row_sums(norm, 10.0, 10.0)):
+        with pytest.raises(ValueError, match="constant"):
+            ask(0.9 * constant)
+        ask(constant)
