@@ -20,6 +20,7 @@ from dpcd_sklearn.partitions import _records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.sums._remote_place import Dialogue
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 211, 6
@@ -79,9 +80,7 @@ MODELS = {
     "inference": (DPLinearRegressor(solver="newton", inference=True, **REGRESSION), Y),
     "inference of classes": (DPLinearClassifier(solver="newton", inference=True, **STATED), TWO),
     "weights of classes": (
-        DPLinearClassifier(
-            classes=["no", "yes"], class_weight={"no": 2.0, "yes": 1.0}, **STATED
-        ),
+        DPLinearClassifier(classes=["no", "yes"], class_weight={"no": 2.0, "yes": 1.0}, **STATED),
         TWO,
     ),
 }
@@ -310,11 +309,142 @@ def test_records_that_are_lost_end_the_fit_which_stays_charged(name):
 
 
 def test_an_answer_of_another_size_is_refused():
-    run = run_on(CUTS["one"], X, Y)
+    for cuts, message in ((CUTS["one"], "expected 7 sums of int64"), (CUTS["uneven"], "parts ans")):
+        run = run_on(cuts, X, Y)
 
-    def cut(task):
-        found = run(task)
-        return [one[:-1] if isinstance(one, np.ndarray) else one for one in found]
+        def cut(task, run=run):
+            found = run(task)
+            if type(task).__name__ == "_Answer":
+                sums, of_records = found[-1].of_task
+                found[-1] = found[-1]._replace(of_task=(sums[:-1], of_records))
+            return found
 
-    with pytest.raises(TypeError, match="expected 7 sums of int64"):
-        fit_partitions(clone(MODELS["skgd"][0]), cut)
+        with pytest.raises(TypeError, match=message):
+            fit_partitions(clone(MODELS["skgd"][0]), cut)
+
+
+# ---- an engine that does not keep its word -------------------------------------------------------
+
+# Three partitions of one size: facts alone do not tell them apart.
+PARTS = [(number, X[own], Y[own]) for number, own in enumerate(np.split(np.arange(90), 3))]
+
+
+def called(task, parts):
+    return [task(*part) for part in parts]
+
+
+def dropped(task, earlier):
+    return called(task, PARTS[:2])
+
+
+def duplicated(task, earlier):
+    return called(task, [*PARTS, PARTS[1]])
+
+
+def instead_of_another(task, earlier):
+    return called(task, [PARTS[0], PARTS[0], PARTS[2]])
+
+
+def replayed(task, earlier):
+    return earlier[-1] if earlier else called(task, PARTS)
+
+
+def one_replayed(task, earlier):
+    found = called(task, PARTS)
+    return [*found[:2], earlier[-1][2]] if earlier else found
+
+
+def beside_itself(task, earlier):
+    """A speculative copy that comes late."""
+    return called(task, PARTS) + (earlier[-1][:1] if earlier else [])
+
+
+def renumbered(task, earlier):
+    return called(task, [(9, *PARTS[0][1:]), *PARTS[1:]])
+
+
+def swapped(task, earlier):
+    return called(task, [(0, *PARTS[1][1:]), (1, *PARTS[0][1:]), PARTS[2]])
+
+
+def under_another_number(task, earlier):
+    return called(task, [PARTS[0], (1, *PARTS[0][1:]), PARTS[2]])
+
+
+def made_anew(task, earlier):
+    number, X, y = PARTS[2]
+    return called(task, [*PARTS[:2], (number, X, y + 1e-3)])
+
+
+def shortened(task, earlier):
+    number, X, y = PARTS[2]
+    return called(task, [*PARTS[:2], (number, X[:-1], y[:-1])])
+
+
+def of_another_dtype(task, earlier):
+    number, X, y = PARTS[2]
+    return called(task, [*PARTS[:2], (number, X.astype(np.float32), y)])
+
+
+def words(task, earlier):
+    return [*called(task, PARTS[:2]), "lost"]
+
+
+FAULTS = [
+    dropped, duplicated, instead_of_another, replayed, one_replayed, beside_itself, renumbered,
+    swapped, under_another_number, made_anew, shortened, of_another_dtype, words,
+]  # fmt: skip
+
+
+REFUSED = "partition|another question|must return the list"
+
+
+@pytest.mark.parametrize("name", ["skgd", "newton"])
+def test_no_answer_counts_twice_or_is_missing_or_another(name, monkeypatch):
+    """From the second question on, when one good answer is known: nothing is drawn for it."""
+    drawn, counts = [], []
+    monkeypatch.setattr(Dialogue, "ask", counted(Dialogue.ask, drawn))
+    for fault in FAULTS:
+        accountant, earlier = PrivacyAccountant(50, 1e-3), []
+        model = clone(MODELS[name][0]).set_params(random_state=None, accountant=accountant)
+        drawn.clear()
+
+        def run(task, fault=fault, earlier=earlier):
+            if type(task).__name__ == "_Look" or not earlier:
+                found = called(task, PARTS)
+            else:
+                found = fault(task, earlier)
+            if type(task).__name__ == "_Answer":
+                earlier.append(found)
+            return found
+
+        with pytest.raises((RuntimeError, TypeError), match=REFUSED):
+            fit_partitions(model, run)
+        assert not hasattr(model, "coef_"), fault.__name__
+        assert len(accountant.entries()) == 1
+        counts.append(len(drawn))
+    assert counts == [1] * len(FAULTS)
+
+
+def counted(ask, sums):
+    """`Dialogue.ask` that notes which sums came back."""
+
+    def noted(self, *question):
+        total = ask(self, *question)
+        sums.append(total)
+        return total
+
+    return noted
+
+
+@pytest.mark.parametrize("fault", [dropped, duplicated, instead_of_another, renumbered, words])
+def test_a_look_without_each_partition_once_is_refused_uncharged(fault):
+    accountant = PrivacyAccountant(50, 1e-3)
+    model = clone(MODELS["skgd"][0]).set_params(random_state=None, accountant=accountant)
+    if fault is dropped:  # a gap: the first is missing
+        run = lambda task: called(task, PARTS[1:])  # noqa: E731
+    else:
+        run = lambda task: fault(task, [])  # noqa: E731
+    with pytest.raises((RuntimeError, TypeError), match="exactly once|must return the list"):
+        fit_partitions(model, run)
+    assert not accountant.entries()

@@ -15,7 +15,7 @@ from distributed import KilledWorker, wait
 
 from ..partitions._partition import Partition
 from ..partitions._public_bits import public_bits
-from ..partitions._records import Holders
+from ..partitions._records import Holders, each_once
 
 # Seconds: between two looks at whether a worker is still there, and for one to come (back).
 _GLANCE, _PATIENCE = 1.0, 60.0
@@ -50,14 +50,14 @@ class Shelf:
         return self._found, self._bits
 
     def answer(self, place_of, opening, changes, question):
-        """The partial sums of all partitions; a list of Moments."""
+        """Numbers of partitions, and their partial sums together; a list of Moments."""
         parts = self._partitions.values()
         first, *others = [part.answer(place_of, opening, changes, question) for part in parts]
         if question[0] == "moments":
-            return [first, *others]
+            return list(self._partitions), [first, *others]
         for other in others:
             first += other
-        return [first]
+        return list(self._partitions), [first]
 
 
 class _Held:
@@ -112,7 +112,7 @@ class Workers(Holders):
         return [self._facts[number] for number in sorted(self._facts)], self._bits
 
     def ask(self, place_of, dialogue, question, numbers):
-        answers, left = [], set(numbers)
+        answers, answered, left = [], [], set(numbers)
         while left:
             asked = []
             for held in self._held:
@@ -121,11 +121,15 @@ class Workers(Holders):
             lost = []
             for held, pending in asked:
                 try:
-                    answers += self._result(held.address, pending, held)
-                    left -= set(held.numbers)
+                    of, found = self._result(held.address, pending, held)
                 except OSError:
                     lost.append(held)
+                    continue
+                answered += of
+                answers += found
+                left -= set(held.numbers)
             self._replace(lost)
+        each_once(answered, numbers)
         return answers
 
     def _tell(self, held, place_of, dialogue, question):
@@ -167,8 +171,9 @@ class Workers(Holders):
         """What partitions are. Made anew, they are what they were, as far as validation tells."""
         again = found.keys() & self._facts.keys()
         for number in again:
-            facts = found[number]
-            if isinstance(facts, Exception) or facts[:5] != self._facts[number][:5]:
+            pair = found[number], self._facts[number]
+            invalid = any(isinstance(facts, Exception) for facts in pair)
+            if invalid or pair[0].differing(pair[1]) is not None:
                 raise RuntimeError(
                     f"partition {number} was made anew with other records than before; what was "
                     "charged stays charged. Its graph must read the same records each time"

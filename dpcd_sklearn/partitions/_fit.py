@@ -1,15 +1,26 @@
 """Fits over partitions that any engine holds: it only has to run one function on each of them."""
 
+import secrets
 from typing import NamedTuple
 
 from ._partition import Partition
 from ._public_bits import public_bits
-from ._records import Holders, PartitionedRecords
+from ._records import Holders, PartitionedRecords, each_once
+
+
+class _Found(NamedTuple):
+    """What a task gives of one partition."""
+
+    ticket: str  # the task's own: an answer to another one has another
+    number: int
+    facts: object  # or the error of validation
+    of_task: object
 
 
 class _Look(NamedTuple):
     """Validates a partition; what travels is public."""
 
+    ticket: str
     reader: object
 
     def __call__(self, number, X, y, sample_weight=None):
@@ -17,12 +28,13 @@ class _Look(NamedTuple):
             found = Partition(self.reader, number, X, y, sample_weight).facts
         except (TypeError, ValueError) as error:
             found = error
-        return number, found, public_bits()
+        return _Found(self.ticket, number, found, public_bits())
 
 
 class _Answer(NamedTuple):
     """Answers one question from the whole story, and remembers nothing."""
 
+    ticket: str
     reader: object
     place_of: object
     opening: object
@@ -31,23 +43,59 @@ class _Answer(NamedTuple):
 
     def __call__(self, number, X, y, sample_weight=None):
         partition = Partition(self.reader, number, X, y, sample_weight)
-        if partition.facts.n_samples == 0:
-            return None
-        return partition.answer(*self[1:])
+        facts, answer = partition.facts, None
+        if facts.n_samples:
+            answer = partition.answer(*self[2:])
+        return _Found(self.ticket, number, facts, (answer, partition.check_sums()))
 
 
 class _Forgetful(Holders):
     def __init__(self, run):
-        self._run = run
+        self._run, self._facts, self._check_sums = run, None, {}
 
     def look(self, reader):
         self._reader = reader
-        found = sorted(self._run(_Look(reader)), key=lambda one: one[0])
-        return [facts for _, facts, _ in found], {bits for *_, bits in found}
+        found = self._found(_Look(secrets.token_hex(16), reader))
+        each_once([one.number for one in found], range(len(found)))
+        self._facts = [one.facts for one in sorted(found, key=lambda one: one.number)]
+        return self._facts, {one.of_task for one in found}
 
     def ask(self, place_of, dialogue, question, numbers):
-        task = _Answer(self._reader, place_of, dialogue.opening, dialogue.changes, question)
-        return [answer for answer in self._run(task) if answer is not None]
+        ticket = secrets.token_hex(16)
+        task = _Answer(ticket, self._reader, place_of, dialogue.opening, dialogue.changes, question)
+        found = self._found(task)
+        each_once([one.number for one in found], range(len(self._facts)))
+        for one in found:
+            self._refuse_others(one)
+        return [one.of_task[0] for one in found if one.number in numbers]
+
+    def _found(self, task):
+        """What the engine brings back, as long as it is an answer to this task."""
+        found = list(self._run(task))
+        for one in found:
+            if not isinstance(one, _Found):
+                raise TypeError(
+                    f"run(task) must return the list of what task(...) gave, got "
+                    f"{type(one).__name__} in it"
+                )
+            if one.ticket != task.ticket:
+                raise RuntimeError(
+                    f"the answer of partition {one.number} is one to another question: each task "
+                    "must be called anew, and its answers must never be kept for another"
+                )
+        return found
+
+    def _refuse_others(self, one):
+        """A partition has the records that were looked at, and those of its other answers."""
+        differing = self._facts[one.number].differing(one.facts)
+        known = self._check_sums.setdefault(one.number, one.of_task[1])
+        if differing is None and known != one.of_task[1]:
+            differing = "records"
+        if differing is not None:
+            raise RuntimeError(
+                f"partition {one.number} has other {differing} than before; what was charged "
+                "stays charged. Each number must stand for the same records in every task"
+            )
 
 
 def fit_partitions(model, run):
@@ -64,10 +112,11 @@ def fit_partitions(model, run):
         One of this package.
     run : callable
         ``run(task)`` calls ``task(number, X, y, sample_weight=None)`` for each partition, wherever
-        it lies, and returns the list of what it gave, in any order. Partitions are numbered from 0
-        without gaps. A task is pickled by value; it remembers nothing, so an update of "cd",
-        "gcd", "skgd" makes margins anew from all moves so far: "newton", and "sgd" with
-        ``sampling_rate=1``, state the iterate and don't.
+        it lies, and returns the list of what it gave, in any order, each partition exactly once: a
+        record that counts twice is not covered. Partitions are numbered from 0 without gaps, and a
+        number stands for the same records in every task. A task is pickled by value; it remembers
+        nothing, so an update of "cd", "gcd", "skgd" makes margins anew from all moves so far:
+        "newton", and "sgd" with ``sampling_rate=1``, state the iterate and don't.
 
     Returns
     -------
@@ -80,6 +129,9 @@ def fit_partitions(model, run):
         As of ``fit``; no record was used.
     TypeError, ValueError
         If a partition is invalid: the error names it, and nothing was charged.
+    RuntimeError
+        If an answer is lost, comes twice, belongs to another task, or is one of other records than
+        before: no sum that it is part of is released.
 
     Examples
     --------

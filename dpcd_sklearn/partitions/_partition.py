@@ -28,6 +28,14 @@ class Facts(NamedTuple):
     labels: np.ndarray  # of a classifier without stated classes; else none, of the dtype of y
     weighs: bool  # whether any weight is positive
 
+    def differing(self, other):
+        """The name of a fact that is not the other's, or None."""
+        for name, own, there in zip(self._fields, self, other, strict=True):
+            if name != "labels" and own != there:
+                return name
+        alike = self.labels.dtype == other.labels.dtype
+        return None if alike and np.array_equal(self.labels, other.labels) else "labels"
+
 
 class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
@@ -72,7 +80,7 @@ class Partition:
     """
 
     def __init__(self, reader, number, X, y, sample_weight=None):
-        self._reader, self._number, self._part = reader, number, None
+        self._reader, self._number, self._part, self._arrays = reader, number, None, []
         try:
             self._records, self.facts = self._checked(X, y, sample_weight)
         except (TypeError, ValueError) as error:
@@ -91,6 +99,8 @@ class Partition:
             return None, _nothing(X, y)
         X, y = model._check_records(X, y)
         weights = check_sample_weight(sample_weight, X, of_all=False)
+        of_X = [X.data, X.indices, X.indptr] if issparse(X) else [X]
+        self._arrays = [*of_X, y] if weights is None else [*of_X, y, weights]
         if is_classifier(model) and model.classes is None:
             # both publish the labels, and may raise or warn about them: documented
             read_input(check_classification_targets, y, name="y")
@@ -108,6 +118,10 @@ class Partition:
             weights is None or bool(weights.any()),
         )
         return RecordsInMemory(model, X, y, weights), facts
+
+    def check_sums(self):
+        """Numbers that other records hardly have; as secret as they are, and only compared."""
+        return [_sum_of_bits(array) for array in self._arrays]
 
     def answer(self, place_of, opening, changes, question):
         """Partial sums; the last three arguments are those of Part.
@@ -130,6 +144,13 @@ class Partition:
 
     def __reduce__(self):
         raise TypeError("what holds records is never copied or pickled")
+
+
+def _sum_of_bits(array):
+    """Of an array in any order of its rows; of objects their number alone."""
+    if array.dtype.itemsize not in (1, 2, 4, 8) or array.dtype.hasobject:
+        return array.size
+    return int(np.add.reduce(array.view(f"u{array.dtype.itemsize}"), axis=None, dtype=np.uint64))
 
 
 def _nothing(X, y):

@@ -6,6 +6,7 @@ name the partition. Places are asked after the charge, or without one where noth
 
 import copy
 from abc import ABCMeta, abstractmethod
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +47,27 @@ class Holders(metaclass=ABCMeta):
         numbers : list of int
             Of the partitions that have records.
         """
+
+
+def each_once(answered, expected):
+    """Refuse answers that are not of each partition exactly once: a sum would be another one.
+
+    Raises
+    ------
+    RuntimeError
+        It names the partitions.
+    """
+    counts = Counter(answered)
+    twice = sorted(number for number, count in counts.items() if count > 1)
+    lost = sorted(set(expected) - set(counts))
+    unknown = sorted(set(counts) - set(expected))
+    for numbers, what in ((twice, "more than once"), (lost, "not at all"), (unknown, "unasked")):
+        if numbers:
+            shown = ", ".join(map(str, numbers[:10]))
+            raise RuntimeError(
+                f"partitions answered {what}: {shown}. Each must answer exactly once, with a "
+                "number from 0 on without gaps; what was charged stays charged"
+            )
 
 
 class PartitionedRecords(RecordsOfAFit):

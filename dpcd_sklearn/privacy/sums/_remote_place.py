@@ -128,6 +128,11 @@ class Dialogue:
         first, *others = self.answers(name, *arguments)
         total = first.copy()
         for part in others:
+            if part.shape != total.shape or part.dtype != total.dtype:
+                raise TypeError(
+                    f"parts answer with {total.shape[0]} sums of {total.dtype} and with "
+                    f"{part.shape[0]} of {part.dtype}"
+                )
             total += part
         return total
 
