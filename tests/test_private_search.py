@@ -1,7 +1,9 @@
 """The private search: one charge, one winner, and nothing about the rest."""
 
 import math
+import os
 import pickle
+import signal
 import warnings
 
 import numpy as np
@@ -409,6 +411,31 @@ def test_it_finds_the_better_candidate(data, n_jobs, monkeypatch):
     if search.best_params_["alpha"] == 1e-3:
         assert search.score(X, y) > 0.4 and abs(search.best_score_ - search.score(X, y)) < 0.3
     assert search.predict(X).shape == (600,) and search.n_features_in_ == 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process is killed so here")
+def test_a_killed_worker_ends_a_search_with_words_and_its_charge_stays(data, monkeypatch):
+    """In words that say what the ledger holds, whichever run it was, and nothing is released."""
+    X, y, _ = data
+    parent = os.getpid()
+
+    class Killed(DPRidgeSkGD):
+        def fit(self, X, y):
+            if os.getpid() != parent:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().fit(X, y)
+
+    with_count(monkeypatch, 4)
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    model = Killed(feature_bounds=(-1, 1), target_bounds=(-2, 2), max_iter=10)
+    search = PrivateSearchCV(model, GRID, accountant=accountant, n_jobs=2, distribution="geometric")
+    with pytest.raises(RuntimeError, match="killed.*the ledger holds the charge of the whole"):
+        search.fit(X, y)
+    assert len(accountant.entries()) == 1
+    assert not hasattr(search, "best_estimator_") and not hasattr(search, "cv_results_")
+    # workers are started anew for the next one
+    search.set_params(estimator=RIDGE, accountant=None).fit(X, y)
+    assert search.best_estimator_ is not None
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

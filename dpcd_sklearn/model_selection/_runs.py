@@ -3,9 +3,11 @@
 import contextlib
 import math
 import warnings
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from ..privacy.accounting._events import FitEvent, GaussianEvent, ZCDPEvent
@@ -82,6 +84,29 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring):
     if math.isnan(mean):
         return Outcome()
     return Outcome(params, mean, model if len(splits) == 1 else None)
+
+
+def made(tasks, n_jobs):
+    """Outcomes of all runs, whose arguments `tasks` are.
+
+    A run that was lost is not made again: its noise would be another, and a search that goes on
+    until all runs end well is not the one that was paid for, where what kills follows the records.
+
+    Raises
+    ------
+    RuntimeError
+        If a worker process was killed.
+    """
+    try:
+        # verbose, as a context of joblib's may ask for, would count the runs
+        return Parallel(n_jobs=n_jobs, verbose=0)(delayed(run)(*task) for task in tasks)
+    except BrokenExecutor as lost:
+        how = type(lost).__name__
+    raise RuntimeError(
+        f"a worker process of the search was killed ({how}), for want of memory perhaps. Nothing "
+        "was released; the ledger holds the charge of the whole search, and another search is "
+        "another charge. Use fewer jobs (n_jobs=1 has no worker to lose) or more memory"
+    )
 
 
 def best_of(outcomes):

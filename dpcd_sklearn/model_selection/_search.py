@@ -9,7 +9,6 @@
 """
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -124,6 +123,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     ------
     BudgetExceededError, LedgerError
         If the accountant refuses the charge or can't write it; no record was used.
+    RuntimeError
+        If a worker process of `n_jobs` was killed, for want of memory perhaps. Nothing was
+        released; the charge stays, and another search is another charge.
     TypeError, ValueError
         If the estimator is not private, a parameter is invalid, no candidate can be planned, or the
         budget is too small; nothing was charged.
@@ -233,6 +235,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ------
         BudgetExceededError, LedgerError
             If the charge is refused or can't be written; no record was used.
+        RuntimeError
+            If a worker process of `n_jobs` was killed; nothing was released, and the charge stays.
         TypeError, ValueError
             If a parameter, X or y is invalid; nothing was charged.
         """
@@ -310,9 +314,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 model = self._budgeted(plan, params, min(plan.slots.n_train))
                 scorer = self._scorer_of(plan)
                 tasks.append((model, params, scorer, X, y, splits, plan.release, plan.neighboring))
-        # verbose, as a context of joblib's may ask for, would count the runs
-        outcomes = Parallel(n_jobs=self.n_jobs, verbose=0)(delayed(_runs.run)(*t) for t in tasks)
-        return _runs.best_of(outcomes)
+        return _runs.best_of(_runs.made(tasks, self.n_jobs))
 
     def _budgeted(self, plan, params, n_records):
         """A candidate with the budget of a run; None if there is none, as public facts decide."""
