@@ -34,19 +34,7 @@ CLASSIFIERS = [name for name, metric in METRICS.items() if metric.task == "class
 REGRESSORS = [name for name, metric in METRICS.items() if metric.task == "regression"]
 
 
-class Stated:
-    """A model whose answers are its rows: X holds them."""
-
-    classes_ = np.array([0, 1])
-
-    def predict(self, X):
-        return X[:, 0]
-
-    def predict_proba(self, X):
-        return np.column_stack([1 - X[:, 0], X[:, 0]])
-
-    def decision_function(self, X):
-        return X[:, 0]
+CLASSES = np.array([0, 1])
 
 
 def some_records(rng, name, n):
@@ -61,7 +49,8 @@ def some_records(rng, name, n):
 
 def weighted(name, X, y, facts):
     with np.errstate(all="ignore"):
-        sums = METRICS[name].sums(Stated(), X, y, facts)
+        answers = np.column_stack([1 - X[:, 0], X[:, 0]]) if "log" in name else X[:, 0]
+        sums = METRICS[name].sums(answers, y, facts)
     return np.array(sums) * (pair_weights(len(y)) if METRICS[name].kind == "pairs" else 1)
 
 
@@ -73,7 +62,7 @@ def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(na
         with pytest.raises(ValueError, match="no sensitivity"):
             score_sensitivity(metric.kind, 2, 10, relation)
         return
-    facts = Facts(n=9, classes=Stated.classes_, clip=1.4 if "log" in name else 1.0)
+    facts = Facts(n=9, classes=CLASSES, clip=1.4 if "log" in name else 1.0)
     for _ in range(600):
         n = int(rng.integers(1, 8))
         X, y = some_records(rng, name, n)
@@ -96,7 +85,7 @@ def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(na
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_pairs_of_all_small_cases_stay_within_their_sensitivity(n):
-    facts, most = Facts(n=n, classes=Stated.classes_), 0.0
+    facts, most = Facts(n=n, classes=CLASSES), 0.0
     sensitivity = score_sensitivity("pairs", 2, n, "replace_one")
     cells = list(itertools.product([0, 1], [0.0, 1.0, 2.0]))
     rng = np.random.default_rng(n)
@@ -276,7 +265,7 @@ def test_the_charge_comes_before_the_model_sees_a_record(classified):
 
     class Watched(LogisticRegression):
         def predict(self, X):
-            assert len(accountant.entries()) == 1
+            assert len(accountant.entries()) == np.any(X)  # zeros are made up
             return super().predict(X)
 
     watched = Watched().fit(X, y)

@@ -4,6 +4,7 @@ A row is one metric. All but the sums is public: the number of records that divi
 the bounds.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from ..privacy.sums._score_sums import (
     sum_bounded,
     sum_pairs,
 )
+from ..utils._elementwise import elementwise
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,10 @@ class Metric:
         Of `score_sensitivity`.
     size : callable
         From the facts to the number of sums.
+    methods : callable
+        From the facts to what a model is asked: methods, each with shape and dtype of an answer.
     sums : callable
-        From (estimator, X, y, facts) to whole sums: the only reader of records.
+        From (answers, y, facts) to whole sums: the only reader of records.
     score : callable
         From (noisy sums, facts) to the score.
     task : {"classification", "regression"}
@@ -65,6 +69,7 @@ class Metric:
 
     kind: str
     size: Callable
+    methods: Callable
     sums: Callable
     score: Callable
     task: str
@@ -72,33 +77,52 @@ class Metric:
     relations: tuple = ("replace_one", "add_remove")
 
 
-def codes_of(labels, classes):
+def codes_of(labels, classes, otherwise=0):
     """Numbers of labels among the classes; a label outside them counts as the first one."""
-    labels = np.asarray(labels)
     numbers = {label: k for k, label in enumerate(classes.tolist())}
-    return np.array([_number_of(label, numbers) for label in labels.tolist()], dtype=np.int64)
+    found = [_number_of(label, numbers, otherwise) for label in np.asarray(labels).tolist()]
+    return np.array(found, dtype=np.int64)
 
 
-def _number_of(label, numbers):
+def _number_of(label, numbers, otherwise):
     try:
-        return numbers.get(label, 0)
+        return numbers.get(label, otherwise)
     except Exception:  # an object whose hash raises
-        return 0
+        return otherwise
+
+
+# ---- what models are asked -----------------------------------------------------------------------
+
+
+def _label(facts):
+    return {"predict": ((), object)}
+
+
+def _number(facts):
+    return {"predict": ((), np.float64)}
+
+
+def _probabilities(facts):
+    return {"predict_proba": ((len(facts.classes),), np.float64)}
+
+
+def _margin(facts):
+    return {"decision_function": ((), np.float64), "predict_proba": ((2,), np.float64)}
 
 
 # ---- classification -----------------------------------------------------------------------------
 
 
-def _answers(estimator, X, y, facts):
-    return codes_of(y, facts.classes), codes_of(estimator.predict(X), facts.classes)
+def _codes(answers, y, facts):
+    return codes_of(y, facts.classes), codes_of(answers, facts.classes, otherwise=-1)
 
 
-def _sums_right(estimator, X, y, facts):
-    return count_right(*_answers(estimator, X, y, facts))
+def _sums_right(answers, y, facts):
+    return count_right(*_codes(answers, y, facts))
 
 
-def _sums_cells(estimator, X, y, facts):
-    return count_cells(*_answers(estimator, X, y, facts), len(facts.classes))
+def _sums_cells(answers, y, facts):
+    return count_cells(*_codes(answers, y, facts), len(facts.classes))
 
 
 def _balanced(sums, facts):
@@ -110,23 +134,20 @@ def _balanced(sums, facts):
     return float(recalls.mean())
 
 
-def _sums_log_loss(estimator, X, y, facts):
+def _sums_log_loss(answers, y, facts):
     codes = codes_of(y, facts.classes)
-    columns = np.searchsorted(estimator.classes_, facts.classes)
-    probabilities = estimator.predict_proba(X)[:, columns]
-    found = np.maximum(probabilities[np.arange(len(codes)), codes], 1e-300)
-    return sum_bounded((1 + 2 * np.log(found) / facts.clip)[:, np.newaxis])
+    found = np.asarray(answers, dtype=np.float64)[np.arange(len(codes)), codes]
+    found = np.clip(np.nan_to_num(found, nan=0.0), 1e-300, 1.0)
+    return sum_bounded((1 + 2 * elementwise(math.log, found) / facts.clip)[:, np.newaxis])
 
 
 def _log_loss(sums, facts):
     return facts.clip * (sums[0] / LEVELS / facts.n - 1) / 2
 
 
-def _sums_auc(estimator, X, y, facts):
-    if hasattr(estimator, "decision_function"):
-        margins = np.asarray(estimator.decision_function(X))
-    else:
-        margins = np.asarray(estimator.predict_proba(X))[:, 1]
+def _sums_auc(answers, y, facts):
+    margins = np.asarray(answers, dtype=np.float64)
+    margins = margins if margins.ndim == 1 else margins[:, 1]
     return sum_pairs(codes_of(y, facts.classes), margins)
 
 
@@ -140,17 +161,17 @@ def _auc(sums, facts):
 # ---- regression ---------------------------------------------------------------------------------
 
 
-def _residuals(estimator, X, y, facts):
+def _residuals(answers, y, facts):
     """Target in [-1, 1] by its bounds, and squared residuals in [0, 1] by the clip."""
     half_width = facts.half_width
     y = np.clip((np.asarray(y, dtype=np.float64) - facts.center) / half_width, -1, 1)
-    found = np.asarray(estimator.predict(X), dtype=np.float64)
-    found = np.clip((np.nan_to_num(found) - facts.center) / half_width, -1, 1)
+    found = np.nan_to_num(np.asarray(answers, dtype=np.float64))
+    found = np.clip((found - facts.center) / half_width, -1, 1)
     return y, np.minimum(((y - found) * half_width / facts.clip) ** 2, 1.0)
 
 
-def _sums_squared(estimator, X, y, facts):
-    _, squares = _residuals(estimator, X, y, facts)
+def _sums_squared(answers, y, facts):
+    _, squares = _residuals(answers, y, facts)
     return sum_bounded((1 - 2 * squares)[:, np.newaxis])
 
 
@@ -158,8 +179,8 @@ def _squared(sums, facts):
     return facts.clip**2 * (sums[0] / LEVELS / facts.n - 1) / 2
 
 
-def _sums_r2(estimator, X, y, facts):
-    y, squares = _residuals(estimator, X, y, facts)
+def _sums_r2(answers, y, facts):
+    y, squares = _residuals(answers, y, facts)
     return sum_bounded(np.column_stack([1 - 2 * squares, 2 * y**2 - 1, y]))
 
 
@@ -175,31 +196,44 @@ def _r2(sums, facts):
 
 METRICS = {
     "accuracy": Metric(
-        "right", lambda f: 1, _sums_right, lambda sums, f: sums[0] / f.n, "classification"
+        "right",
+        lambda f: 1,
+        _label,
+        _sums_right,
+        lambda sums, f: sums[0] / f.n,
+        "classification",
     ),
     "balanced_accuracy": Metric(
-        "cells", lambda f: 2 * len(f.classes), _sums_cells, _balanced, "classification"
+        "cells", lambda f: 2 * len(f.classes), _label, _sums_cells, _balanced, "classification"
     ),
     "neg_log_loss": Metric(
         "bounded",
         lambda f: 1,
+        _probabilities,
         _sums_log_loss,
         _log_loss,
         "classification",
-        default_clip=lambda f: 2 * np.log(len(f.classes)),
+        default_clip=lambda f: 2 * math.log(len(f.classes)),
     ),
     "roc_auc": Metric(
-        "pairs", lambda f: 2, _sums_auc, _auc, "classification", relations=("replace_one",)
+        "pairs", lambda f: 2, _margin, _sums_auc, _auc, "classification", relations=("replace_one",)
     ),
     "neg_mean_squared_error": Metric(
         "bounded",
         lambda f: 1,
+        _number,
         _sums_squared,
         _squared,
         "regression",
         default_clip=lambda f: f.half_width,
     ),
     "r2": Metric(
-        "bounded", lambda f: 3, _sums_r2, _r2, "regression", default_clip=lambda f: f.half_width
+        "bounded",
+        lambda f: 3,
+        _number,
+        _sums_r2,
+        _r2,
+        "regression",
+        default_clip=lambda f: f.half_width,
     ),
 }

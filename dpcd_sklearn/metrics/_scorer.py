@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,10 +12,14 @@ from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
-from ..utils._compat import num_samples
+from ..utils._input import read_input
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike
+from ._answers import Model, read
 from ._metrics import METRICS, Facts
+
+# Squares of numbers up to it, and of their inverses, are numbers.
+_LARGEST = 1e100
 
 
 class PrivateScorer:
@@ -44,9 +49,11 @@ class PrivateScorer:
         self.n_public = None if n_public is None else check_count(n_public, "n_public", high=MOST)
         self.classes = None if classes is None else np.unique(np.asarray(classes))
         self.target_bounds = None if bounds is None else check_interval(bounds, "target_bounds")
-        if self.target_bounds is not None and not np.isfinite(self.target_bounds).all():
-            raise ValueError("target_bounds must be finite: a score of an unbounded target is none")
-        self.clip = None if clip is None else check_real(clip, "clip", low=0, high=1e100)
+        if self.target_bounds is not None:
+            _sane(self.target_bounds)
+        self.clip = None
+        if clip is not None:
+            self.clip = check_real(clip, "clip", low=1 / _LARGEST, high=_LARGEST, closed="both")
         if clip is not None and self._metric.default_clip is None:
             raise ValueError(f"nothing of {name} is clipped; leave clip out")
 
@@ -94,35 +101,37 @@ class PrivateScorer:
         BudgetExceededError, LedgerError
             If the charge is refused; nothing was read.
         TypeError, ValueError
-            If the model, the shapes or the public facts do not suit; nothing was charged.
+            If the model, the public facts, or container, shape, dtype or finiteness of the records
+            do not suit; nothing was charged. After the charge records raise nothing.
         """
-        event = self.planned_event(num_samples(X))
+        X, n_samples = read(X)
+        event = self.planned_event(n_samples)
         release = self.prepared(estimator, X, y, event)
         receipt = charge(
             self.accountant,
             event,
             estimator=f"score ({self.name})",
             params={"estimator": type(estimator).__name__, "clip": self.clip},
-            n_samples=num_samples(X),
+            n_samples=n_samples,
             n_features=getattr(estimator, "n_features_in_", None),
         )
         return release(receipt)
 
     def prepared(self, estimator, X, y, event):
         """Check all that is public, and return what releases the score for a receipt of `event`."""
-        n_samples = num_samples(X)
-        if np.ndim(y) != 1 or len(y) != n_samples:
-            raise ValueError(f"y must have shape ({n_samples},), got {np.shape(y)}")
-        if n_samples < 1:
-            raise ValueError("a score needs one record at least")
-        facts, metric = self._facts(estimator, n_samples), self._metric
+        X, n_samples = read(X)
+        metric = self._metric
+        y = _target(y, n_samples, metric.task)
+        facts = self._facts(estimator, n_samples)
         units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples)
         facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std))
+        model = Model(estimator, metric.methods(facts))
+        model.check(X)
 
         @np.errstate(all="ignore")  # a floating point warning would tell about the records
         def release(receipt, key=None):
             oracle = ScoreOracle(receipt, units, key=key)
-            sums = metric.sums(estimator, X, y, facts)
+            sums = metric.sums(model.answers(X), y, facts)
             return metric.score(oracle.release_score(sums), facts)
 
         return release
@@ -137,13 +146,24 @@ class PrivateScorer:
         clip = 1.0
         if metric.default_clip is not None:
             clip = metric.default_clip(facts) if self.clip is None else self.clip
+        if metric.task == "regression":  # no residual is larger, and noise grows with the clip
+            clip = min(clip, 2 * facts.half_width)
         return dataclasses.replace(facts, clip=float(clip))
 
     def _classes_of(self, estimator):
         if not is_classifier(estimator):
             raise ValueError(f"{self.name} is a score of classifiers, got {estimator!r}")
         check_is_fitted(estimator)
-        classes = np.asarray(estimator.classes_)
+        try:
+            classes = np.asarray(estimator.classes_)
+            set(classes.tolist())
+        except (TypeError, ValueError):  # ragged, or labels that can't be looked up
+            classes = np.empty(0)
+        if classes.ndim != 1 or len(classes) < 2:
+            raise ValueError(
+                f"{self.name} is a score of one label of two or more a record; classes_ of the "
+                f"model are {estimator.classes_!r}"
+            )
         if self.classes is not None and not np.array_equal(classes, self.classes):
             raise ValueError("the model was fitted for other classes than the scorer's")
         if self.name == "roc_auc" and len(classes) != 2:
@@ -163,10 +183,38 @@ class PrivateScorer:
                 f"{self.name} is unbounded without public bounds of the target: give the scorer "
                 "or the model target_bounds=(lo, hi)"
             )
-        return bounds
+        return _sane(bounds)
 
     def __repr__(self):
         return f"make_private_scorer({self.name!r}, epsilon={self.epsilon:g})"
+
+
+def _sane(bounds):
+    """Bounds of a target that squares can be made of."""
+    lo, hi = bounds
+    if not (-_LARGEST <= lo and hi <= _LARGEST and hi - lo >= 1 / _LARGEST):
+        raise ValueError(
+            f"target_bounds must be finite, within ±{_LARGEST:g} and {1 / _LARGEST:g} apart at "
+            f"least: a score of an unbounded target is none; got ({lo:g}, {hi:g})"
+        )
+    return bounds
+
+
+def _target(y, n_samples, task):
+    """y as an array, in words that quote no record; of a regression finite doubles."""
+    if issparse(y):
+        raise TypeError("y must be an array, not a sparse matrix; pass y.toarray()")
+    y = read_input(np.asarray, y, name="y")
+    if y.shape != (n_samples,):
+        raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
+    if task == "classification":
+        return y
+    if y.dtype.kind not in "biufO":
+        raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
+    y = read_input(np.asarray, y, dtype=np.float64, name="y")
+    if not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity, or a value too large for a double")
+    return y
 
 
 def make_private_scorer(
@@ -188,8 +236,12 @@ def make_private_scorer(
     - Guarantee: the score is (`epsilon`, `delta`)-DP in the records that are scored, for neighbours
       that differ in one record. The model must be public: released by a private fit, or fitted on
       other records. A model that was fitted on records that are scored too costs both.
-    - Charged: each call, before a record is read. Five folds are five entries.
-    - Not protected: shapes, the time of a call, errors about what the model can't predict.
+    - Charged: each call, before a record is used. Five folds are five entries.
+    - Each record by itself: models of this package answer a batch with the bits that each of its
+      records has alone. Of others nobody knows, so they are asked for one record at a time, and
+      what they answer must follow from the record. A record that they can't answer for counts as a
+      wrong answer, or as a prediction of zero.
+    - Not protected: shapes, dtypes, whether all is finite, and the time of a call.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
+from ..privacy.sums._margins import products
 from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
@@ -124,7 +125,9 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             values = X[tile].astype(np.float64)
             largest = np.abs(values).max(axis=1)
             part = values / np.where(largest > 0, largest, 1.0)[:, np.newaxis]
-            factor = _factor(largest, np.sqrt((part * part).sum(axis=1)), norm)
+            # in one fixed order: a row is scaled by what it holds, whatever tile it lies in
+            length = np.sqrt(products(part * part, np.ones((1, X.shape[1])))[:, 0])
+            factor = _factor(largest, length, norm)
             X[tile] = values * factor[:, np.newaxis]
         return X
 

@@ -1,0 +1,217 @@
+"""What a public model answers for records, each by itself.
+
+(a) An answer is a function of its record and of the model. Models of this package, alone or behind
+    steps that map cell by cell, answer a batch with the bits that each record has alone. Of other
+    models that is not known (BLAS takes another kernel for another number of rows), so they are
+    asked for one record at a time.
+(b) A record that a model can't answer for has no answer, which counts as a fixed one: records
+    raise no error after the charge. Before it, shape, dtype and finiteness are checked, and that
+    the model answers for records that are made up.
+"""
+
+import math
+import warnings
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..privacy.sums._records import canonical
+from ..utils._compat import safe_indexing
+from ..utils._input import read_input, read_records, refuse_broken
+from ..utils._learns_nothing import full_name
+
+_OURS = "dpcd_sklearn."
+_MODELS = {
+    f"{_OURS}linear_model.{name}"
+    for name in "DPLassoCD DPLinearClassifier DPLinearRegressor DPLogisticGCD DPRidgeSkGD".split()
+}
+_PIPELINES = {f"{_OURS}pipeline.PrivatePipeline", "sklearn.pipeline.Pipeline"}
+_SEARCHES = {f"{_OURS}model_selection.PrivateSearchCV"}
+# Sums, products, quotients, comparisons and copies of cells, whose rounding is no one's choice.
+_STEPS = {
+    f"{room}.{name}"
+    for room, names in {
+        f"{_OURS}preprocessing": "BoundsScaler DPStandardScaler RowNormClipper",
+        "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler PolynomialFeatures "
+        "StandardScaler",
+    }.items()
+    for name in names.split()
+}
+
+
+def parts_of(estimator):
+    """The steps that a record passes, the model last; of what is no pipeline itself alone."""
+    if full_name(type(estimator)) in _SEARCHES:
+        return parts_of(getattr(estimator, "best_estimator_", None))
+    if full_name(type(estimator)) not in _PIPELINES:
+        return [estimator]
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return steps[:-1] + parts_of(steps[-1]) if steps else [estimator]
+
+
+def answers_in_batches(estimator):
+    """Whether a batch is known to have the bits that each of its records has alone."""
+    *steps, model = (full_name(type(part)) for part in parts_of(estimator))
+    return model in _MODELS and all(step in _STEPS for step in steps)
+
+
+class Model:
+    """A public model that is asked for one kind of answer.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    methods : dict
+        Of which the first is called that the estimator has, each with shape and dtype of an answer.
+    """
+
+    def __init__(self, estimator, methods):
+        self._estimator = estimator
+        self._method = next((name for name in methods if hasattr(estimator, name)), None)
+        if self._method is None:
+            raise TypeError(f"the model has no {' or '.join(methods)}, got {estimator!r}")
+        self._shape, self._dtype = methods[self._method]
+
+    # ---- before the charge ----
+
+    def check(self, X):
+        """Raise unless the model answers for records of X's container, columns and finiteness.
+
+        Parameters
+        ----------
+        X : as `read` returns it
+
+        Raises
+        ------
+        TypeError, ValueError
+            In words that quote no cell of X.
+        """
+        first = parts_of(self._estimator)[0]
+        if full_name(type(first)).startswith(_OURS):
+            checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
+            read_records(first, X, reset=False, **checks)
+        numbers = _numbers_of(X)
+        if numbers is not None:
+            for cell in (0.0, *_not_finite(numbers)):
+                if refused := self._refuses(X, cell):
+                    raise refused
+        elif (refused := self._refuses(X, "")) and len(X.shape) == 1:
+            raise refused
+        elif refused and not self._refuses(X, 0.0):
+            raise ValueError("X holds what is no number, and the model answers for numbers alone")
+
+    def _refuses(self, X, cell):
+        """The error of a model that does not answer for a record whose cells are all `cell`."""
+        try:
+            with _silence():
+                found = np.asarray(self._ask(_made_up(X, cell)), dtype=self._dtype).shape
+        except Exception as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            return kind(f"the model can't answer for a record of cells {cell!r}: {error}")
+        if found == (1, *self._shape):
+            return None
+        return ValueError(
+            f"{self._method} of one record must have the shape {(1, *self._shape)}, the model's "
+            f"has {found}"
+        )
+
+    # ---- after it ----
+
+    def answers(self, X):
+        """An array of the answers for the records; NaN or None where there is no answer."""
+        with _silence():
+            if answers_in_batches(self._estimator):
+                try:
+                    return np.asarray(self._ask(X))
+                except Exception:  # it is one record's; the others have the same bits alone
+                    pass
+            alone = [self._alone(X, i) for i in range(X.shape[0])]
+        none = None if self._dtype is object else np.nan
+        found = np.full((len(alone), *self._shape), none, dtype=self._dtype)
+        for i, answer in enumerate(alone):
+            if answer is not None:
+                found[i] = answer
+        return found
+
+    def _alone(self, X, i):
+        """The answer for one record, or None."""
+        try:
+            (found,) = np.asarray(self._ask(safe_indexing(X, [i])), dtype=self._dtype)
+        except Exception:
+            return None
+        return found if np.shape(found) == self._shape else None
+
+    def _ask(self, X):
+        return getattr(self._estimator, self._method)(X)
+
+
+def _silence():
+    """A context without warnings: they would tell about the records."""
+    return warnings.catch_warnings(action="ignore")
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+def read(X):
+    """X in a container whose rows can be taken, and their number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table; in words that quote no cell.
+    """
+    if X is None or isinstance(X, (str, bytes, dict)) or np.isscalar(X):
+        raise TypeError(f"X must be a table of records, got {type(X).__name__}")
+    if issparse(X):
+        refuse_broken(X)
+        X = read_input(canonical, X, name="X").tocsr()
+    elif not _is_frame(X):
+        X = read_input(np.asarray, X, name="X")
+    if len(X.shape) != 2 and _kind_of_texts(X) is None:
+        raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead: X is a table")
+    if 0 in X.shape:
+        raise ValueError(f"a score needs one record and one column at least, got shape {X.shape}")
+    return X, X.shape[0]
+
+
+def _is_frame(X):
+    return hasattr(X, "iloc") or hasattr(X, "__dataframe__")
+
+
+def _kind_of_texts(X):
+    """The class of what X lists, where that are texts or dicts; else None."""
+    kinds = set(map(type, np.asarray(X).tolist())) if len(X.shape) == 1 else {None}
+    return kinds.pop() if kinds in ({str}, {dict}) else None
+
+
+def _numbers_of(X):
+    """The stored cells as numbers, or None if they are others."""
+    array = X.data if issparse(X) else np.asarray(X)
+    if len(X.shape) == 1 or array.dtype.kind not in "biufO":
+        return None
+    try:
+        return np.asarray(array, dtype=np.float64) if array.dtype.kind == "O" else array
+    except Exception:  # of any kind: a cell is no number
+        return None
+
+
+def _not_finite(numbers):
+    """The kinds of numbers among these that are not finite."""
+    if np.isnan(numbers).any():
+        yield math.nan
+    if np.isinf(numbers).any():
+        yield math.inf
+
+
+def _made_up(X, cell):
+    """A record of the columns of X in its container, every cell the same."""
+    if len(X.shape) == 1:
+        return np.array([_kind_of_texts(X)()], dtype=object)
+    row = np.full((1, X.shape[1]), cell, dtype=object if cell == "" else np.float64)
+    if issparse(X):
+        return type(X)(row)
+    if hasattr(X, "iloc"):
+        return type(X)(row, columns=X.columns)
+    return type(X)(row, schema=list(X.columns)) if _is_frame(X) else row
