@@ -3,6 +3,7 @@
 import pickle
 import tracemalloc
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.pipeline import Pipeline
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -52,9 +52,17 @@ def wild(n_samples=300, dtype=np.float64):
     return np.where(rng.uniform(size=X.shape) < 0.3, 0.0, X).astype(dtype)
 
 
-def twin(model, X, bounds=(LO, HI)):
+def inside(model, X, bounds=(LO, HI)):
     margins = np.clip(X.astype(np.float64), *bounds) @ np.atleast_2d(model.coef_).T
     return np.squeeze(margins + model.intercept_)
+
+
+def twin(model, X, bounds=(LO, HI)):
+    """What is predicted: of regressors within the target's bounds."""
+    found = inside(model, X, bounds)
+    if hasattr(model, "classes_") or np.isinf(model.epsilon) or model.target_bounds_ is None:
+        return found
+    return np.clip(found, *model.target_bounds_)
 
 
 # --- the clip -------------------------------------------------------------------------------------
@@ -201,7 +209,7 @@ def test_bounds_that_were_found_clip_as_stated_ones_do(model, layout):
     assert ((lo < X) & (X < hi)).any() and ((X < lo) | (hi < X)).any()
     margins = getattr(model, "decision_function", model.predict)(layout(X))
     assert_allclose(margins, twin(model, X, (lo, hi)), rtol=1e-9, atol=1e-9)
-    plain = model.to_sklearn(clip=True)
+    plain = model.to_sklearn()
     assert_allclose(plain.predict(X), model.predict(X), rtol=1e-9, atol=1e-9)
 
 
@@ -219,12 +227,22 @@ def test_bounds_of_the_fit_are_no_view_of_the_parameter():
     assert_array_equal(model.feature_bounds_, (LO, HI))
 
 
-def test_regressions_are_not_clipped_to_target_bounds():
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_predictions_are_clipped_to_the_targets_bounds_stated_or_found(n_targets):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(2000, 1))
-    model = DPRidgeSkGD(epsilon=100.0, feature_bounds=(-1, 1), target_bounds=(-0.5, 0.5))
-    model.fit(X, X[:, 0])
-    assert abs(model.predict([[1.0]])[0]) > 0.51
+    y, far = np.repeat(X, n_targets, axis=1), np.array([[-1.0], [1.0]])
+    y = y[:, 0] if n_targets == 1 else y
+    stated = DPRidgeSkGD(epsilon=100.0, feature_bounds=(-1, 1), target_bounds=(-0.5, 0.6)).fit(X, y)
+    assert_allclose(stated.predict(far)[0], np.full(n_targets, -0.5).squeeze())
+    assert_allclose(stated.predict(far)[1], np.full(n_targets, 0.6).squeeze())
+    found = DPRidgeSkGD(epsilon=100.0, feature_scale=1.0).fit(X, y)
+    assert found.target_bounds_ is not None and found.feature_bounds_ is None
+    expected = np.broadcast_to(np.asarray(found.target_bounds_).reshape(2, -1), (2, n_targets))
+    for plain in (found, found.to_sklearn()):
+        assert_allclose(plain.predict(1e6 * far), expected.squeeze())
+    free = DPRidgeSkGD(epsilon=np.inf, feature_bounds=(-1, 1), target_bounds=(-0.5, 0.5)).fit(X, y)
+    assert np.abs(free.predict(far)).min() > 0.9
 
 
 # --- the plain estimator inside -------------------------------------------------------------------
@@ -265,14 +283,14 @@ def assert_same_predictions(plain, model, X, expected_margins):
 
 
 @every_plain
-def test_to_sklearn_is_the_linear_model_inside(model, kind, params):
+def test_to_sklearn_without_clips_is_the_linear_model_inside(model, kind, params):
     model, X = fitted(model), wild()
-    plain = model.to_sklearn()
+    plain = model.to_sklearn(clip=False)
     assert type(plain) is kind
     assert params.items() <= plain.get_params().items()
     assert plain.n_features_in_ == 4 and not hasattr(plain, "feature_names_in_")
     for either in (plain, pickle.loads(pickle.dumps(plain))):
-        assert_same_predictions(either, model, X, twin(model, X, (-np.inf, np.inf)))
+        assert_same_predictions(either, model, X, inside(model, X, (-np.inf, np.inf)))
     assert_allclose(plain.predict(sparse.csr_array(X)), plain.predict(X), rtol=1e-12, atol=1e-12)
     if kind is not LinearRegression:  # scikit-learn's has none
         assert np.ravel(plain.n_iter_) == [model.n_iter_]
@@ -283,21 +301,72 @@ def test_to_sklearn_is_the_linear_model_inside(model, kind, params):
     assert_array_equal(model.coef_, expected)
 
 
+FAR = [1e3, 1e12, 1e300]  # how far out records lie
+
+
+def assert_is_the_model(plain, model, layout):
+    names = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
+    for far in FAR:
+        X = layout(wild(50) * far)
+        for name in [name for name in names if hasattr(plain, name)]:
+            found, expected = getattr(plain, name)(X), getattr(model, name)(X)
+            if name == "predict_log_proba":  # scikit-learn's is the log of a probability
+                found, expected = np.exp(found), np.exp(expected)
+            if name == "predict":
+                assert_array_equal(found, expected)
+            else:
+                assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+EXPORTED = [model for model, _, _ in PLAIN]
+EXPORTED += [
+    DPLinearClassifier(classes=[0, 1, 2], multi_class="ovr"),
+    DPLogisticGCD(classes=["a", "b", "c"]),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+@pytest.mark.parametrize("bounds", [(LO, HI), (0.5, 2.0), None], ids=["stated", "no zero", "found"])
+def test_to_sklearn_is_the_model_on_records_far_out(bounds, layout):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(LO, HI, size=(400, 4))
+    for model in EXPORTED:
+        y = rng.integers(0, 2 if getattr(model, "classes", [0, 1]) == [0, 1] else 3, size=400)
+        y = np.array(["a", "b", "c"])[y] if getattr(model, "classes", "") == ["a", "b", "c"] else y
+        model = clone(model).set_params(epsilon=50.0, feature_bounds=bounds).fit(X, y)
+        assert model.feature_bounds_ is not None
+        plain = model.to_sklearn()
+        for either in (plain, pickle.loads(pickle.dumps(plain)), deepcopy(plain)):
+            assert_is_the_model(either, model, layout)
+
+
+def test_to_sklearn_of_several_targets_is_the_model_too():
+    X = np.random.default_rng(0).uniform(-1, 1, (400, 4))
+    model = DPRidgeSkGD(epsilon=50.0, feature_bounds=(-1, 1)).fit(X, X[:, :2])
+    for layout in LAYOUTS:
+        assert_is_the_model(model.to_sklearn(), model, layout)
+
+
 @every_plain
-def test_to_sklearn_with_the_clip_predicts_as_the_model(model, kind, params):
+def test_to_sklearn_is_of_scikit_learns_class_and_a_new_fit_of_it_is_plain(model, kind, params):
     model, X = fitted(model), wild()
-    plain = model.to_sklearn(clip=True)
-    assert type(plain) is Pipeline and type(plain[-1]) is kind
-    for either in (plain, pickle.loads(pickle.dumps(plain))):
-        assert_same_predictions(either, model, X, twin(model, X))
-    assert_array_equal(plain[0].transform(X.astype(np.float32)), np.clip(np.float32(X), LO, HI))
-    copied = clone(plain).fit(np.clip(X, LO, HI), np.arange(len(X)) % 2)
-    assert copied.predict(X).shape == (len(X),)  # a fit of its own
+    plain, y = model.to_sklearn(), np.arange(300) % 2
+    assert isinstance(plain, kind) and params.items() <= plain.get_params().items()
+    assert_array_equal(plain.coef_, model.coef_)
+    assert_array_equal(plain.intercept_, model.intercept_)
+    if "random_state" in plain.get_params():
+        plain.set_params(random_state=0)
+    expected = kind(**plain.get_params()).fit(X, y).predict(X)
+    for again in (clone(plain), plain):
+        assert_allclose(again.fit(X, y).predict(X), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_to_sklearn_has_nothing_to_clip_without_bounds():
-    model = fitted(DPLassoCD(), bounds=None, feature_scale=1.0)
-    assert type(model.to_sklearn(clip=True)) is Lasso
+def test_to_sklearn_has_nothing_to_clip_where_nothing_is():
+    model = fitted(DPLassoCD(), bounds=None, feature_scale=1.0, epsilon=0.01, target_bounds=None)
+    assert model.feature_bounds_ is model.target_bounds_ is None
+    assert type(model.to_sklearn()) is Lasso
+    free = fitted(DPLassoCD(), epsilon=np.inf, target_bounds=(0, 1))
+    assert type(free.to_sklearn()) is Lasso
 
 
 @pytest.mark.parametrize("clip", [False, True])
@@ -305,13 +374,15 @@ def test_to_sklearn_has_nothing_to_clip_without_bounds():
 def test_to_sklearn_keeps_the_names_of_columns(model, clip):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(wild(), columns=list("abcd"))
-    model = type(model)(**model.get_params() | {"feature_bounds": (LO, HI)})
+    stated = {"feature_bounds": (LO, HI)}
+    stated |= {"target_bounds": (-1e3, 1e3)} if isinstance(model, DPLassoCD) else {}
+    model = type(model)(**model.get_params() | stated)
     plain = model.fit(frame, np.arange(len(frame)) % 2).to_sklearn(clip=clip)
     assert_array_equal(plain.feature_names_in_, list("abcd"))
-    inside = np.clip(frame, LO, HI)
+    clipped = np.clip(frame, LO, HI)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert_allclose(plain.predict(inside), model.predict(frame), rtol=1e-9, atol=1e-9)
+        assert_allclose(plain.predict(clipped), model.predict(frame), rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match="feature names should match"):
         plain.predict(frame[list("dcba")])
 

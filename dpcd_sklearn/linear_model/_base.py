@@ -38,7 +38,6 @@ from ..utils._typing import ArrayLike
 from ._constraints import COMMON
 from ._earlier_fit import EarlierFit, start_of
 from ._export import exported
-from ._prediction import margins_of
 from ._progress import Progress
 from ._records import RecordsInMemory, RecordsOfAFit
 
@@ -393,30 +392,22 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self.coef_ = coef
         self.intercept_ = float(intercept) if np.ndim(intercept) == 0 else intercept
 
-    def _margins(self, X):
-        """X @ coef.T + intercept, features clipped as in the fit; of one output a vector."""
-        check_is_fitted(self, "coef_")  # a refused fit leaves n_features_in_
-        X = read_records(
-            self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
-        )
-        coef = self.coef_.toarray() if issparse(self.coef_) else np.atleast_2d(self.coef_)
-        coef = coef.astype(np.float64, copy=False)
-        margins = margins_of(X, coef, self.intercept_, self.feature_bounds_, self.n_threads)
-        return margins[:, 0] if margins.shape[1] == 1 else margins
-
-    def to_sklearn(self, *, clip: bool = False) -> BaseEstimator:
-        """Return the linear model inside as a plain, fitted scikit-learn estimator.
+    def to_sklearn(self, *, clip: bool = True) -> BaseEstimator:
+        """Return this model as a fitted scikit-learn estimator.
 
         It is for tools that ask for scikit-learn's own classes. It is made of what was released,
-        so it costs nothing; a new fit of it is not private.
+        so it costs nothing; a new fit of it is not private, and clips nothing.
 
         Parameters
         ----------
-        clip : bool, default=False
-            Whether to clip features first, as predictions of this model do. If so, and if the fit
-            had `feature_bounds`, the result is a Pipeline of a FunctionTransformer, which needs
-            dense X, and the plain estimator. If not, X is taken as it is, and predictions differ
-            where it lies outside the bounds.
+        clip : bool, default=True
+            Whether it predicts as this model does, which clips features to `feature_bounds_` and
+            predictions of a regressor to `target_bounds_`. It is an instance of scikit-learn's
+            class then, of a subclass in this package, which must be there where it is unpickled.
+            False gives that class itself: X is taken as it is, and predictions differ, and explode,
+            where it lies outside the bounds. Tools that look up the exact class (skl2onnx,
+            sklearn2pmml, m2cgen) need it, and so do places without this package; what reads
+            `coef_` and `intercept_` (SHAP's LinearExplainer) sees the linear model in both.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 from ._constraints import CLASSIFICATION, of
-from ._prediction import log_probabilities_of, probabilities_of
+from ._prediction import log_probabilities_of, margins_of_model, probabilities_of
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
@@ -217,7 +217,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes positive for ``classes_[1]``; else the margin of every class.
         """
-        return self._margins(X)
+        return margins_of_model(self, X)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict class labels.

@@ -8,11 +8,13 @@ import math
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
 
 from ..losses import LOSSES
 from ..privacy.sums._margins import products
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..utils._elementwise import elementwise
+from ..utils._input import read_records
 from ..utils._threads import effective_n_threads
 from ..utils._tiles import row_tiles
 
@@ -20,6 +22,24 @@ from ..utils._tiles import row_tiles
 _HALF = 540
 # Above the least number that the losses' exponential gives, exp(-708): below lies zero.
 _LEAST = 3.4e-308
+
+
+def margins_of_model(model, X):
+    """`margins_of` records X that a fitted linear model validates; of one output a vector."""
+    check_is_fitted(model, "coef_")  # a refused fit leaves n_features_in_
+    X = read_records(
+        model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
+    )
+    coef = model.coef_.toarray() if issparse(model.coef_) else np.atleast_2d(model.coef_)
+    coef = coef.astype(np.float64, copy=False)
+    bounds, n_threads = getattr(model, "feature_bounds_", None), getattr(model, "n_threads", 1)
+    margins = margins_of(X, coef, model.intercept_, bounds, n_threads)
+    return margins[:, 0] if margins.shape[1] == 1 else margins
+
+
+def within(predictions, bounds):
+    """Predictions of a regressor clipped to public bounds (lo, hi) of its target; None: as is."""
+    return predictions if bounds is None else np.clip(predictions, *bounds)
 
 
 @np.errstate(all="ignore")  # a floating point warning would tell about the records

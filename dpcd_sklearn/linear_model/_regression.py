@@ -14,6 +14,7 @@ from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._base import PrivateLinearModel
 from ._constraints import REGRESSION, of
+from ._prediction import margins_of_model, within
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
@@ -120,11 +121,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         return csr_matrix(self.coef_)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the target; what would overflow is the largest finite number.
+        """Predict the target.
 
-        Features are clipped as they were in the fit, to `feature_bounds_`. Predictions are not
-        clipped to `target_bounds`: within bounds of features they can't go far, and a model that
-        does not fit should show it.
+        Features are clipped as they were in the fit, to `feature_bounds_`, and predictions to the
+        target's bounds, `target_bounds_`, stated or found. Without noise nothing is clipped; what
+        would overflow is the largest finite number.
 
         Parameters
         ----------
@@ -134,7 +135,13 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self._margins(X)
+        found = margins_of_model(self, X)  # first: it says when the model is not fitted
+        return within(found, self._prediction_bounds)
+
+    @property
+    def _prediction_bounds(self):
+        """What predictions are clipped to: the target's bounds, of fits with noise."""
+        return None if np.isinf(self.privacy_spent_.epsilon) else self.target_bounds_
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions on these records, not private.
