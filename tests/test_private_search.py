@@ -199,7 +199,8 @@ def test_a_candidate_of_another_kind_than_planned_counts_as_failed(data, monkeyp
     monkeypatch.setattr(_candidates, "MOST_PLANNED", 0)
     monkeypatch.setattr(_candidates, "prototypes", lambda grids: [{"solver": "skgd"}])
     search = PrivateSearchCV(model, {"solver": ["gcd"]}, delta=1e-6, distribution="geometric")
-    search.fit(X, y)
+    with pytest.warns(UserWarning, match="gave no model"):
+        search.fit(X, y)
     assert search.best_estimator_ is None and search.best_score_ == -math.inf
 
 
@@ -344,13 +345,17 @@ def test_where_all_runs_fail_or_none_is_there_is_no_model(monkeypatch):
     search, X, y = toy()
     search.param_distributions = {"fail": [True]}
     none, _, _ = toy(distribution="poisson")
+    words = set()
     for given, count in ((search, 7), (none, 0)):
         with_count(monkeypatch, count)
-        given.fit(X, y)
+        with pytest.warns(UserWarning, match="gave no model") as told:
+            given.fit(X, y)
+        words.add(str(told[0].message))
         assert given.best_estimator_ is None and given.best_params_ is None
         assert given.best_score_ == -math.inf and given.cv_results_["params"] == []
         with pytest.raises(NotFittedError, match="gave no model"):
             given.predict(X)
+    assert len(words) == 1  # nobody is told which it was
     with pytest.raises(NotFittedError, match="not fitted"):
         clone(search).predict(X)
 

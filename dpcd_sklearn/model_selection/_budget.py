@@ -4,6 +4,7 @@ from inspect import signature
 from numbers import Integral
 
 from ..pipeline._budget import private_part
+from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
 from ..privacy.accounting._events import FitEvent, GaussianEvent
@@ -115,9 +116,9 @@ def give_budget(estimator, release, delta, neighboring, sizes):
 def columns_of(estimator, X):
     """What a plan is told of columns: a few rows if a PrivatePipeline takes them by name."""
     part = budgeted_part(estimator)
-    if isinstance(part, PrivatePipeline) and hasattr(X, "iloc"):
+    if isinstance(part, PrivatePipeline) and hasattr(X, "columns"):
         return first_rows(X, whole=bool(part.public_steps))[0]
-    return X.shape[1]
+    return width_of(X)
 
 
 def planned_event(estimator, sizes):

@@ -122,6 +122,11 @@ def refuse_accountants(estimator):
                 f"{name} is an accountant within a candidate, whose entries would tell how many "
                 "runs there were; give it to the search, which makes one entry"
             )
+        if last == "warm_start" and value:
+            raise ValueError(
+                f"{name}=True needs an earlier fit in a ledger, which a candidate has none of; "
+                "leave it False"
+            )
         if isinstance(value, ReproducibleNoise):
             raise ValueError(
                 f"{name}={value!r} makes the noise of a candidate known; leave it None"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 
 from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
@@ -12,6 +12,7 @@ from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._calibration import search_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._tuning import check_law
+from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import MOST, check_count, check_real
 from . import _budget, _candidates, _runs
@@ -41,6 +42,8 @@ class Plan:
         What is charged.
     release : GaussianEvent or ZCDPEvent
         What each fit and each score may cost.
+    prototypes : list of estimators
+        Candidates that were planned, each with the budget of a run.
     """
 
     law: object
@@ -56,6 +59,7 @@ class Plan:
     slots: Slots
     event: FitEvent
     release: object
+    prototypes: list
 
 
 def planned(search, n_samples, shape):
@@ -112,7 +116,26 @@ def planned(search, n_samples, shape):
         slots=slots,
         event=event,
         release=release,
+        prototypes=[model for model, _ in planned],
     )
+
+
+def refuse_what_runs_refuse(plan, X, y):
+    """Refuse records that every planned candidate would refuse, in the words of the first of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As a fit of the candidate does; nothing was charged.
+    """
+    refusals = []
+    for prototype in plan.prototypes:
+        model = clone(prototype)
+        try:
+            return fit_up_to_charge(model, _budget.budgeted_part(model), X, y)
+        except (TypeError, ValueError) as error:
+            refusals.append(error)
+    raise refusals[0] from None
 
 
 def _relation(part):

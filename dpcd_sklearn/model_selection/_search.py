@@ -8,13 +8,17 @@
 (b) Nothing else leaves: not K, not what was tried, no other score, no warning of a run.
 """
 
+import warnings
+
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from ..pipeline._plan import width_of
+from ..pipeline._private_pipeline import first_rows
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -22,12 +26,18 @@ from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import charge
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import num_samples
-from ..utils._input import read_array, refuse_broken
+from ..utils._input import read_input, refuse_broken
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike
 from . import _budget, _candidates, _runs
-from ._plan import planned, set_n_public
+from ._plan import planned, refuse_what_runs_refuse, set_n_public
 from ._slots import refuse_number
+
+_NO_MODEL = (
+    "the search gave no model: there was no run (a Poisson law may draw none), or all of them "
+    "failed. Which it was, and what failed, is not told, as it might tell of records; fit the "
+    "estimator by itself on made-up records to find out"
+)
 
 
 def _winner_has(name):
@@ -99,8 +109,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : estimator or None
-        The winner; None if there was no run, or if all of them failed. Its own `privacy_spent_` is
-        that of one run, not what the search cost. Released.
+        The winner; None if there was no run, or if all of them failed (a run that fails scores
+        -inf): one and the same, and what `fit` warns of. Its own `privacy_spent_` is that of one
+        run, not what the search cost. Released.
     best_params_ : dict or None
         Its parameters from `param_distributions`. Released.
     best_score_ : float
@@ -219,6 +230,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     # ---- the search ----
 
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: ArrayLike):
         """Search, charging the accountant before a record is used.
 
@@ -247,6 +259,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         plan = planned(self, num_samples(X), (columns, 1, issparse(X)))
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
+        refuse_what_runs_refuse(plan, X, y)
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,
@@ -254,7 +267,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             estimator=type(self).__name__,
             params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
             n_samples=plan.n_samples,
-            n_features=X.shape[1],
+            n_features=width_of(X),
         )
         receipt.redeem()
         # 3. runs, of which the best one leaves
@@ -264,6 +277,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if self.refit:
             model = None if best.params is None else self._refitted(plan, best.params, X, y)
         self._set_released(plan, best, model, X)
+        if model is None:  # which is released
+            warnings.warn(f"{_NO_MODEL}. The charge stays", UserWarning, stacklevel=3)
         return self
 
     def _refuse_partitions(self, *records):
@@ -279,28 +294,23 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_records(self, X, y):
-        if not hasattr(X, "iloc"):  # a data frame is read by the steps
+        """The records, of which rows can be taken; a candidate says what else is wrong of them."""
+        if issparse(X):
             refuse_broken(X)
-            X = X if issparse(X) else np.asarray(X)
-            read_array(X, accept_sparse=True, dtype=None)
-        n_samples = num_samples(X)
-        if np.ndim(y) != 1 or num_samples(y) != n_samples:
-            raise ValueError(f"y must have shape ({n_samples},), got {np.shape(y)}")
-        y = np.asarray(y)
-        kinds = y.dtype.kind
-        if kinds == "f" and not np.isfinite(y).all():
+            X = X if X.format in ("csr", "csc") else X.tocsr()
+        X, n_samples = first_rows(X, whole=True)
+        y = read_input(np.asarray, y, name="y")
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.shape != (n_samples,):
+            raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
+        if is_regressor(self.estimator):
+            if y.dtype.kind == "O":
+                y = read_input(np.asarray, y, dtype=np.float64, name="y")
+            if y.dtype.kind not in "biuf":
+                raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity")
-        if is_regressor(self.estimator) and kinds not in "biuf":
-            raise TypeError(f"y must hold real numbers, got dtype kind {kinds!r}")
-        classes = getattr(_budget.last_step(_budget.budgeted_part(self.estimator)), "classes", None)
-        if is_classifier(self.estimator) and classes is not None:
-            stated = np.asarray(classes).dtype.kind
-            if {kinds, stated} - {"O"} and (kinds in "UST") != (stated in "UST"):
-                if "O" not in (kinds, stated):
-                    raise ValueError(
-                        f"y has dtype kind {kinds!r} and classes has dtype kind {stated!r}: no "
-                        "label of y could be among classes"
-                    )
         return X, y
 
     def _best(self, plan, X, y):
@@ -355,7 +365,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.run_epsilon_ = epsilon_of(FitEvent((plan.release,), plan.neighboring), plan.delta)
         self.privacy_event_ = plan.event
         self.privacy_spent_ = PrivacySpent(plan.epsilon, plan.delta)
-        self.n_features_in_ = X.shape[1]
+        self.n_features_in_ = width_of(X)
         if model is not None and hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
 
@@ -365,11 +375,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if not hasattr(self, "best_estimator_"):
             raise NotFittedError("This PrivateSearchCV instance is not fitted yet; call 'fit'")
         if self.best_estimator_ is None:
-            raise NotFittedError(
-                "the search gave no model: there was no run (a Poisson law may draw none), or all "
-                "of them failed. What failed is not told, as it might tell of records; fit the "
-                "estimator by itself on made-up records to find out"
-            )
+            raise NotFittedError(_NO_MODEL)
         return self.best_estimator_
 
     @available_if(_winner_has("predict"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
 from ..privacy.accounting._events import FitEvent
@@ -258,9 +259,37 @@ def walked(steps, rows, shares, n_outputs=1):
     return found
 
 
-def _tried(name, step):
+def refuse_what_steps_refuse(steps, X, y, params):
+    """Refuse whatever a step would refuse of all records, before the first of them is charged.
+
+    scikit-learn's own pipeline fits copies of the public steps, and stand-ins for the private ones.
+
+    Parameters
+    ----------
+    steps : list of (name, estimator)
+        As they are about to be fitted.
+    X, y, params
+        As given to ``fit``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As a step does.
+    """
+    unknown = {key.partition("__")[0] for key in params if "__" in key} - {n for n, _ in steps}
+    if unknown:
+        raise ValueError(f"parameters are given to {sorted(unknown)}, which is no step")
+    copies = [
+        (name, step if step in (None, "passthrough") else _tried(name, step, refuses=True)[0])
+        for name, step in steps
+    ]
+    Pipeline(copies).fit(X, y, **params)
+
+
+def _tried(name, step, refuses=False):
     """A copy of a step in which stand-ins are for what is private, and these by name."""
-    stand_ins = {path: StandIn(path, part) for path, part in private_parts(name, step).items()}
+    parts = private_parts(name, step).items()
+    stand_ins = {path: StandIn(path, part, refuses) for path, part in parts}
     if name in stand_ins:
         return stand_ins[name], stand_ins
     tried = clone(step)

@@ -19,7 +19,15 @@ from ..utils._input import refuse_broken
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget import BUDGET
-from ._plan import check_steps, n_outputs_of, planned, shares_of, walked, width_of
+from ._plan import (
+    check_steps,
+    n_outputs_of,
+    planned,
+    refuse_what_steps_refuse,
+    shares_of,
+    walked,
+    width_of,
+)
 
 
 class PrivatePipeline(PrivateFit, Pipeline):
@@ -90,7 +98,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         If the accountant's ledger can't be written; nothing was released.
     TypeError, ValueError
         If a parameter of the pipeline or of a step is invalid, a step is not covered, or the input
-        is malformed; nothing was charged. What only a later step can see in its records is charged.
+        is malformed; nothing was charged: where a private step comes before others, all steps are
+        tried up to their charge first, so public steps map the records twice.
 
     See Also
     --------
@@ -221,6 +230,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
 
     # ---- fitting ----
 
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params) -> Self:
         """Fit all steps on one budget, charging the accountant before a record is used.
 
@@ -247,6 +257,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
             return super().fit(X, y, **params)
 
     @available_if(lambda self: hasattr(Pipeline(self.steps), "fit_transform"))
+    @np.errstate(all="ignore")
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **params):
         """Fit all steps on one budget, and transform X by all of them.
 
@@ -295,8 +306,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
                     neighboring=self.neighboring,
                     n_public=self.n_public,
                 )
-                if isinstance(part.step, PrivateFit):  # before one that comes earlier is charged
-                    part.step._refuse_unprotected_charge()
+            if plan.steps[0].step is not last:  # it pays for others, which must not refuse later
+                refuse_what_steps_refuse(steps, X, y, params)
             yield
         finally:
             for part, (step, params_before) in zip(plan.steps, before, strict=True):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin
+from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator
@@ -23,35 +23,45 @@ from sklearn.preprocessing import (
 from sklearn.utils import get_tags
 
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from ..privacy.ledger._unpaid import fit_up_to_charge
 
 
 class StandIn(BoundsScaler):
     """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
 
-    What it puts out has the width, the layout and the column names of what the step will.
+    What it puts out has the width, the layout and the column names of what the step will. If it
+    `refuses` it refuses what the step would before a charge, on a copy of it.
     """
 
-    def __init__(self, name, of):
+    def __init__(self, name, of, refuses=False):
         super().__init__((-1.0, 1.0))
-        if not isinstance(of, OneToOneFeatureMixin):
+        if hasattr(of, "transform") and not isinstance(of, OneToOneFeatureMixin):
             raise ValueError(
                 f"step {name!r} does not say how many features it puts out before it is fitted, so "
                 "what comes after it can't be planned; only private steps that keep the number of "
                 "features (OneToOneFeatureMixin) may stand before others"
             )
-        self.name, self.of, self.sparse = name, of, False
+        self.name, self.of, self.refuses, self.sparse = name, of, refuses, False
         if hasattr(of, "_sklearn_output_config"):
             self.set_output(transform=of._sklearn_output_config["transform"])
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, **params):
         self.sparse = issparse(X)
-        if self.sparse and not get_tags(self.of).input_tags.sparse:
+        if self.refuses:
+            tried = clone(self.of)
+            if getattr(self.of, "warm_start", False):  # it looks at what it was fitted to before
+                vars(tried).update(vars(self.of) | vars(tried))
+            fit_up_to_charge(tried, tried, X, y, **params)
+        elif self.sparse and not get_tags(self.of).input_tags.sparse:
             # the step would say so too, but after the charge
             raise ValueError(
                 f"step {self.name!r} takes no sparse records as its parameters are; a scaler that "
                 "centres would make them dense: pass it with_centering=False"
             )
-        return super().fit(X, y)
+        return super().fit(X, y) if hasattr(self.of, "transform") else self
+
+    def get_metadata_routing(self):
+        return self.of.get_metadata_routing()  # whatever the step asks for is tried too
 
     def __sklearn_clone__(self):
         return self  # so that who clones its parts fits this very one

@@ -12,6 +12,7 @@ left of it, a share of known size, is added to the coefficients.
 """
 
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
 
@@ -172,6 +173,31 @@ class DescentWalk:
         return self.clip**2 * found, of_iterate
 
 
+def _or(nothing):
+    """Where matrices that were released are not finite, or have no inverse, nothing is known."""
+
+    def kept(found_of):
+        @wraps(found_of)
+        def found(problem, walk, coef, *args, **kwargs):
+            try:
+                return found_of(problem, walk, coef, *args, **kwargs)
+            except np.linalg.LinAlgError:
+                return nothing(len(coef))
+
+        return found
+
+    return kept
+
+
+def _nothing(size):
+    return Inference(_no_matrix(size), _no_matrix(size), False, np.zeros(size))
+
+
+def _no_matrix(size):
+    return np.full((size, size), np.nan)
+
+
+@_or(_nothing)
 def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_noise, moment_noise):
     """Covariances from released moments.
 
@@ -221,6 +247,7 @@ def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_n
     return Inference(sampling, privacy, True, left)
 
 
+@_or(_no_matrix)
 def noise_of(problem, walk, coef, *, edge, gradient_noise):
     """Covariance of the coefficients by the noise alone, of a squared loss without moments.
 
@@ -242,7 +269,7 @@ def noise_of(problem, walk, coef, *, edge, gradient_noise):
     ndarray of shape (n_coordinates, n_coordinates)
         NaN where the curvature is not safely positive, or the steps did not arrive.
     """
-    missing = _nothing(len(coef)).privacy
+    missing = _no_matrix(len(coef))
     if not walk.least > _SAFE_CURVATURE * edge:
         return missing
     out = _out_of(walk, problem)
@@ -266,18 +293,7 @@ def _ridge_of(problem):
 
 
 def _left(problem, out, kept, coef):
-    """(I - kept)⁻¹, from where the steps started to where they lead, and what is left of the way.
-
-    NaN where they lead nowhere.
-    """
-    try:
-        to_end = np.linalg.inv(np.eye(len(kept)) - kept)
-    except np.linalg.LinAlgError:
-        to_end = np.full(kept.shape, np.nan)
+    """(I - kept)⁻¹, from where the steps started to where they lead, and what is left of it."""
+    to_end = np.linalg.inv(np.eye(len(kept)) - kept)
     start = 0.0 if problem.start is None else problem.start
     return to_end, out @ (to_end @ kept) @ np.linalg.solve(out, coef - start)
-
-
-def _nothing(size):
-    missing = np.full((size, size), np.nan)
-    return Inference(missing, missing, False, np.zeros(size))
