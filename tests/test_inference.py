@@ -16,6 +16,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines._recipes import share_for_inference
+from dpcd_sklearn.engines._records_outside import share_of_outside
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
@@ -54,12 +55,14 @@ def test_scales_moments_and_updates_are_one_event(stated, epsilon):
     facts = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)} if stated else {}
     model = DPLinearRegressor(inference=True, penalty=None, epsilon=epsilon, **facts)
     plan = model._plan(20_000, 3, 1)
-    *scales, moments, updates = plan.parts
-    assert len(scales) == (not stated)
+    *beside, moments, updates = plan.parts
+    assert len(beside) == (0 if stated else 2)  # scales, and records outside of what was found
     mu = gdp_mu(epsilon, plan.request.delta)
     share = sum(r.count / (r.noise_multiplier * mu) ** 2 for r in moments.releases)
     auto = {0.5: 0.2, 3.0: 0.2 * (500 * 4 / (20_000 * mu / 2)) ** 0.5}[epsilon]
-    assert share == pytest.approx(auto * (1 - plan.request.scales.share))
+    outside = share_of_outside(plan.request)
+    assert (outside > 0) == (not stated)
+    assert share == pytest.approx(auto * (1 - plan.request.scales.share - outside))
     assert epsilon * (1 - 1e-5) < epsilon_of(plan.event, plan.request.delta) <= epsilon
     assert plan.event == model.planned_event(20_000, 3)
     (first, *_), (alone, *_) = updates.releases, plan.alone.releases

@@ -26,6 +26,7 @@ from ..solvers._problem import Problem
 from ._geometry import moment_geometry, public_geometry
 from ._inference import moment_units
 from ._label_prior import count_units, counts_event
+from ._records_outside import outside_event, outside_units, share_of_outside
 from ._settled_intercept import settling_event, settling_units
 from ._smoothness import smoothness_event, smoothness_units
 
@@ -229,6 +230,8 @@ class Engine(metaclass=ABCMeta):
             beside.append(counts_event(request))
         if self.settles:
             beside.append(settling_event(request))
+        if share_of_outside(request):
+            beside.append(outside_event(request))
         if request.inference:
             beside.append(moments_event(*budget, request.share_of_moments, request.neighboring))
         if not beside:
@@ -252,6 +255,11 @@ class Engine(metaclass=ABCMeta):
         return self._part_of("settling")
 
     @property
+    def part_of_outside(self):
+        """What pays for the number of records outside of found bounds, or None."""
+        return self._part_of("outside")
+
+    @property
     def part_of_moments(self):
         """What pays for moments of an inference, or None."""
         return self._part_of("moments")
@@ -262,6 +270,7 @@ class Engine(metaclass=ABCMeta):
             "smoothness": self.request.smoothness_share,
             "counts": self.request.counts_classes,
             "settling": self.settles,
+            "outside": share_of_outside(self.request),
             "moments": self.request.inference,
         }
         names = [one for one, is_asked in asked.items() if is_asked]
@@ -341,6 +350,8 @@ class Engine(metaclass=ABCMeta):
             count_units(self.request, self.part_of_counts, n_samples)
         if self.settles:
             settling_units(self, n_samples)
+        if share_of_outside(self.request):
+            outside_units(self.request, self.part_of_outside, n_samples)
         if self.request.inference:
             moment_units(self, n_samples)
         self.units(n_samples)

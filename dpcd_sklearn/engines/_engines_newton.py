@@ -98,13 +98,14 @@ def softmax_newton_recipe(signal, n_coordinates, n_classes):
     }
 
 
-def newton_recipe_for_inference(recipe, signal, bounded_curvature):
+def newton_recipe_for_inference(recipe, signal, bounded_curvature, *, found_target=False):
     """A recipe with what an inference changes of it.
 
     Steps for residuals are shorter, with a higher floor: where the noise made P too flat many
-    would diverge.
+    would diverge. Found bounds of a target are twice as wide as without inference, and residuals
+    fill less of them.
     """
-    clip = clip_for_inference(signal, bounded_curvature)
+    clip = clip_for_inference(signal, bounded_curvature) * (0.75 if found_target else 1.0)
     clips = {"residual_clip": clip, "first_clip": max(clip, recipe["first_clip"])}
     if bounded_curvature:
         return recipe | clips | steps_for_inference(signal)
@@ -120,6 +121,10 @@ def clearness(signal, n_coordinates, n_outputs):
 # What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
+# From which signal on an inference within stated bounds looks at rows. Of census wages at ε = 1,
+# add_remove, standard errors are then 1.06 times those without privacy, 1.09 to 1.13 without it; of
+# 1,000 records of three even columns at ε = 3 .48 of the fits would be valid, .92 are without it.
+_LOUD_FOR_INFERENCE = 1000.0
 # To which square of their norm features are clipped at least beside the intercept's constant, whose
 # square is 1: for less, hardly less noise would be had, and rare columns cut.
 _LEAST_SQUARE = 0.3
@@ -149,16 +154,19 @@ class NewtonEngine(Engine):
         request, bounded = self.request, self.request.n_classes > 0
         if request.n_outputs > 1:
             return softmax_newton_recipe(request.signal, request.n_coordinates, request.n_outputs)
+        found_target = request.scales.target is not None
         recipe = newton_recipe(
             request.signal,
             bounded,
             request.n_coordinates,
             looks_at_rows=self._looks_at_rows,
-            found_target=request.scales.target is not None,
+            found_target=found_target,
         )
-        if request.inference:
-            return newton_recipe_for_inference(recipe, request.signal, bounded)
-        return recipe
+        if not request.inference:
+            return recipe
+        return newton_recipe_for_inference(
+            recipe, request.signal, bounded, found_target=found_target
+        )
 
     @property
     def _share(self):
@@ -175,11 +183,15 @@ class NewtonEngine(Engine):
     def _looks_at_rows(self):
         """Whether their moments are worth a price: found quartiles tell where they lie already.
 
-        An inference, whose moments tell of cut rows, was measured without.
+        An inference looks for wider bounds, in which rows are short; within stated bounds it has
+        the records to pay for that, or abstains more often than it would without.
         """
         request = self.request
-        found = request.scales.features in ("tails", "quartiles")
-        return request.private and not found and not request.inference
+        if not request.private:
+            return False
+        if request.inference:
+            return bool(request.scales.n_choices) or request.signal >= _LOUD_FOR_INFERENCE
+        return request.scales.features not in ("tails", "quartiles")
 
     @property
     def _share_of_rows(self):
@@ -287,12 +299,12 @@ class NewtonEngine(Engine):
                 max_weight=_HEAVIEST if self.request.private else math.inf,
                 key=key,
             )
-            if self.request.inference:
-                solution = self.solve(oracle, self.attended, self.sampling, generator)
-                return with_inference(self, receipt, place, solution, key)
             within = self._within_rows(oracle, units, records) if self._looks_at_rows else self
             solution = within.solve(oracle, within.attended, within.sampling, generator)
-            solution = within._with_noise(solution, units)
+            if self.request.inference:
+                solution = with_inference(within, receipt, within.place(records), solution, key)
+            else:
+                solution = within._with_noise(solution, units)
         return _seen_from(solution, within.geometry.center - self.geometry.center)
 
     def _with_noise(self, solution, units):
@@ -374,4 +386,9 @@ def _seen_from(solution, shift):
     back[-1, :-1] = -shift
     path = None if solution.path is None else solution.path @ back.T
     noise = None if solution.noise is None else back @ solution.noise @ back.T
-    return replace(solution, coef=solution.coef @ back.T, path=path, noise=noise)
+    found = solution.inference
+    if found is not None:
+        moved = {name: back @ getattr(found, name) @ back.T for name in ("sampling", "privacy")}
+        found = replace(found, **moved, left=found.left @ back.T)
+    coef = solution.coef @ back.T
+    return replace(solution, coef=coef, path=path, noise=noise, inference=found)

@@ -11,6 +11,7 @@ from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
 from ._label_prior import COUNT_SHARE, counts_are_affordable
 from ._recipes import share_for_inference
+from ._records_outside import share_of_outside
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 
@@ -190,7 +191,7 @@ class Request:
     @property
     def _share_left(self):
         """Of μ², by scales, mean squares and counts."""
-        beside = self.scales.share + self.smoothness_share
+        beside = self.scales.share + self.smoothness_share + share_of_outside(self)
         return 1 - beside - COUNT_SHARE * self.counts_classes
 
     @property

@@ -67,6 +67,9 @@ _LEAST_EVIDENCES = {"quartiles": 40.0, "tails": _AMPLE_EVIDENCE}
 # Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
 # be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
+# An inference is about what was asked, and not about records without their tails: its bounds are so
+# many times as wide.
+_INFERENCE_ROOM = 2.0
 # What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 # M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
@@ -149,6 +152,8 @@ class ScaleSearch:
         Of ρ, for all of them.
     eta : float
         Bounded range of a choice.
+    room : float
+        By which widths of features and target that are found are multiplied.
     """
 
     features: str | None = None
@@ -156,6 +161,7 @@ class ScaleSearch:
     n_choices: int = 0
     share: float = 0.0
     eta: float = 0.0
+    room: float = 1.0
 
 
 NOTHING = ScaleSearch()
@@ -185,7 +191,8 @@ def wanted_scales(request):
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = max(_LEAST_EVIDENCES.get(how, LEAST_EVIDENCE) for how in (features, target))
         if eta >= max(least / request.n_normalizer, LEAST_RANGE):
-            return ScaleSearch(features, target, count, count * eta**2 / (8 * rho), eta)
+            share, room = count * eta**2 / (8 * rho), _INFERENCE_ROOM if request.inference else 1.0
+            return ScaleSearch(features, target, count, share, eta, room)
     return NOTHING
 
 
@@ -287,6 +294,7 @@ def found_scales(search, receipt, part, place, key):
             doublings = find_tails(oracle, "target", center, half_width)
             heavy = doublings.any()
             half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
+        half_width = search.room * half_width
         target = center - half_width, center + half_width
         if place.n_targets == 1:
             target = tuple(float(bound[0]) for bound in target)
@@ -298,6 +306,6 @@ def found_scales(search, receipt, part, place, key):
         center, half_width = find_scales(oracle, "features", how)
         if search.features == "tails" and heavy:
             half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
-        half_width = np.clip(half_width, _NARROWEST, _WIDEST)
+        half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
     return FoundScales(features, row_norm, target)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
 from ..engines._private_fit import PrivateFit, check_sizes
+from ..engines._records_outside import found_share_outside
 from ..engines._request import Request
 from ..engines._scales import FoundScales, found_scales
 from ..engines._smoothness import found_moments
@@ -231,6 +232,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         found = self._found(plan, receipt, records, key)
         if found is not None:
             plan = self._plan(*shape, n_outputs, located=(plan, found))
+        if plan.part_of_outside is not None:
+            self._outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
         if plan.request.counts_classes:
             start = self._start_at_shares(plan, receipt, scaled.labels(), key)

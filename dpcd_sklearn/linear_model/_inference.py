@@ -1,14 +1,21 @@
 """Standard errors, intervals and tests of coefficients, from covariances that were released."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
+from ..engines._records_outside import are_few
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._summary import CoefSummary
 
 _INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
+_OUTSIDE = (
+    "records outside of the bounds that were found may be too many (outside_share_); state wider "
+    "feature_bounds and, of a regression, target_bounds."
+)
 _NOISE_UNKNOWN = (
     "privacy_std_ is not known of this fit: how coefficients follow the noise is known with "
     "inference=True, or without it of one target, loss='squared' and penalty=None or 'l2' after "
@@ -33,13 +40,21 @@ class InferenceMixin:
     def _set_inference(self, plan, solution):
         """Covariances in the units of X and y, the intercept last; without any, none is left."""
         found, noise, request = solution.inference, solution.noise, plan.request
-        for name in ("coef_cov_", "coef_std_", "inference_valid_"):
+        for name in ("coef_cov_", "coef_std_", "inference_valid_", "outside_share_"):
             vars(self).pop(name, None)
+        outside = vars(self).pop("_outside", None)
+        self._why_invalid = _INVALID
         self._privacy_std = None
         if not request.private and request.n_outputs == 1:
             noise = np.zeros((request.n_coordinates, request.n_coordinates))
         if found is None and noise is None:
             return
+        if outside is not None:
+            self.outside_share_ = outside[0]
+            if found.valid and not are_few(*outside, request.n_normalizer):
+                self._why_invalid = _OUTSIDE
+                nothing = np.full_like(found.sampling, np.nan)
+                found = replace(found, sampling=nothing, privacy=nothing, valid=False)
         change = np.eye(request.n_coordinates)
         if request.fit_intercept:
             change[-1, :-1] = -np.asarray(plan.geometry.center)
@@ -124,7 +139,18 @@ class InferenceMixin:
         return [
             f"loss with its penalty and gradients that are clipped (clip_ = {self.clip_:.3g});",
             "if errors are skewed, a clip that bites moves the intercept.",
+            *self._clips_of_records(),
         ]
+
+    def _clips_of_records(self):
+        """What records were cut to, one sentence for stated bounds and one for found ones."""
+        names = [name for name in ("feature_bounds", "target_bounds") if hasattr(self, name)]
+        stated = [name for name in names if getattr(self, name) is not None]
+        if stated:
+            yield f"Records are clipped to the {' and '.join(stated)} that were stated."
+        if hasattr(self, "outside_share_"):
+            share = max(self.outside_share_, 0.0)
+            yield f"Bounds were found: {share:.2%} of the records lie outside, by a noisy count."
 
     def summary(self, level: float = 0.95) -> CoefSummary:
         """A table of coefficients, standard errors, intervals, and how much of an error is privacy.
@@ -166,6 +192,6 @@ class InferenceMixin:
             *self._functional(),
         ]
         if not self.inference_valid_:
-            notes.insert(0, "No standard errors: " + _INVALID)
+            notes.insert(0, "No standard errors: " + self._why_invalid)
         rows = zip(names, map(list, zip(*cells, strict=True)), strict=True)
         return CoefSummary(list(columns), list(rows), notes)

@@ -198,7 +198,11 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         or a ridge: of first order, for few records at the clip, and NaN where the released
         curvature is not safely positive. After other fits it is an AttributeError.
     inference_valid_ : bool
-        Whether the noisy moments are safely positive, and the steps arrived. Released.
+        Whether the noisy moments are safely positive, the steps arrived and, where bounds were
+        found, hardly any record lies outside of them (1.2/sqrt(n) of all). Released.
+    outside_share_ : float
+        With `inference`, where bounds were found: the share of records that lie outside of them, by
+        a noisy count. Released.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int

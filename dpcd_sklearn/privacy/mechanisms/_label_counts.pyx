@@ -1,4 +1,4 @@
-"""Numbers of records of each class, with Gaussian noise: what a model of classes starts from.
+"""Numbers of records of each class, or within bounds, with Gaussian noise.
 
 Proof: ``proofs/release_counts.md``.
 """
@@ -74,15 +74,21 @@ class CountOracle:
         Proof that the units' event was charged; it is redeemed here, once.
     units : CountUnits
     place : Place
-        Where the records lie. Targets are numbers of classes.
+        Where the records lie. Targets are numbers of classes, if these are counted.
+    bounds : pair (lo, hi) of arrays, default=None
+        Public. Counted is then who lies within them in every column, and who does not: two classes.
+        See `count_outside`.
     key : bytes of length 32, default=None
         Reproducible noise, which protects nobody.
     """
 
-    def __init__(self, receipt, units, place, *, key=None):
+    def __init__(self, receipt, units, place, *, bounds=None, key=None):
         if place.n_samples != units.n_samples:
             raise ValueError(f"the units are of {units.n_samples} records, not {place.n_samples}")
+        if bounds is not None and units.n_classes != 2:
+            raise ValueError("a record lies within bounds or not: two classes")
         receipt.redeem(units.event)
+        self._of = ("target", _EDGES) if bounds is None else ("outside", bounds)
         self._units, self._place, self._noise, self._left = units, place, NoiseSource(key), 1
 
     def release_counts(self):
@@ -102,7 +108,8 @@ class CountOracle:
             raise RuntimeError("counts were paid for once")
         self._left = 0
         units = self._units
-        counts = self._place.counts("target", edges=_EDGES)[0]
+        of, edges = self._of
+        counts = self._place.counts(of, edges=edges)[0]
         counts = counts[1:2] if units.n_classes == 2 else counts[: units.n_classes]
         noisy = counts * units.units + self._noise.gaussians(len(counts), units.bits)
         return (noisy + 0.5) / units.units

@@ -13,7 +13,7 @@
 
 import numpy as np
 from libc.math cimport floor, frexp, isinf, isnan
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from scipy import sparse
 
 from ._records import canonical
@@ -192,6 +192,65 @@ def count_norms(X, divisor):
     for i in range(sums.shape[0]):
         view[0, _octave(sums[i], True)] += 1
     return counts
+
+
+def _mark_dense(const floating[:, :] X, const double[::1] lo, const double[::1] hi, bint by_row,
+                uint8_t[::1] outside):
+    cdef Py_ssize_t i, j, n = X.shape[0], p = X.shape[1]
+    with nogil:
+        if by_row:
+            for i in range(n):
+                for j in range(p):
+                    outside[i] |= not (lo[j] <= X[i, j] <= hi[j])
+        else:
+            for j in range(p):
+                for i in range(n):
+                    outside[i] |= not (lo[j] <= X[i, j] <= hi[j])
+
+
+def _mark_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
+                 const double[::1] lo, const double[::1] hi, bint by_row, uint8_t[::1] outside):
+    cdef Py_ssize_t line, k, i, j, n_lines = indptr.shape[0] - 1
+    with nogil:
+        for line in range(n_lines):
+            for k in range(indptr[line], indptr[line + 1]):
+                i = line if by_row else indices[k]
+                j = indices[k] if by_row else line
+                outside[i] |= not (lo[j] <= data[k] <= hi[j])
+
+
+def count_outside(X, y, bounds):
+    """Numbers of records that lie within bounds in every column, and that do not.
+
+    Parameters
+    ----------
+    X : ndarray, CSR or CSC of shape (n_samples, n_columns), float32 or float64
+    y : float64 ndarray of shape (n_samples,), or None
+        One more column, the last, if there are bounds of it.
+    bounds : pair (lo, hi) of float64 arrays of shape (n_columns,) or (n_columns + 1,)
+        Public. Those of sparse columns contain zero.
+
+    Returns
+    -------
+    counts : int64 ndarray of shape (1, 2)
+        NaN lies outside.
+    """
+    p = X.shape[1]
+    lo, hi = (np.ascontiguousarray(bound, dtype=np.float64) for bound in bounds)
+    if lo.shape != hi.shape or lo.shape not in ((p,), (p + 1,)):
+        raise ValueError(f"expected bounds of {p} columns, or of these and the target")
+    outside = np.zeros(X.shape[0], dtype=np.uint8)
+    if sparse.issparse(X):
+        if (lo[:p] > 0).any() or (hi[:p] < 0).any():
+            raise ValueError("bounds of sparse columns must contain zero")
+        X = canonical(X)
+        _mark_sparse(X.data, X.indices, X.indptr, lo, hi, X.format == "csr", outside)
+    else:
+        _mark_dense(X, lo, hi, _by_row(X), outside)
+    if len(lo) > p:
+        outside |= ~((lo[p] <= y) & (y <= hi[p]))
+    n_outside = int(outside.sum(dtype=np.int64))
+    return np.array([[len(outside) - n_outside, n_outside]])
 
 
 def _by_row(X):

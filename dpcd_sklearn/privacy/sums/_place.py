@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.sparse import issparse
 
-from ._counts import count_cells, count_norms
+from ._counts import count_cells, count_norms, count_outside
 from ._curvature_sums import CurvatureSums
 from ._dense_sums import DenseSums
 from ._gradient_sums import GradientSums
@@ -74,6 +74,8 @@ class LocalPlace(Place):
         X, y, *_ = self._arrays
         if of == "row_norm":
             return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
+        if of == "outside":
+            return count_outside(X, y, edges)
         return count_cells(X if of == "features" else y.reshape(len(y), -1), edges)
 
     def moments(self, *, centered):

@@ -103,10 +103,11 @@ cdef class Place:
 
         Parameters
         ----------
-        of : {"features", "target", "row_norm"}
-            As they are, before any clip.
+        of : {"features", "target", "row_norm", "outside"}
+            As they are, before any clip. "outside" counts who lies within bounds of all columns,
+            and who does not; see `count_outside`.
         edges : pair (lo, hi) of float64 arrays of shape (n_columns,), or None
-            Public ends of linear cells; None counts octaves of absolute values.
+            Public ends of linear cells, or bounds; None counts octaves of absolute values.
         divisor : float64 ndarray of shape (n_features,), default=None
             By which features are divided before the norm of a row is taken; None is 1.
 

@@ -1,0 +1,150 @@
+"""Intervals where bounds were found: who lies outside is counted, paid for, and decides."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array, csr_array
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn.engines._records_outside import are_few
+from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._label_counts import CountOracle, CountUnits
+from dpcd_sklearn.privacy.sums._place import LocalPlace
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "csr": csr_array,
+    "csc": csc_array,
+}
+
+
+def outside(X, y, lo, hi):
+    """A NumPy twin."""
+    columns = X if y is None else np.column_stack([X, y])
+    return int((~((columns >= lo) & (columns <= hi))).any(axis=1).sum())
+
+
+def test_who_lies_outside_is_counted_alike_in_every_layout():
+    rng = np.random.default_rng(0)
+    for trial in range(40):
+        n, p = rng.integers(1, 60), rng.integers(1, 6)
+        X = np.float64(np.float32(rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.7)))
+        y = rng.normal(size=n) if trial % 2 else None
+        size = p if y is None else p + 1
+        lo, hi = -rng.exponential(size=size), rng.exponential(size=size)
+        if trial % 5 == 0:  # a bound itself lies within
+            lo[0], hi[0] = X[:, 0].min(), X[:, 0].max()
+            lo[0], hi[0] = min(lo[0], 0.0), max(hi[0], 0.0)
+        expected = outside(X, y, lo, hi)
+        for name, layout in LAYOUTS.items():
+            counts = LocalPlace(layout(X), y).counts("outside", edges=(lo, hi))
+            assert counts.tolist() == [[n - expected, expected]], name
+
+
+def test_nan_and_infinity_lie_outside():
+    X = np.array([[0.0, np.nan], [np.inf, 0.0], [0.5, 0.5]])
+    bounds = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+    assert LocalPlace(X).counts("outside", edges=bounds).tolist() == [[1, 2]]
+
+
+def test_one_record_moves_the_count_by_one_at_most():
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+        bounds = np.full(4, -1.0), np.full(4, 1.0)
+        other = X.copy()
+        other[7] = rng.choice([0.0, 1e300, -np.inf, np.nan], size=3)
+        found = [LocalPlace(Z, y).counts("outside", edges=bounds)[0, 1] for Z in (X, other)]
+        assert abs(found[0] - found[1]) <= 1
+
+
+def test_the_count_has_the_noise_that_was_paid_for():
+    event = FitEvent((GaussianEvent(3.0, 1),), "replace_one")
+    units = CountUnits(event, n_classes=2, n_samples=50, n_normalizer=50)
+    place = LocalPlace(np.linspace(-1, 1, 50)[:, None])
+    bounds = np.array([-0.5]), np.array([0.5])
+    exact = place.counts("outside", edges=bounds)[0, 1]
+    drawn = [
+        CountOracle(charge(None, event), units, place, bounds=bounds).release_counts()[0] - exact
+        for _ in range(3000)
+    ]
+    assert 0.95 < np.std(drawn) / units.noise_std < 1.05 and units.noise_std >= 3.0
+    three = CountUnits(event, n_classes=3, n_samples=50, n_normalizer=50)
+    with pytest.raises(ValueError, match="two classes"):
+        CountOracle(charge(None, event), three, place, bounds=bounds)
+
+
+@pytest.mark.parametrize("kind", [DPLinearRegressor, DPLinearClassifier])
+def test_the_count_is_part_of_the_epsilon_and_only_where_bounds_are_found(kind):
+    stated = {"feature_bounds": (-1, 1)}
+    if kind is DPLinearRegressor:
+        stated["target_bounds"] = (-1, 1)
+    else:
+        stated["classes"] = [0, 1]
+    for epsilon in (0.5, 3.0):
+        for facts, counts in (({}, True), (stated, False)):
+            params = {"penalty": None, "inference": True, "epsilon": epsilon, "delta": 1e-6}
+            plan = kind(**params, **facts)._plan(30_000, 3, 1)
+            assert (plan.part_of_outside is not None) == counts
+            assert 0.999 * epsilon < epsilon_of(plan.event, 1e-6) <= epsilon
+        plain = kind(penalty=None, epsilon=epsilon, delta=1e-6)._plan(30_000, 3, 1)
+        assert plain.part_of_outside is None
+
+
+def test_what_is_not_known_to_be_few_counts_as_many():
+    n = 10_000
+    few = 1.2 / math.sqrt(n)
+    assert are_few(0.0, 0.4 * few, n) and are_few(0.2 * few, 0.3 * few, n)
+    assert not are_few(0.0, 0.6 * few, n) and not are_few(1.1 * few, 0.0, n)
+
+
+def simulated(rng, n, heavy):
+    X = rng.lognormal(size=(n, 2)) if heavy else rng.normal(size=(n, 2)) * [1, 10] + [0, 50]
+    return X, X @ [1.0, -0.1] + 3 + rng.normal(size=n)
+
+
+def test_tails_that_found_bounds_cut_leave_no_intervals_and_the_table_says_why():
+    X, y = simulated(np.random.default_rng(2), 30_000, heavy=True)
+    model = DPLinearRegressor(penalty=None, inference=True, epsilon=3.0).fit(X, y)
+    assert model.outside_share_ > 0.02 and not model.inference_valid_
+    for found in (model.coef_std_, model.coef_cov_, model.privacy_std_):
+        assert np.isnan(found).all()
+    table = str(model.summary())
+    assert "outside of the bounds that were found may be too many" in table
+    assert "of the records lie outside" in table
+
+
+def test_found_bounds_that_hold_the_records_leave_intervals():
+    X, y = simulated(np.random.default_rng(3), 30_000, heavy=False)
+    models = [
+        DPLinearRegressor(penalty=None, inference=True, epsilon=3.0).fit(X, y) for _ in range(3)
+    ]
+    assert any(model.inference_valid_ for model in models)
+    assert max(model.outside_share_ for model in models) < 0.01
+    assert "Bounds were found" in str(models[0].summary())
+    again = models[0].set_params(feature_bounds=[(-5, 5), (0, 100)], target_bounds=(-20, 20))
+    again.fit(X, y)
+    assert not hasattr(again, "outside_share_")
+    assert "feature_bounds and target_bounds that were stated" in str(again.summary())
+
+
+@pytest.mark.slow
+def test_intervals_of_wages_with_nothing_stated_are_about_least_squares(benchmark_data):
+    with np.load(benchmark_data("cps_wages_2024.npz")) as arrays:
+        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+    plain = DPLinearRegressor(penalty=None, inference=True, epsilon=math.inf).fit(X, y)
+    truth, gaps, lengths = np.append(plain.coef_, plain.intercept_), [], []
+    n_fits = 60
+    for _ in range(n_fits):
+        model = DPLinearRegressor(penalty=None, inference=True, epsilon=1.0, delta=1e-6).fit(X, y)
+        if model.inference_valid_:
+            gaps.append((np.append(model.coef_, model.intercept_) - truth) / model.coef_std_)
+            lengths.append(model.coef_std_ / plain.coef_std_)
+    assert len(gaps) >= 0.85 * n_fits  # .9 and more, less two standard deviations
+    assert (np.abs(gaps) < 1.96).mean(axis=0).min() >= 0.85
+    assert np.median(lengths, axis=0).max() <= 1.3
