@@ -109,7 +109,7 @@ print(table.round(4).to_string())
 # is lost, and the two sets of coefficients agree within their errors.
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-CoefficientDisplay.from_estimator(model, beside=ols, ax=ax)
+CoefficientDisplay.from_estimator(model, beside=ols, units="raw", ax=ax)
 ax.set(xlabel="change of the log wage, with 95 % intervals")
 ax.set_title(source, fontsize="medium")
 ax.spines[["top", "right"]].set_visible(False)

@@ -89,6 +89,45 @@ def test_the_path_ends_where_its_last_iterate_is():
     assert display.feature_names[4] == "x0, 1"
 
 
+def test_bars_and_lines_of_uneven_columns_are_in_units_that_can_be_compared():
+    widths = np.array([1.0, 1e3, 1e-3, 10.0])
+    bounds = [(-w, w) for w in widths]
+    model = DPLinearRegressor(
+        solver="cd", epsilon=100.0, feature_bounds=bounds, target_bounds=(-1, 1), coef_path=True
+    ).fit(X * widths, Y)
+    largest = np.argsort(-np.abs(model.coef_ * widths))[::-1]
+    display = CoefficientDisplay.from_estimator(model)
+    drawn = [bar.get_width() for bar in display.bars_[0]]
+    np.testing.assert_allclose(drawn, (model.coef_ * widths)[largest], rtol=1e-6)
+    assert "bounds" in display.ax_.get_xlabel()
+    raw = CoefficientDisplay.from_estimator(model, units="raw")
+    assert raw.ax_.get_xlabel() == "coefficient"
+    assert {bar.get_width() for bar in raw.bars_[0]} == set(model.coef_.tolist())
+    path = CoefPathDisplay.from_estimator(model)
+    np.testing.assert_allclose(path.coef_path[-1], model.coef_path_[-1] * widths, rtol=1e-6)
+    with pytest.raises(ValueError, match="units must be"):
+        CoefficientDisplay.from_estimator(model, units="sd")
+    with pytest.raises(ValueError, match="finite feature_bounds_"):
+        CoefPathDisplay.from_estimator(DPLassoCD(coef_path=True).fit(X, Y), units="bounds")
+
+
+def test_an_inference_that_is_not_valid_is_drawn_without_intervals_and_says_so():
+    facts = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+    model = DPLinearRegressor(inference=True, penalty=None, epsilon=0.1, **facts).fit(X, Y)
+    assert not model.inference_valid_
+    display = CoefficientDisplay.from_estimator(model)
+    assert len(display.bars_) == 1 and display.errors_ == []
+    assert "not valid" in display.ax_.get_title()
+
+
+def test_no_legend_covers_a_curve():
+    model = DPLassoCD(coef_path=True, max_iter=3).fit(X, Y)
+    ax = CoefPathDisplay.from_estimator(model).ax_
+    ax.figure.canvas.draw()
+    legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert legend.x0 >= axes.x1
+
+
 def test_what_is_not_there_is_not_drawn():
     model = DPLassoCD(max_iter=2)
     with pytest.raises(NotFittedError):

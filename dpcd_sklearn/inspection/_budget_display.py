@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._pyplot import axes_of
+from ._pyplot import axes_of, legend_beside
 
 
 class BudgetDisplay:
@@ -97,5 +97,5 @@ class BudgetDisplay:
             ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
         elif by == "entry":
             ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.legend(loc="best", fontsize="small")
+        legend_beside(ax)
         return self

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from ..pipeline._budget import private_part
 from ..utils._public import check_count, check_real
-from ._pyplot import axes_of
+from ._pyplot import axes_of, legend_beside
 
 
 class EpsilonDisplay:
@@ -124,5 +124,5 @@ class EpsilonDisplay:
         ax.set_ylim(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom))
         ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
         ax.minorticks_off()
-        ax.legend(loc="lower right", fontsize="small")
+        legend_beside(ax)
         return self

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ._pyplot import axes_of
+from ._pyplot import axes_of, legend_beside
 
 
 def _fitted_model(estimator, attribute):
@@ -31,6 +31,26 @@ def _intervals(estimator, level):
     return model.confidence_interval(level)[: model.n_features_in_]
 
 
+def _widths_and_words(model, units):
+    """What coefficients are multiplied by, or None, and what an axis says of them.
+
+    Raises
+    ------
+    ValueError
+        If `units` is none of its words, or asks for bounds that are not there.
+    """
+    if units not in ("auto", "bounds", "raw"):
+        raise ValueError(f"units must be 'auto', 'bounds' or 'raw', got {units!r}")
+    bounds = None if units == "raw" else getattr(model, "feature_bounds_", None)
+    if bounds is not None:
+        widths = (np.asarray(bounds[1]) - bounds[0]) / 2
+        if np.isfinite(widths).all() and widths.any():
+            return widths, "change over half of a feature's bounds"
+    if units == "bounds":
+        raise ValueError('units="bounds" needs a model with finite feature_bounds_; leave "auto"')
+    return None, "coefficient"
+
+
 def _names(model, feature_names, n_features):
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
@@ -43,6 +63,10 @@ def _names(model, feature_names, n_features):
 
 class CoefficientDisplay:
     """The largest coefficients of a fitted model, by name, with intervals where it has them.
+
+    Coefficients of features in different units can't be compared. Where the model has bounds of the
+    features, which are public or were released, a bar is what the prediction changes by when a
+    feature goes from the middle of its bounds to one end.
 
     Coefficients and intervals were released, so the picture costs nothing; it may be published as
     the model may. Beside a model without privacy it may not.
@@ -58,6 +82,9 @@ class CoefficientDisplay:
     beside : ndarray of shape (n_outputs, n_features), default=None
         Coefficients of another model.
     beside_intervals : ndarray of shape (n_features, 2), default=None
+    xlabel : str, default="coefficient"
+        What the bars are.
+    title : str, default=None
 
     Attributes
     ----------
@@ -78,6 +105,8 @@ class CoefficientDisplay:
         intervals=None,
         beside=None,
         beside_intervals=None,
+        xlabel="coefficient",
+        title=None,
     ):
         self.coef = coef
         self.feature_names = feature_names
@@ -85,10 +114,20 @@ class CoefficientDisplay:
         self.intervals = intervals
         self.beside = beside
         self.beside_intervals = beside_intervals
+        self.xlabel = xlabel
+        self.title = title
 
     @classmethod
     def from_estimator(
-        cls, estimator, *, beside=None, level=0.95, feature_names=None, max_features=20, ax=None
+        cls,
+        estimator,
+        *,
+        beside=None,
+        level=0.95,
+        units="auto",
+        feature_names=None,
+        max_features=20,
+        ax=None,
     ):
         """Draw the coefficients of a fitted model, or of the last step of a pipeline.
 
@@ -100,7 +139,11 @@ class CoefficientDisplay:
             One without privacy, scikit-learn's or one with ``epsilon=float("inf")``, for those who
             may look at it: the picture shows its coefficients and is **not private** then.
         level : float in (0, 1), default=0.95
-            Of the intervals.
+            Of the intervals. Where the model was fitted with `inference` that is not valid, none is
+            drawn, and the title says so.
+        units : {"auto", "bounds", "raw"}, default="auto"
+            "bounds": coefficients times half the width of `feature_bounds_`, comparable between
+            features; "raw": as they are. "auto" is "bounds" where the model has some.
         feature_names : array-like of str of shape (n_features,), default=None
             None takes `feature_names_in_` of the model, or x0, x1, ...
         max_features : int, default=20
@@ -115,7 +158,8 @@ class CoefficientDisplay:
         ------
         ValueError
             If a model has no coefficients, or other features than names, or the one beside it has
-            other coefficients.
+            other coefficients, or `units` is none of its words or asks for bounds that are not
+            there.
         """
         model = _fitted_model(estimator, "coef_")
         coef, outputs, other, of_other = _coefficients(model), None, None, None
@@ -129,13 +173,23 @@ class CoefficientDisplay:
         if len(coef) > 1:
             outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
         names = _names(model, feature_names, coef.shape[1])
+        widths, words = _widths_and_words(model, units)
+        intervals = _intervals(model, level)
+        if widths is not None:
+            coef, other = (None if row is None else row * widths for row in (coef, other))
+            intervals, of_other = (
+                None if ends is None else ends * widths[:, None] for ends in (intervals, of_other)
+            )
+        failed = getattr(model, "inference_valid_", True) is False
         display = cls(
             coef,
             names,
             outputs,
-            intervals=_intervals(model, level),
+            intervals=intervals,
             beside=other,
             beside_intervals=of_other,
+            xlabel=words,
+            title="no intervals: the inference is not valid" if failed else None,
         )
         return display.plot(max_features=max_features, ax=ax)
 
@@ -178,11 +232,14 @@ class CoefficientDisplay:
         ax.axvline(0, color="0.3", lw=0.8)
         ax.set_yticks(at, [self.feature_names[j] for j in shown])
         left = coef.shape[1] - len(shown)
-        ax.set(xlabel="coefficient", ylim=(-0.6, len(shown) - 0.4))
+        ax.set(xlabel=self.xlabel, ylim=(-0.6, len(shown) - 0.4))
+        words = [self.title] if self.title else []
         if left:
-            ax.set_title(f"the largest {len(shown)} of {coef.shape[1]:,}", fontsize="medium")
+            words.append(f"the largest {len(shown)} of {coef.shape[1]:,}")
+        if words:
+            ax.set_title("; ".join(words), fontsize="medium")
         if self.outputs is not None or self.beside is not None:
-            ax.legend(fontsize="small")
+            legend_beside(ax)
         return self
 
     def _draw(self, values, intervals, at, marker, color, label):
@@ -203,6 +260,8 @@ class CoefPathDisplay:
     ----------
     coef_path : ndarray of shape (n_points, n_coefs)
     feature_names : list of str of length n_coefs
+    ylabel : str, default="coefficient"
+        What the lines are.
 
     Attributes
     ----------
@@ -212,17 +271,22 @@ class CoefPathDisplay:
         One for each coefficient, in their order.
     """
 
-    def __init__(self, coef_path, feature_names):
+    def __init__(self, coef_path, feature_names, *, ylabel="coefficient"):
         self.coef_path = coef_path
         self.feature_names = feature_names
+        self.ylabel = ylabel
 
     @classmethod
-    def from_estimator(cls, estimator, *, feature_names=None, max_labels=8, ax=None):
+    def from_estimator(
+        cls, estimator, *, units="auto", feature_names=None, max_labels=8, ax=None
+    ):
         """Draw the path of a fitted model, or of the last step of a pipeline.
 
         Parameters
         ----------
         estimator : fitted linear model or pipeline
+        units : {"auto", "bounds", "raw"}, default="auto"
+            As in `CoefficientDisplay`.
         feature_names : array-like of str of shape (n_features,), default=None
         max_labels : int, default=8
             How many coefficients have a colour and a name, those that end largest.
@@ -235,15 +299,18 @@ class CoefPathDisplay:
         Raises
         ------
         ValueError
-            If the model kept no path, or has other features than names.
+            If the model kept no path, or has other features than names, or `units` is none of its
+            words or asks for bounds that are not there.
         """
         model = _fitted_model(estimator, "coef_path_")
         path = np.asarray(model.coef_path_)
+        widths, words = _widths_and_words(model, units)
+        path = path if widths is None else path * widths
         names = _names(model, feature_names, path.shape[-1])
         if path.ndim == 3:  # a class at a time
             names = [f"{name}, {label}" for label in model.classes_ for name in names]
             path = path.reshape(len(path), -1)
-        return cls(path, names).plot(max_labels=max_labels, ax=ax)
+        return cls(path, names, ylabel=words).plot(max_labels=max_labels, ax=ax)
 
     def plot(self, *, max_labels=8, ax=None):
         """Draw the lines.
@@ -266,7 +333,7 @@ class CoefPathDisplay:
         for k, j in enumerate(largest):
             self.lines_[j].set(color=f"C{k % 10}", lw=1.6, label=self.feature_names[j], zorder=3)
         ax.axhline(0, color="0.3", lw=0.8)
-        ax.set(xlabel="pass", ylabel="coefficient")
+        ax.set(xlabel="pass", ylabel=self.ylabel)
         ax.margins(x=0)
-        ax.legend(handles=[self.lines_[j] for j in largest], loc="best", fontsize="small")
+        legend_beside(ax, handles=[self.lines_[j] for j in largest])
         return self

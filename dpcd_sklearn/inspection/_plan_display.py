@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._plan_fit import plan
-from ._pyplot import axes_of
+from ._pyplot import axes_of, legend_beside
 
 
 class PlanDisplay:
@@ -71,5 +71,5 @@ class PlanDisplay:
         )
         ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
         ax.minorticks_off()
-        ax.legend(loc="lower right", fontsize="small")
+        legend_beside(ax)
         return self
