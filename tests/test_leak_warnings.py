@@ -1,11 +1,14 @@
 """Warnings where an estimator itself can know that something gets out beside the budget."""
 
 import copy
+import math
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -14,7 +17,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.engines import _private_fit
-from dpcd_sklearn.preprocessing import DPStandardScaler
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (200, 3))
@@ -35,7 +38,7 @@ def ledger():
 
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch):
-    monkeypatch.setattr(_private_fit, "_warned_of_second_charge", False)
+    monkeypatch.setattr(_private_fit, "_said", set())
 
 
 def silent(call, *args):
@@ -59,6 +62,15 @@ def test_a_score_of_a_model_with_an_accountant_warns_and_is_the_same(ledger, mod
     assert len(ledger.entries()) == 1
 
 
+def test_scores_warn_once_a_process_and_not_once_a_fold(ledger):
+    model, y = MODELS["regressor"]
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        cross_val_score(clone(model).set_params(accountant=ledger), X, y, cv=KFold(4))
+    scores = [w for w in shown if "no ledger counts it" in str(w.message)]
+    assert len(scores) == 1 and len(ledger.entries()) == 4
+
+
 @every_model
 def test_predictions_do_not_warn(ledger, model, y):
     silent(clone(model).set_params(accountant=ledger).fit(X, y).predict, X)
@@ -68,6 +80,50 @@ def test_a_ledger_for_tests_is_not_warned_of():
     model, y = MODELS["regressor"]
     accountant = PrivacyAccountant(5.0, 1e-3, testing=True)
     silent(clone(model).set_params(accountant=accountant).fit(X, y).score, X, y)
+
+
+# ---- promises that are weak, and fits that nobody counts -----------------------------------------
+
+
+def test_a_large_epsilon_and_a_large_delta_are_named_once_and_before_a_charge(ledger):
+    model, y = MODELS["regressor"]
+    weak = {
+        "epsilon=20 promises little": {"epsilon": 20.0, "delta": 1e-6},
+        "delta=0.005 is no less than 1/n for n=200": {"delta": 0.005},
+    }
+    for words, params in weak.items():
+        with pytest.raises(PrivacyLeakWarning, match=words):
+            silent(clone(model).set_params(accountant=ledger, **params).fit, X, y)
+        silent(clone(model).set_params(**params).fit, X, y)
+    assert ledger.entries() == []
+    _private_fit._said.clear()
+    silent(clone(model).set_params(epsilon=10.0, delta=0.0049).fit, X, y)
+    silent(clone(model).set_params(epsilon=math.inf).fit, X, y)
+    with pytest.raises(PrivacyLeakWarning, match="delta"):
+        silent(DPStandardScaler(epsilon=1.0, delta=0.1).fit, X)
+
+
+def test_a_search_of_scikit_learn_without_an_accountant_is_told_so_once(ledger):
+    model, y = MODELS["regressor"]
+    grid = {"alpha": [0.1, 0.2]}
+    pipeline = make_pipeline(BoundsScaler((-1, 1)), model)
+    for search in (
+        GridSearchCV(model, grid, cv=KFold(3), error_score="raise"),
+        GridSearchCV(pipeline, {"dplassocd__alpha": [0.1]}, cv=KFold(3), error_score="raise"),
+    ):
+        _private_fit._said.clear()
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            search.fit(X, y)
+        told = [w for w in shown if "search without an accountant" in str(w.message)]
+        assert len(told) == 1 and told[0].category is PrivacyLeakWarning
+    _private_fit._said.clear()
+    counted = clone(model).set_params(accountant=ledger)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        GridSearchCV(counted, grid, cv=KFold(3), error_score="raise").fit(X, y)
+    assert not any("without an accountant" in str(w.message) for w in shown)
+    silent(clone(model).fit, X, y)  # alone
 
 
 # ---- the second charge --------------------------------------------------------------------------

@@ -135,8 +135,7 @@ def test_found_bounds_that_hold_the_records_leave_intervals():
 
 @pytest.mark.slow
 def test_intervals_of_wages_with_nothing_stated_are_about_least_squares(benchmark_data):
-    with np.load(benchmark_data("cps_wages_2024.npz")) as arrays:
-        X, y = arrays["X"].astype(float), arrays["y"].astype(float)
+    X, y = (array.astype(float) for array in benchmark_data("cps_wages_2024"))
     plain = DPLinearRegressor(penalty=None, inference=True, epsilon=math.inf).fit(X, y)
     truth, gaps, lengths = np.append(plain.coef_, plain.intercept_), [], []
     n_fits = 60

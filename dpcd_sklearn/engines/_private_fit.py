@@ -8,10 +8,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from ..utils._compat import is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
 
-_warned_of_second_charge = False  # in this process
+_said = set()  # topics of warnings that this process has heard
+# Above it a record may change the odds of an outcome more than twenty thousand times.
+_LARGE_EPSILON = 10.0
+
+
+def _warn_once(topic, words, *, stacklevel):
+    """A PrivacyLeakWarning, once a process; a search would repeat it at every fold."""
+    if topic in _said:
+        return
+    _said.add(topic)
+    warnings.warn(f"{words}. Said once a process", PrivacyLeakWarning, stacklevel=stacklevel + 1)
 
 
 class PrivateFit:
@@ -85,31 +96,57 @@ class PrivateFit:
                 "keep the ledger in 'rdp'"
             )
 
-    def _warn_of_second_charge(self):
-        """Once a process, and before the charge: a warning may be made an error."""
-        global _warned_of_second_charge
-        if self.accountant is None or getattr(self, "warm_start", False):
-            return
-        if getattr(self, "_was_charged", False) and not _warned_of_second_charge:
-            _warned_of_second_charge = True
-            warnings.warn(
+    def _warn_before_charge(self, delta, n_normalizer):
+        """Once a process of each thing, and before the charge: a warning may be made an error."""
+        level = 5  # the caller of fit, beyond two decorators
+        if math.isfinite(self.epsilon):
+            self._warn_of_weak_promise(delta, n_normalizer, level + 1)
+        if self.accountant is None:
+            if math.isfinite(self.epsilon) and is_within_search():
+                _warn_once(
+                    "uncounted search",
+                    "private fits of a search without an accountant: what they cost together, and "
+                    "that the best score chooses, is counted by nobody. Give the model "
+                    "accountant=PrivacyAccountant(...), or search with "
+                    "dpcd_sklearn.model_selection.PrivateSearchCV, whose whole cost is one epsilon",
+                    stacklevel=level,
+                )
+        elif getattr(self, "_was_charged", False) and not getattr(self, "warm_start", False):
+            _warn_once(
+                "second charge",
                 f"this {type(self).__name__} is fitted a second time, at the full price again. "
                 "If you choose among fits by their scores, the choice is a release that no ledger "
-                "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget. "
-                "Said once a process",
-                PrivacyLeakWarning,
-                stacklevel=5,  # the caller of fit, beyond two decorators
+                "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget",
+                stacklevel=level,
+            )
+
+    def _warn_of_weak_promise(self, delta, n_normalizer, level):
+        if self.epsilon > _LARGE_EPSILON:
+            _warn_once(
+                "large epsilon",
+                f"epsilon={self.epsilon:g} promises little: a record may change the odds of an "
+                f"outcome by a factor of e^{self.epsilon:g}. Values of 1 or less are usual for "
+                f"personal data, and {_LARGE_EPSILON:g} is a lot",
+                stacklevel=level,
+            )
+        if delta * n_normalizer >= 1:
+            _warn_once(
+                "large delta",
+                f"delta={delta:g} is no less than 1/n for n={n_normalizer:,}: publishing a whole "
+                'record of one in n persons would be allowed. Leave delta="auto", which is 1/n², '
+                "or state a number far below 1/n",
+                stacklevel=level,
             )
 
     def _warn_of_score(self):
         """Of a model whose fits somebody counts, a score is a release that nobody does."""
         if self.accountant is None or getattr(self.accountant, "testing", False):
             return
-        warnings.warn(
+        _warn_once(
+            "score",
             f"a score of {type(self).__name__} is computed from these records without noise, and "
             "no ledger counts it: publish none on private records, choose nothing by it. "
             "dpcd_sklearn.metrics has scorers with noise, which are charged",
-            PrivacyLeakWarning,
             stacklevel=3,  # the caller of score
         )
 

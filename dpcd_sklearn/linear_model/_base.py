@@ -216,7 +216,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(records.weighted())
-        self._warn_of_second_charge()
+        self._warn_before_charge(plan.request.delta, plan.request.n_normalizer)
         # 3. charge
         receipt = charge(
             self.accountant,

@@ -217,7 +217,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
                 "state bounds that you know to a BoundsScaler, or keep the ledger in 'rdp'"
             )
         key, _ = self._randomness()
-        self._warn_of_second_charge()
+        self._warn_before_charge(delta, n_normalizer)
         receipt = charge(
             self.accountant,
             units.event,

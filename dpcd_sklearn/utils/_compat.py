@@ -1,5 +1,6 @@
 """What differs between scikit-learn's versions, and the few private names that we need."""
 
+import sys
 from inspect import signature
 
 import numpy as np
@@ -28,9 +29,21 @@ __all__ = [
     "check_sample_weight",
     "clone_parametrized",
     "fit_context",
+    "is_within_search",
     "num_samples",
     "safe_indexing",
 ]
+
+
+def is_within_search():
+    """Whether a fit is one of a search or cross-validation of scikit-learn's, by its callers."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "_fit_and_score" and "sklearn" in code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
 
 
 # Its versions before 1.9 admit weights that are all zero.
