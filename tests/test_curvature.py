@@ -11,11 +11,10 @@ from scipy import sparse
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms import _curvature
-from dpcd_sklearn.privacy.mechanisms._curvature import (
-    CurvatureOracle,
+from dpcd_sklearn.privacy.mechanisms import _curvature, _curvature_units
+from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle, exact_image
+from dpcd_sklearn.privacy.mechanisms._curvature_units import (
     CurvatureUnits,
-    exact_image,
     image_sensitivity,
     matrix_sensitivity,
 )
@@ -369,7 +368,7 @@ def test_the_worst_rows_are_told_apart_as_far_as_is_claimed_and_no_farther(neigh
 
 
 def test_a_mutant_that_forgets_the_root_of_two_is_caught(monkeypatch):
-    monkeypatch.setattr(_curvature, "matrix_sensitivity", lambda norm, neighboring: norm**2)
+    monkeypatch.setattr(_curvature_units, "matrix_sensitivity", lambda norm, neighboring: norm**2)
     assert curvature_separation() > 1 + 2 * ROOM  # 1.41
 
 

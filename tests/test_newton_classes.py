@@ -30,12 +30,8 @@ from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
 from dpcd_sklearn.privacy.mechanisms import _curvature
-from dpcd_sklearn.privacy.mechanisms._curvature import (
-    CurvatureOracle,
-    CurvatureUnits,
-    exact_image,
-    image_sensitivity,
-)
+from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle, exact_image
+from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits, image_sensitivity
 from dpcd_sklearn.privacy.sums._curvature_sums import most_of_transform
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise

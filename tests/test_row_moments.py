@@ -23,8 +23,9 @@ from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms import _curvature
-from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle, CurvatureUnits
+from dpcd_sklearn.privacy.mechanisms import _curvature, _curvature_units
+from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle
+from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.solvers._newton import solve
 from dpcd_sklearn.solvers._problem import Problem
@@ -145,7 +146,7 @@ def test_mean_rows_are_told_apart_as_far_as_is_claimed_and_no_farther(
     release = CurvatureOracle.release_mean_row
     assert apart(release, one, other, neighboring) == pytest.approx(1.0, abs=ROOM)
     if neighboring == "replace_one":  # a mutant that forgets that both records may pull
-        monkeypatch.setattr(_curvature, "row_sensitivity", lambda norm, neighbors: norm)
+        monkeypatch.setattr(_curvature_units, "row_sensitivity", lambda norm, neighbors: norm)
         assert apart(release, one, other, neighboring) > 1 + 2 * ROOM
 
 

@@ -20,11 +20,8 @@ from dpcd_sklearn.privacy.accounting._events import (
     SelectionEvent,
 )
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms._curvature import (
-    CurvatureOracle,
-    CurvatureUnits,
-    constant_of_rows,
-)
+from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle
+from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits, constant_of_rows
 from dpcd_sklearn.privacy.mechanisms._label_counts import CountUnits
 from dpcd_sklearn.privacy.mechanisms._moments import MomentUnits
 from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileUnits

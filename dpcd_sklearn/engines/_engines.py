@@ -1,6 +1,6 @@
 """The solvers by name. A new one is one engine and one line here."""
 
-from ..privacy.mechanisms._curvature import MOST_RECORDS
+from ..privacy.mechanisms._curvature_units import MOST_RECORDS
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..losses import LOSSES
 from ..privacy.accounting._calibration import curvature_fit_event
-from ..privacy.mechanisms._curvature import (
-    CurvatureOracle,
+from ..privacy.mechanisms._curvature import CurvatureOracle
+from ..privacy.mechanisms._curvature_units import (
     CurvatureUnits,
     constant_of_rows,
     matrix_sensitivity,

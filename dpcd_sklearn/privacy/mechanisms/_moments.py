@@ -11,7 +11,8 @@ import numpy as np
 
 from ..accounting._events import GaussianEvent
 from ..noise._noise import NoiseSource
-from ._curvature import SquareUnits, integer_transform
+from ._curvature import integer_transform
+from ._curvature_units import SquareUnits
 
 
 class MomentUnits(SquareUnits):

@@ -1,0 +1,239 @@
+"""Units and sensitivities of a curvature, of moments of rows and of preconditioned gradients.
+
+Sensitivities are written here, once; from public numbers alone, with the plan. Proofs:
+``proofs/release_mean_row.md``, ``proofs/release_curvature.md``,
+``proofs/release_preconditioned.md``.
+"""
+
+import math
+
+import numpy as np
+
+from ..accounting._events import GaussianEvent
+from ._units import Units
+
+# What proofs and memory are made for.
+MOST_COORDINATES = 4_001
+MOST_RECORDS = 2**36
+_MOST_BITS = 46
+# Units of a row in the sum of all, at most: far finer than its noise, and 2^36 of them are exact.
+_MOST_OF_ROW = 2.0**16
+
+
+def matrix_sensitivity(norm, neighboring):
+    """Of Σ q qᵀ in the Frobenius norm, for rows within `norm`.
+
+    |q qᵀ - r rᵀ|² = |q|⁴ + |r|⁴ - 2 (qᵀr)², which is largest for orthogonal rows.
+    """
+    return {"replace_one": math.sqrt(2.0), "add_remove": 1.0}[neighboring] * norm**2
+
+
+def row_sensitivity(norm, neighbors):
+    """Of Σ q, for rows within `norm`: two of them, or one."""
+    return neighbors * norm
+
+
+def image_sensitivity(norm, size, neighbors):
+    """Of the image of a sum, cut to integers: a record's image is within `norm` of so many units.
+
+    Cut to the next lower integer, each of `size` entries differs by less than one more: those of
+    all outputs.
+    """
+    return neighbors * norm + math.sqrt(size)
+
+
+def constant_of_rows(loss, smoothness, fit_intercept):
+    """Length of the intercept's constant in the units of rows; 0 without an intercept."""
+    return math.sqrt(loss.curvature / float(smoothness[-1])) if fit_intercept else 0.0
+
+
+class SquareUnits(Units):
+    """Units of sums of squares and products of rows that are cut to integers.
+
+    Parameters
+    ----------
+    event, n_samples, smoothness, n_normalizer, n_outputs : as of Units
+
+    Raises
+    ------
+    ValueError
+        If the numbers are outside of what is proved.
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer, n_outputs=1):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
+        if self.n_coordinates > MOST_COORDINATES:
+            raise ValueError(
+                f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
+                f"{MOST_COORDINATES:,} that are held; use another solver, or fewer features"
+            )
+        # the promise of `_grid.noise_bits`
+        if not self.noiseless and n_samples > max(2.0**28, 4 * self.n_normalizer):
+            raise ValueError(
+                "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
+                "state a larger n_public or fit on fewer records"
+            )
+        if not self.noiseless and self.n_normalizer > MOST_RECORDS:
+            raise ValueError(
+                f"matrices leave integers to sums of {MOST_RECORDS:,} records at most, got "
+                f"{self.n_normalizer:,}; use another solver"
+            )
+
+    def square_grid(self, noise_multiplier):
+        """Bits of the noise, and units of a row's norm: sums of squares stay below 2^62."""
+        target = min(2.0**34, 2.0**58 / self.n_normalizer)
+        of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
+        if not 2.0**-60 < of_unit < 2.0**40:
+            raise ValueError(_out_of_range(noise_multiplier))
+        bits = min(48, math.floor(math.log2(of_unit * target)))
+        # rows are rounded after the clip
+        norm = math.sqrt(2.0**bits / of_unit) * (1 - 2.0**-40)
+        units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if bits < 1 or units < 2:
+            raise ValueError(_out_of_range(noise_multiplier))
+        return bits, units
+
+    def noisy_mean(self, noise, sums, bits, unit):
+        """The mean of a matrix of sums of squares with noise in every cell, and its transpose."""
+        cells = noise.gaussians(sums.size, bits).reshape(sums.shape)
+        noisy = (sums + cells).astype(np.float64) + 0.5
+        return (noisy + noisy.T) * (0.5 * unit**2 / self.n_normalizer)
+
+
+class CurvatureUnits(SquareUnits):
+    """Units of a curvature and of gradients in its geometry.
+
+    Parameters
+    ----------
+    event : FitEvent
+        A GaussianEvent that counts the gradients, one of a single release, the curvature, and one
+        of what is released of the rows, if anything is: their mean square, or it and their mean;
+        or a NonPrivateEvent.
+    n_samples, smoothness, n_normalizer : as of Units
+    row_norm : float
+        Rows are clipped to it, in the units of sqrt(M_j / curvature of the loss), the intercept's
+        constant included; those of the curvature, if `CurvatureOracle.see` says nothing else.
+    n_outputs : int, default=1
+        Of the gradients.
+    constant : float, default=0
+        `constant_of_rows`, of the oracle's loss and intercept.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event has other releases, or the numbers are outside of what is proved.
+    """
+
+    def __init__(
+        self, event, *, n_samples, smoothness, n_normalizer, row_norm, n_outputs=1, constant=0.0
+    ):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
+        self.row_norm, self.constant = row_norm, constant
+        if self.noiseless:
+            return
+        gaussian = all(type(release) is GaussianEvent for release in event.releases)
+        counts = [release.count for release in event.releases[1:]]
+        if not gaussian or counts not in ([1], [1, 1], [1, 2]):
+            raise TypeError(
+                f"gradients, one curvature and moments of rows are paid for, not {event}"
+            )
+        self.check_row_norm(row_norm)
+        gradients, curvature, *of_rows = event.releases
+        self.n_of_rows = counts[1] if of_rows else 0
+        if of_rows:
+            self._fix_row_grids(of_rows[0].noise_multiplier)
+        self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
+        self.curvature_bits, self.row_units = self.square_grid(curvature.noise_multiplier)
+        self._check_gradients()
+
+    def check_row_norm(self, row_norm):
+        """Refuse a norm that rows can't be clipped to: their constant is not made shorter.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not (self.constant >= 0 and 0 < row_norm < 1e15):
+            raise ValueError(f"row_norm must be positive and below 1e15, got {row_norm!r}")
+        if row_norm < self.constant:
+            raise ValueError(
+                f"row_norm must not be below the intercept's constant, which has the length "
+                f"{self.constant:.6g} in the units of rows, got {row_norm!r}"
+            )
+
+    def _fix_row_grids(self, noise_multiplier):
+        """Bits of the noise and units of a row's norm, for the sums of squares and of rows."""
+        # the sensitivity of a sum of squares is that of one row: less than a matrix' has
+        self.square_bits, self.square_units = self.square_grid(noise_multiplier)
+        of_unit = noise_multiplier * row_sensitivity(1.0, self.neighbors)
+        self.mean_bits = min(48, math.floor(math.log2(of_unit * _MOST_OF_ROW)))
+        norm = 2.0**self.mean_bits / of_unit * (1 - 2.0**-40)
+        # rows are rounded after the clip
+        self.mean_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if self.mean_bits < 1 or self.mean_units < 2:
+            raise ValueError(_out_of_range(noise_multiplier))
+
+    @property
+    def square_unit(self):
+        """Of the mean squared norm of rows."""
+        return (self.row_norm / self.square_units) ** 2 / self.n_normalizer
+
+    @property
+    def mean_unit(self):
+        """Of an entry of the mean row."""
+        return self.row_norm / self.mean_units / self.n_normalizer
+
+    @property
+    def mean_square_std(self):
+        """Noise of the mean squared norm of rows."""
+        return math.ldexp(self.square_unit, self.square_bits)
+
+    @property
+    def mean_std(self):
+        """Noise of each entry of the mean row."""
+        return math.ldexp(self.mean_unit, self.mean_bits)
+
+    @property
+    def size(self):
+        """Number of entries of a gradient."""
+        return self.n_outputs * self.n_coordinates
+
+    def _check_gradients(self):
+        """Whatever geometry is released, the grid has room for it."""
+        z, root = self.noise_multiplier, math.sqrt(self.size)
+        if not (self.n_gradients >= 1 and 2.0**-16 < z < 2.0**_MOST_BITS / (64 * root)):
+            raise ValueError(_out_of_range(z))
+
+    def gradient_grid(self, largest, smallest):
+        """The grid of gradients under a transform with singular values between these.
+
+        Returns
+        -------
+        bits : int
+            The noise has a standard deviation of 2^bits units.
+        shift : int
+            A unit of the image is 2^shift of those of the transform times the sums.
+        limit : int
+            Units of the clip over the smallest singular value: what a record is summed in.
+        """
+        z, size = self.noise_multiplier, self.size
+        most = min(2.0**24, 2.0**50 / self.n_normalizer)
+        total = math.floor(math.log2(z * self.neighbors * most * smallest))
+        bits = min(total, _MOST_BITS)
+        shift = total - bits
+        # 2^bits >= z * image_sensitivity(norm / 2^shift): a record's image has at most this norm,
+        norm = (2.0**bits / z * (1 - 2.0**-40) - math.sqrt(size)) / self.neighbors * 2.0**shift
+        # of which the rounding of its entries takes a part
+        limit = math.floor((norm - 0.5001 * largest * math.sqrt(size)) / smallest * (1 - 2.0**-40))
+        if bits < 1 or limit < 1:
+            raise ValueError("the geometry leaves gradients no integers: raise its least curvature")
+        return bits, shift, limit
+
+
+def _out_of_range(noise_multiplier):
+    return (
+        f"noise multiplier {noise_multiplier:g} is out of the range that the integer grid "
+        "supports; change epsilon, max_iter, curvature_share or inference_share"
+    )
