@@ -13,6 +13,9 @@ from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._input import read_input
+from ..utils._layouts import may_be_sparse
+from ..utils._leak_rules import refuse_leaks
+from ..utils._object_tree import holds_private
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike
 from ._answers import Model, read
@@ -102,7 +105,9 @@ class PrivateScorer:
             If the charge is refused; nothing was read.
         TypeError, ValueError
             If the model, the public facts, or container, shape, dtype or finiteness of the records
-            do not suit; nothing was charged. After the charge records raise nothing.
+            do not suit, or a private model has beside it what the guarantee does not cover
+            (`inspection.find_leaks`, but for notes); nothing was charged. After the charge records
+            raise nothing.
         """
         X, n_samples = read(X)
         event = self.planned_event(n_samples)
@@ -122,6 +127,8 @@ class PrivateScorer:
         X, n_samples = read(X)
         metric = self._metric
         y = _target(y, n_samples, metric.task)
+        if holds_private(estimator):  # any other is public: it was fitted on other records
+            refuse_leaks(estimator, dense=not may_be_sparse(X))
         facts = self._facts(estimator, n_samples)
         units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples)
         facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std))

@@ -9,7 +9,8 @@ from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
-from ..utils._leak_rules import leaks_of
+from ..utils._layouts import may_be_sparse
+from ..utils._leak_rules import refuse_leaks
 
 _TRIES = 40
 
@@ -38,16 +39,6 @@ def last_step(estimator):
     while getattr(estimator, "steps", None):
         estimator = estimator.steps[-1][1]
     return estimator
-
-
-def refuse_leaks(estimator):
-    """Raise a ValueError if a part of an estimator voids every guarantee."""
-    void = [leak for leak in leaks_of(estimator) if leak.severity == "void"]
-    # seeds are refused by their names, with better words
-    void = [leak for leak in void if "random_state" not in leak.rule and "seed" not in leak.rule]
-    if void:
-        leak = void[0]
-        raise ValueError(f"{leak.where}: {leak.what}. {leak.why} Use {leak.instead}")
 
 
 def loss_of(event, release):
@@ -104,7 +95,7 @@ def give_budget(estimator, release, delta, neighboring, sizes):
         epsilon = zcdp_epsilon(most, delta)
     for _ in range(_TRIES):
         part.set_params(epsilon=epsilon, delta=delta)
-        event = planned_event(part, sizes)
+        event = planned_event(estimator, sizes)
         if event.neighboring != neighboring:
             raise ValueError("a candidate has other neighbours than the search")
         if within(event, release):
@@ -122,9 +113,17 @@ def columns_of(estimator, X):
 
 
 def planned_event(estimator, sizes):
-    """What a fit would release; of more outputs than one only where the estimator takes them."""
+    """What a fit would release; of more outputs than one only where the estimator takes them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not private, or a part of it is not covered by the guarantee.
+    """
     n_samples, columns, n_outputs, is_sparse = sizes
     part = budgeted_part(estimator)
+    # of every candidate, those that are drawn later too
+    refuse_leaks(estimator, dense=not (is_sparse or may_be_sparse(columns)))
     if not isinstance(columns, Integral) and not isinstance(part, PrivatePipeline):
         columns = columns.shape[1]
     # facts that a default does not say, of estimators that know of them

@@ -80,7 +80,6 @@ def planned(search, n_samples, shape):
     epsilon = check_real(search.epsilon, "epsilon", low=0, high=1e6, closed="right")
     part = _budget.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
-    _budget.refuse_leaks(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
     neighboring, n_public = _relation(part)
     delta = _resolve_delta(search.delta, n_samples, n_public)

@@ -27,6 +27,7 @@ from ..privacy.ledger._accountant import charge
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import num_samples
 from ..utils._input import read_input, refuse_broken
+from ..utils._layouts import may_be_sparse
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike
 from . import _budget, _candidates, _runs
@@ -72,7 +73,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Private, with `planned_event` and parameters `epsilon` and `delta`; or scikit-learn's
-        Pipeline of such a one and steps that learn nothing. Without accountant and seed.
+        Pipeline of such a one and steps that learn nothing. Without accountant and seed. What
+        `inspection.find_leaks` calls void or a leak is refused, in candidates too.
     param_distributions : dict or list of dicts
         For the name of each parameter a list, or a distribution with ``rvs``. A dict is chosen
         first, each as likely as the others, then every parameter for itself, with replacement.
@@ -256,7 +258,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
         columns = _budget.columns_of(self.estimator, X)
-        plan = planned(self, num_samples(X), (columns, 1, issparse(X)))
+        plan = planned(self, num_samples(X), (columns, 1, may_be_sparse(X)))
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
         refuse_what_runs_refuse(plan, X, y)

@@ -18,7 +18,6 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
-from ..utils._leak_rules import RULES
 from ..utils._object_tree import tree_of
 from ..utils._public import check_real
 from ._budget import is_private, stated_budget
@@ -107,7 +106,7 @@ def private_parts(name, step):
 
 
 def check_steps(steps, public_steps):
-    """Refuse what learns for free, and private steps with budgets of their own.
+    """Refuse private steps with budgets of their own, or that would be fitted in another way.
 
     Parameters
     ----------
@@ -145,7 +144,7 @@ def check_steps(steps, public_steps):
                     "and divide epsilon by shares="
                 )
         if name not in parts:
-            _refuse_leaks(name, step, vouched_for=name in public_steps)
+            _check_private_within(name, step)
         if len(steps) > 1 and hasattr(step, "to_local"):  # of dpcd_sklearn.dask
             raise ValueError(
                 f"step {name!r} reads the partitions of a cluster, and other steps make arrays of "
@@ -159,33 +158,25 @@ def check_steps(steps, public_steps):
     return private
 
 
-def _refuse_leaks(name, step, vouched_for):
+def _check_private_within(name, step):
     for part in tree_of(step).inside():
-        if part.kind == "private":
-            if not all(outer.short in _CONTAINERS for outer in part.above()):
-                raise ValueError(
-                    f"step {name!r} may fit its private {part.short} several times or otherwise "
-                    f"than planned; private steps may be in {', '.join(_CONTAINERS)} only"
-                )
-            if any(outer.get("n_jobs") not in (None, 1) for outer in part.above()):
-                raise ValueError(
-                    f"step {name!r} may fit its private {part.short} in another process, but one "
-                    "charge is shared in one process; leave n_jobs=None"
-                )
-            if not hasattr(part.value, "transform"):
-                raise ValueError(
-                    f"step {name!r} holds the private model {part.short}; make the model the last "
-                    "step of the PrivatePipeline itself"
-                )
+        if part.kind != "private":
             continue
-        leaks = [] if vouched_for else [leak for rule in RULES for leak in rule.leaks(part)]
-        for leak in leaks:
-            if leak.severity != "note":
-                raise ValueError(
-                    f"step {name!r} is not covered by the guarantee: {leak.what}. {leak.why} "
-                    f"Instead: {leak.instead}. If you know that it learns nothing from these "
-                    "records, name it in public_steps"
-                )
+        if not all(outer.short in _CONTAINERS for outer in part.above()):
+            raise ValueError(
+                f"step {name!r} may fit its private {part.short} several times or otherwise "
+                f"than planned; private steps may be in {', '.join(_CONTAINERS)} only"
+            )
+        if any(outer.get("n_jobs") not in (None, 1) for outer in part.above()):
+            raise ValueError(
+                f"step {name!r} may fit its private {part.short} in another process, but one "
+                "charge is shared in one process; leave n_jobs=None"
+            )
+        if not hasattr(part.value, "transform"):
+            raise ValueError(
+                f"step {name!r} holds the private model {part.short}; make the model the last "
+                "step of the PrivatePipeline itself"
+            )
 
 
 def shares_of(private, shares):

@@ -16,6 +16,8 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, safe_indexing
 from ..utils._input import refuse_broken
+from ..utils._layouts import may_be_sparse
+from ..utils._leak_rules import refuse_leaks
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget import BUDGET
@@ -41,8 +43,10 @@ class PrivatePipeline(PrivateFit, Pipeline):
 
     - Guarantee: everything that `fit` releases, the fitted attributes of all private steps, is
       together (`epsilon`, `delta`)-DP.
-    - Which steps: private ones, and those that are known to learn nothing from the records. Any
-      other one is refused, unless `public_steps` names it: then **you** vouch for it.
+    - Which steps: private ones, and those that are known to learn nothing from the records and to
+      map each of them by itself, to the last bit; where X may be sparse no ColumnTransformer may
+      choose its layout by density (``sparse_threshold=0``). What `inspection.find_leaks` calls void
+      or a leak is refused, unless `public_steps` names the step: then **you** vouch for it.
     - Charged: all releases of all private steps, as one event, when the first of them asks for it,
       before it uses a record. What fails after that stays charged.
     - Not protected: what each step says of itself. Steps that learn nothing map the records before
@@ -222,6 +226,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         self._check_budget()
         steps = [(name, step) for _, name, step in self._iter()]
         private = check_steps(steps, self.public_steps)
+        refuse_leaks(self, dense=not may_be_sparse(rows))
         n = int(self.n_public) if self.neighboring == "add_remove" else n_samples
         delta = self._resolve_delta(n)
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}

@@ -122,7 +122,8 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X.data *= factor[rows if X.format == "csr" else X.indices]
             return X
         for tile in row_tiles(X):
-            values = X[tile].astype(np.float64)
+            # rows are summed along memory: in another order the bits of one row would follow n
+            values = X[tile].astype(np.float64, order="C")
             largest = np.abs(values).max(axis=1)
             part = values / np.where(largest > 0, largest, 1.0)[:, np.newaxis]
             # in one fixed order: a row is scaled by what it holds, whatever tile it lies in

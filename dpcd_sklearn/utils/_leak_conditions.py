@@ -8,14 +8,24 @@ from numbers import Real
 
 from sklearn.base import is_classifier
 
-from ._learns_nothing import full_name, how_it_learns, is_elementwise
+from ._layouts import density_decides
+from ._learns_nothing import full_name, how_it_learns, how_one_row_differs, is_elementwise
 from ._object_tree import guarded, has
 
 # ---- steps and models ---------------------------------------------------------------------------
 
 
 def learns(part):
-    return part.kind == "step" and how_it_learns(part.name, part.params or {})
+    if part.kind != "step":
+        return False
+    params = part.params or {}
+    if why := how_it_learns(part.name, params):
+        return why
+    return "add_remove" in _relations(part.root) and how_one_row_differs(part.name, params)
+
+
+def _relations(part):
+    return {inner.get("neighboring") for inner in part.inside() if inner.kind == "private"}
 
 
 def not_private(part):
@@ -33,7 +43,7 @@ def resamples(part):
 
 def own_function(part):
     named = part.short in ("FunctionTransformer", "TransformedTargetRegressor")
-    if named and not is_elementwise(part.get("func")):
+    if named and (part.get("kw_args") or not is_elementwise(part.get("func"))):
         return "func= sees all records at once"
     counts = part.short == "SelectFromModel" and callable(part.get("max_features"))
     return counts and "max_features= sees all records at once"
@@ -47,15 +57,18 @@ def columns_by_function(part):
     return bool(looks) and "a function chooses columns by looking at X"
 
 
+_BY_DENSITY = "sparse_threshold compares the share of entries of all records"
+
+
 def layout_by_density(part):
-    threshold = part.get("sparse_threshold")
-    if part.short != "ColumnTransformer" or threshold == 0:
+    dense = part.root.dense is not False  # of an X that is not there yet the next rule tells
+    return density_decides(part, dense) and f"{_BY_DENSITY}, and its steps may put out sparse ones"
+
+
+def layout_by_density_of_sparse(part):
+    if part.root.dense is not None or density_decides(part, True):
         return False
-    sparse = any(
-        inner.get("sparse_output") or inner.short in ("HashingVectorizer", "FeatureHasher")
-        for inner in part.inside()
-    )
-    return sparse and "sparse_threshold compares the share of entries of all records"
+    return density_decides(part, False) and f"if X is sparse, {_BY_DENSITY}"
 
 
 def quotes(part):
@@ -131,8 +144,8 @@ def folds_without_n(part):
         split, holder = _split_by_number(part), part
     if not split or holder is None:
         return False
-    relation = {inner.get("neighboring") for inner in holder.inside() if inner.kind == "private"}
-    return "add_remove" in relation and "folds by row number under neighboring='add_remove'"
+    under = "add_remove" in _relations(holder)
+    return under and "folds by row number under neighboring='add_remove'"
 
 
 # ---- meta-estimators ----------------------------------------------------------------------------
@@ -169,10 +182,20 @@ def is_one_of(*names):
 
 
 def one_versus(part):
-    return part.short in _ONE_VERSUS and (
+    if part.short not in _ONE_VERSUS:
+        return False
+    fits = (
         "each member sees the records of two labels only"
         if part.short == "OneVsOneClassifier"
         else "as many fits as there are labels in y"
+    )
+    classes = next((inner.get("classes") for inner in part.inside() if inner.kind == "private"), ())
+    n_classes = guarded(lambda: len(classes), 0)
+    if n_classes < 3:
+        return fits
+    return (
+        f"{fits}, and each is given 0 and 1 in place of them: a member with {n_classes} classes "
+        "puts out as many columns, and predict fails with an error about shapes"
     )
 
 
@@ -208,8 +231,7 @@ def uncounted(part, several):
         return False
     if part.budgeted_by is not None:  # it is charged with the whole
         return False
-    root = ([part, *part.above()])[-1]
-    n_private = sum(p.kind == "private" and p.budgeted_by is None for p in root.inside())
+    n_private = sum(p.kind == "private" and p.budgeted_by is None for p in part.root.inside())
     many = n_private > 1 or any(outer.short in _SEVERAL_FITS for outer in part.above())
     return many == several and "accountant=None"
 

@@ -23,6 +23,7 @@ from ._leak_conditions import (
     is_infinite,
     is_one_of,
     layout_by_density,
+    layout_by_density_of_sparse,
     learns,
     not_private,
     one_versus,
@@ -104,9 +105,8 @@ def leaks_of(estimator):
     -------
     list of Leak
     """
-    root = tree_of(estimator)
     found = []
-    for part in root.inside():
+    for part in tree_of(estimator).inside():
         found += [leak for rule in RULES for leak in rule.leaks(part)]
         for owner, candidate in guarded(lambda p=part: list(candidates(p)), []):
             before = {leak.rule for rule in RULES for leak in rule.leaks(owner)}
@@ -115,9 +115,33 @@ def leaks_of(estimator):
     return found
 
 
+def refuse_leaks(estimator, dense=None):
+    """Raise a ValueError about the worst thing that the guarantee does not cover, but for notes.
+
+    What private models say of their own parameters is theirs to refuse, or to warn about.
+
+    Parameters
+    ----------
+    estimator : object
+        As it stands: lists of candidates are not looked at.
+    dense : bool or None
+        Whether X is, if there is one.
+    """
+    parts = [part for part in tree_of(estimator, dense).inside() if part.kind != "private"]
+    found = (leak for rule in RULES for part in parts for leak in rule.leaks(part))  # worst first
+    leak = next(found, None)
+    if leak is not None and leak.severity != "note":
+        raise ValueError(
+            f"{leak.where} is not covered by the guarantee: {leak.what}. {leak.why} Instead: "
+            f"{leak.instead}. If you know that it learns nothing from these records and maps each "
+            "of them by itself, to the last bit, name it in public_steps of a PrivatePipeline"
+        )
+
+
 # ---- the table ----------------------------------------------------------------------------------
 
 _KFOLD = "cv=KFold(...): folds by row number"
+_DENSE = "sparse_threshold=0, or a dense X and steps that are known to put out dense arrays"
 VOUCHED_FOR = "steps that you vouch for"
 
 RULES = (
@@ -126,7 +150,8 @@ RULES = (
         "steps that learn from the records for free",
         "void",
         learns,
-        "What it keeps or drops follows the records, without noise and without a charge.",
+        "What it keeps, or makes of a record, follows other records, without noise and without a "
+        "charge.",
         what_instead,
     ),
     Rule(
@@ -135,6 +160,14 @@ RULES = (
         not_private,
         "Its fitted attributes and predictions follow the records without noise.",
         "an estimator of dpcd_sklearn; a last model of a stack too",
+    ),
+    Rule(
+        "functions of your own",
+        "void",
+        own_function,
+        "Nobody knows whether it maps each row by itself: a mean over the rows, or a product of "
+        "all rows at once, does not.",
+        "NumPy's functions of single cells, such as np.log1p, without kw_args",
     ),
     Rule(
         "steps that repeat or drop rows",
@@ -191,7 +224,7 @@ RULES = (
         one_versus,
         "Which fits there are, and of which records, follows the labels in y: a record with a "
         "label of its own adds one, and a label that all records have is told, not fitted.",
-        "DPLinearClassifier(classes=[...]), one model of all classes",
+        "DPLinearClassifier(classes=[...]) by itself, one model of all classes",
     ),
     Rule(
         "calibration",
@@ -276,9 +309,9 @@ RULES = (
         "a layout that follows the records",
         "leak",
         layout_by_density,
-        "Whether the result is sparse decides whether the model centres it, and one record may "
-        "decide that.",
-        "sparse_threshold=0, or sparse_output=False in its steps",
+        "Whether the result is sparse is published, and decides what the model releases; one "
+        "record may decide that.",
+        _DENSE,
     ),
     Rule(
         "splits that nothing is known of",
@@ -294,7 +327,21 @@ RULES = (
         "Nothing about it could be checked.",
         "an estimator that keeps scikit-learn's rules",
     ),
+    Rule(
+        "objects too large to look through",
+        "leak",
+        lambda part: part.cut and "too many parts",
+        "Only the first ones were looked at.",
+        "find_leaks for each of its parts",
+    ),
     # note: the guarantee rests on it
+    Rule(
+        "a layout that follows the records of a sparse X",
+        "note",
+        layout_by_density_of_sparse,
+        "Then one record may decide whether the result is sparse; of a dense X it is dense.",
+        _DENSE,
+    ),
     Rule(
         "fits that fail and are passed over",
         "note",
@@ -345,13 +392,6 @@ RULES = (
         "a proof, and inspection.audit(model), which tries to break the claim",
     ),
     Rule(
-        "functions of your own",
-        "note",
-        own_function,
-        "It must map each row by itself; a mean over the rows would void the guarantee.",
-        "NumPy's functions of single cells, such as np.log1p, or a row-by-row function",
-    ),
-    Rule(
         "folds of your own",
         "note",
         own_split,
@@ -386,12 +426,5 @@ RULES = (
         lambda part: part.kind == "thing" and "no estimator that is known here",
         "It has no fit, so nothing was looked at.",
         "an estimator, a search or a splitter",
-    ),
-    Rule(
-        "objects too large to look through",
-        "note",
-        lambda part: part.cut and "too many parts",
-        "Only the first ones were looked at.",
-        "find_leaks for each of its parts",
     ),
 )

@@ -1,8 +1,8 @@
 """Steps that are known to learn nothing from records; whatever is not listed counts as learning.
 
 A step learns nothing if what `fit` keeps follows parameters, shapes and column names alone, and
-if it maps each record by itself, so that neighbouring data sets stay neighbours. Names are
-exact, a subclass may do anything.
+if it maps each record by itself, to the last bit, so that neighbouring data sets stay neighbours.
+Names are exact, a subclass may do anything.
 """
 
 import numpy as np
@@ -55,10 +55,6 @@ def _frequencies(params):
     return "use_idf=True counts documents" if params.get("use_idf", True) else None
 
 
-def _kernel_width(params):
-    return "gamma='scale' is the variance of X" if isinstance(params.get("gamma"), str) else None
-
-
 def _projection(params):
     if not isinstance(params.get("n_components"), str):
         return None
@@ -81,9 +77,6 @@ LEARNS_NOTHING = {
     "sklearn.feature_extraction.text.HashingVectorizer": None,
     # random matrices of a public shape; a seed of theirs is harmless
     "sklearn.kernel_approximation.PolynomialCountSketch": None,
-    "sklearn.kernel_approximation.RBFSampler": _kernel_width,
-    "sklearn.kernel_approximation.SkewedChi2Sampler": None,
-    "sklearn.random_projection.GaussianRandomProjection": _projection,
     "sklearn.random_projection.SparseRandomProjection": _projection,
     # what would be learnt may be stated
     "sklearn.feature_extraction.text.CountVectorizer": _vocabulary,
@@ -98,10 +91,19 @@ LEARNS_NOTHING = {
     "sklearn.preprocessing.SplineTransformer": _splines,
 }
 
+# They learn nothing, but multiply all rows by one matrix at once: BLAS chooses its kernels by the
+# number of rows, so that one record more moves last bits of all, and those that tie flip together.
+_BY_BATCH = (
+    "sklearn.kernel_approximation.RBFSampler",
+    "sklearn.kernel_approximation.SkewedChi2Sampler",
+    "sklearn.random_projection.GaussianRandomProjection",
+)
+
 _BOUNDS = "dpcd_sklearn.preprocessing.BoundsScaler with public bounds"
 _ENCODE = "OneHotEncoder(categories=[...], handle_unknown='ignore') with public categories"
 _IMPUTE = "SimpleImputer(strategy='constant', keep_empty_features=True)"
-_PROJECT = "columns chosen by public knowledge, or GaussianRandomProjection(n_components=10)"
+_PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_components=10)"
+_SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
 _SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public knots"
 _IN_PLACE_OF = {
@@ -114,10 +116,10 @@ _IN_PLACE_OF = {
     _PROJECT: "PCA IncrementalPCA KernelPCA SparsePCA MiniBatchSparsePCA TruncatedSVD FastICA NMF "
     "FactorAnalysis GenericUnivariateSelect RFECV SelectFdr SelectFpr SelectFwe SelectKBest "
     "SelectPercentile SequentialFeatureSelector VarianceThreshold",
-    "GaussianRandomProjection(n_components=10), a public number": "GaussianRandomProjection "
+    "SparseRandomProjection(n_components=10), a public number": "GaussianRandomProjection "
     "SparseRandomProjection",
     _SPLINES: "KBinsDiscretizer SplineTransformer",
-    "gamma=1.0, or another public number": "RBFSampler",
+    _SKETCH: "Nystroem RBFSampler SkewedChi2Sampler",
     _HASH: "CountVectorizer TfidfVectorizer TfidfTransformer",
 }
 _INSTEAD = {name: advice for advice, names in _IN_PLACE_OF.items() for name in names.split()}
@@ -125,6 +127,8 @@ _INSTEAD = {name: advice for advice, names in _IN_PLACE_OF.items() for name in n
 
 def how_it_learns(name, params):
     """Why a step counts as one that learns from records, or None if it is known not to."""
+    if name in _BY_BATCH:
+        return "it multiplies all rows at once, and the last bits of each follow how many there are"
     if name not in LEARNS_NOTHING:
         return "it is not among the steps that are known to learn nothing"
     condition = LEARNS_NOTHING[name]
@@ -139,6 +143,18 @@ def what_instead(name):
     )
 
 
+def how_one_row_differs(name, params):
+    """Why a step maps a table of one row in another way than longer ones, or None."""
+    if name == "sklearn.preprocessing.SplineTransformer":
+        return "it refuses a row that is alone, which tells one record from two"
+    if name == "sklearn.preprocessing.Normalizer" and params.get("norm") != "max":
+        return "a row that is alone is summed in another order, which tells one record from two"
+    return None
+
+
 def is_elementwise(function):
     """Whether a function is known to treat each cell by itself."""
-    return function is None or isinstance(function, np.ufunc)
+    if function is None:
+        return True
+    of_numbers = isinstance(function, np.ufunc) and any("O" not in kind for kind in function.types)
+    return of_numbers and function.signature is None

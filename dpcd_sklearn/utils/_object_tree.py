@@ -14,6 +14,7 @@ MOST_PARTS = 1000
 _MOST_ITEMS = 100_000  # of lists and dicts, of all parts together
 _NAMED = ("steps", "transformers", "transformer_list", "estimators")  # lists of (name, part)
 _GRIDS = ("param_grid", "param_distributions")
+_FITS = ("fit", "fit_transform", "fit_resample")  # one of them makes a step of an object
 _BUDGET = ("epsilon", "accountant", "neighboring")  # what a PrivatePipeline gives its steps
 
 # Meta-estimators that learn nothing beside what their parts learn and what a rule names.
@@ -77,7 +78,7 @@ def _kind(value, name):
         return "private"
     if has(value, "split", "get_n_splits"):
         return "splitter"
-    if has(value, "fit") or has(value, "fit_resample"):
+    if any(has(value, name) for name in _FITS):
         if name in KNOWN_META:
             return "meta"
         if name in LEARNS_NOTHING or has(value, "transform") or has(value, "fit_transform"):
@@ -103,6 +104,7 @@ class Part:
     params: dict | None = field(init=False)
     parts: list = field(default_factory=list)
     cut: bool = False  # of a root: not all was looked at
+    dense: bool | None = None  # of a root: whether X is, where there is one
 
     def __post_init__(self):
         self.name = guarded(lambda: full_name(type(self.value)), "an object")
@@ -137,6 +139,10 @@ class Part:
                 return part.key in guarded(lambda stated=stated: list(stated), [])
         return False
 
+    @property
+    def root(self):
+        return ([self, *self.above()])[-1]
+
     def above(self):
         """The parts that this one is in, the nearest first."""
         part = self.parent
@@ -164,9 +170,10 @@ def _params_of(value):
     return params if all(isinstance(name, str) for name in params) else None
 
 
-def tree_of(value):
-    """The root of all parts of `value`."""
+def tree_of(value, dense=None):
+    """The root of all parts of `value`; `dense` says of X what is known."""
     root = Part(value, guarded(lambda: full_name(type(value)).rpartition(".")[2].lower(), "object"))
+    root.dense = dense
     stack, n_parts, budget = [root], 1, [_MOST_ITEMS]
     while stack:
         part = stack.pop()
@@ -186,10 +193,14 @@ def tree_of(value):
     return root
 
 
+def holds_private(value):
+    """Whether some part of an object claims a guarantee; of what is frozen nothing is claimed."""
+    return any(part.kind == "private" for part in tree_of(value).inside())
+
+
 def _is_part(value):
-    return (
-        has(value, "fit") or has(value, "fit_resample") or has(value, "split", "get_n_splits")
-    ) and not isinstance(value, type)
+    fits = any(has(value, name) for name in _FITS) or has(value, "split", "get_n_splits")
+    return fits and not isinstance(value, type)
 
 
 def _parts_within(part, budget):
