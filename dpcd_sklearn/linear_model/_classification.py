@@ -70,7 +70,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
                 # kinds only: the width of a dtype of words is that of the longest label
                 raise ValueError(
                     f"y has dtype kind {kinds[0]!r} and classes has dtype kind {kinds[1]!r}: no "
-                    "label of y could be among classes; state them as they stand in y"
+                    "label of y could be among classes; state them as they stand in y "
+                    "(OneVsRestClassifier and its like give their members 0 and 1 in place of the "
+                    "labels; DPLinearClassifier fits all classes by itself)"
                 )
         self._check_number_of(classes)
         if self.classes is not None and self.unknown_label == "raise":

@@ -196,7 +196,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         Public labels: two, or more unless `loss` is "logistic". A class may have no record; for
         labels outside of them see `unknown_label`. None takes the labels from y, which publishes
         them. Words for which y holds integers were numbered 0, 1, ... in their order by a
-        meta-estimator, and are read so.
+        meta-estimator, and are read so. Members of OneVsRestClassifier and its like are given 0 and
+        1 in place of the labels: state [0, 1] there, or better fit all classes without it.
     class_weight : dict {label: weight}, default=None
         Public weights of the classes, 1 for a label that is left out; needs `classes`. They
         multiply weights of records before contributions are clipped, so let the largest be 1:

@@ -195,7 +195,8 @@ def one_versus(part):
         return fits
     return (
         f"{fits}, and each is given 0 and 1 in place of them: a member with {n_classes} classes "
-        "puts out as many columns, and predict fails with an error about shapes"
+        "puts out as many columns, and predict fails with an error about shapes, or answers as "
+        "often for each record"
     )
 
 
