@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingRegressor,
@@ -139,6 +140,13 @@ def columns(step, which=(0,), **params):
     return ColumnTransformer([("step", step, which)], **params)
 
 
+def layouts(threshold, step):
+    return {
+        "columntransformer__sparse_threshold": [0, threshold],
+        "columntransformer": [columns(step)],
+    }
+
+
 # Of each rule: what it finds, and a twin that it does not.
 CASES = {
     "steps that learn from the records for free": [
@@ -169,6 +177,8 @@ CASES = {
         # a row that is alone is summed in another order
         (make_pipeline(Normalizer(), WITHOUT_N), make_pipeline(Normalizer(), LASSO)),
         (make_pipeline(Normalizer("l1"), WITHOUT_N), make_pipeline(Normalizer("max"), WITHOUT_N)),
+        (FrozenEstimator(PCA()), FrozenEstimator(BoundsScaler())),
+        (FrozenEstimator(StandardScaler()), FrozenEstimator(DPStandardScaler())),
         (make_pipeline(TransformsAtOnce(), LASSO), make_pipeline(BoundsScaler(), LASSO)),
         (columns(LEVELS, remainder=StandardScaler()), columns(LEVELS, remainder="drop")),
         (FeatureUnion([("a", StandardScaler())]), FeatureUnion([("a", BoundsScaler())])),
@@ -195,6 +205,10 @@ CASES = {
         (SelectFromModel(LASSO, max_features=len), SelectFromModel(LASSO, max_features=1)),
         (
             TransformedTargetRegressor(LASSO, func=row_wise),
+            TransformedTargetRegressor(LASSO, func=np.log1p, inverse_func=np.expm1),
+        ),
+        (
+            TransformedTargetRegressor(LASSO, func=np.log1p, inverse_func=row_wise),
             TransformedTargetRegressor(LASSO, func=np.log1p, inverse_func=np.expm1),
         ),
     ],
@@ -293,6 +307,10 @@ CASES = {
         (
             make_pipeline(TfidfTransformer(use_idf=False), columns(Normalizer())),
             make_pipeline(Normalizer(), columns(Normalizer())),
+        ),
+        (
+            GridSearchCV(make_pipeline(columns(Normalizer()), LASSO), layouts(0.3, LEVELS)),
+            GridSearchCV(make_pipeline(columns(Normalizer()), LASSO), layouts(0.3, Normalizer())),
         ),
         (columns(OwnModel(), remainder="passthrough"), columns(Normalizer())),
     ],

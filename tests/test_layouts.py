@@ -216,13 +216,13 @@ def test_a_plan_is_refused_as_the_fit_is():
 # ---- searches and scores -------------------------------------------------------------------------
 
 
-def refused_search(estimator, params, X, match):
+def refused_search(estimator, params, X, match, y=Y):
     accountant = PrivacyAccountant(epsilon=100.0, delta=1e-2)
     search = PrivateSearchCV(
         estimator, params, epsilon=50.0, delta=1e-3, n_iter=2, accountant=accountant
     )
     with pytest.raises(ValueError, match=match):
-        search.fit(X, Y)
+        search.fit(X, y)
     assert not accountant.entries()
 
 
@@ -271,6 +271,26 @@ def test_a_candidate_that_was_not_planned_fails_alone():
         clean, {"columntransformer__sparse_threshold": Late()}, epsilon=50.0, delta=1e-3, n_iter=2
     )
     assert search.fit(csr(neighbours(60)[0]), Y).best_estimator_ is None
+
+
+def test_what_tells_one_record_from_two_is_refused_where_their_number_is_protected():
+    cells, _ = neighbours(60)
+    relation = {"neighboring": "add_remove", "n_public": 50 * N, "delta": 1e-4}
+    for step in (Normalizer(), SplineTransformer(knots=KNOTS)):
+        accountant = PrivacyAccountant(epsilon=100.0, delta=1e-2)
+        mine = make_private_pipeline(step, model(), accountant=accountant, **relation)
+        with pytest.raises(ValueError, match="one record from two"):
+            mine.fit(array(cells), Y)
+        assert not accountant.entries()
+        mine.set_params(public_steps=[mine.steps[0][0]], accountant=None).fit(array(cells), Y)
+        make_private_pipeline(step, model()).fit(array(cells), Y)
+        refused_search(
+            make_pipeline(step, model().set_params(**relation)),
+            {"dplinearregressor__alpha": [1.0]},
+            np.tile(array(cells), (50, 1)),
+            "one record from two",
+            np.tile(Y, 50),
+        )
 
 
 def test_your_word_holds_in_pipelines_and_in_searches():

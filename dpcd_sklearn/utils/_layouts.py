@@ -70,7 +70,7 @@ def _given_dense(part, dense):
     given = _given_dense(part.parent, dense)
     if _is_sequence(part.parent):
         for before in part.parent.parts:
-            if before is part:
+            if before.key == part.key:  # itself, or as a candidate of a search
                 break
             given = _puts_out_dense(before, given)
     return given

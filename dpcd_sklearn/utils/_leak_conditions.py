@@ -9,13 +9,23 @@ from numbers import Real
 from sklearn.base import is_classifier
 
 from ._layouts import density_decides
-from ._learns_nothing import full_name, how_it_learns, how_one_row_differs, is_elementwise
+from ._learns_nothing import (
+    LEARNS_NOTHING,
+    full_name,
+    how_it_learns,
+    how_one_row_differs,
+    is_elementwise,
+)
 from ._object_tree import guarded, has
 
 # ---- steps and models ---------------------------------------------------------------------------
 
 
 def learns(part):
+    if part.short == "FrozenEstimator" and has(part.value, "transform"):
+        inner = part.get("estimator")
+        known = full_name(type(inner)) in LEARNS_NOTHING or has(type(inner), "planned_event")
+        return not known and "nobody knows whether what is frozen maps each record by itself"
     if part.kind != "step":
         return False
     params = part.params or {}
@@ -42,9 +52,10 @@ def resamples(part):
 
 
 def own_function(part):
-    named = part.short in ("FunctionTransformer", "TransformedTargetRegressor")
-    if named and (part.get("kw_args") or not is_elementwise(part.get("func"))):
-        return "func= sees all records at once"
+    if part.short in ("FunctionTransformer", "TransformedTargetRegressor"):
+        for name in ("func", "inverse_func"):  # predictions go through the second one
+            if not is_elementwise(part.get(name)) or part.get("kw_args"):
+                return f"{name}= sees all records at once"
     counts = part.short == "SelectFromModel" and callable(part.get("max_features"))
     return counts and "max_features= sees all records at once"
 
