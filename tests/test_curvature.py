@@ -1,6 +1,7 @@
 """Curvature and preconditioned gradients: exact sums, bounded contributions, noise as claimed."""
 
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -444,3 +445,42 @@ def test_a_mutant_that_clips_before_it_preconditions_is_caught():
 def test_a_mutant_with_half_the_noise_is_caught(monkeypatch):
     monkeypatch.setattr(_curvature, "NoiseSource", HalfTheNoise)
     assert gradient_separation() > 1 + 2 * ROOM  # 2
+
+
+# ---- interrupts ---------------------------------------------------------------------------------
+
+
+ONES = np.asfortranarray(np.eye(101))
+PASSES = {
+    "gram": lambda sums: sums.gram(20.0, 2.0**12),
+    "row_sums": lambda sums: sums.row_sums(20.0, 2.0**12, 2.0**12),
+    "measure": lambda sums: sums.measure(ONES, 1.0, 1.0),
+    "image_grams": lambda sums: sums.image_grams(
+        ONES, np.zeros(101), 1.0, 1.0, 1.0, 1.0, 2.0**12
+    ),
+}  # fmt: skip
+
+
+class _LeftError(Exception):
+    """What the handler of a signal raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_over_rows_is_left_at_a_tile_when_a_signal_comes(name):
+    """What the handler raises comes out of the pass itself, and not after it."""
+
+    def handler(*_):
+        raise _LeftError
+
+    # pages of zeros are no memory, and a pass over them takes seconds
+    sums = sums_of(np.zeros((4_000_000, 100), dtype=np.float32), np.zeros(4_000_000))
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(_LeftError) as at:
+            PASSES[name](sums)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert any(entry.name.endswith(f".{name}") for entry in at.traceback)
