@@ -20,7 +20,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.linear_model._base import _is_read_in_place
+from dpcd_sklearn.privacy.sums._records import is_read_in_place
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N_SAMPLES, N_FEATURES = 500, 7
@@ -99,7 +99,7 @@ def test_slices_of_a_map_are_read_in_place_and_give_the_bits_of_their_copy(model
     columns = mapped(tmp_path / "F", together, "F")
     for part in (rows[:, :-1], columns[100:, 1:-1], rows[100:, 1:-1], rows[:, :1]):
         assert not part.flags.c_contiguous
-        assert _is_read_in_place(part)
+        assert is_read_in_place(part)
         found = fitted(model, part, rows[-len(part) :, -1])
         expected = fitted(model, np.array(part), y[-len(part) :])
         np.testing.assert_array_equal(found.coef_, expected.coef_)
@@ -138,7 +138,7 @@ def test_arrays_that_kernels_can_not_read_are_copied_and_fitted():
     for other in (cells["value"], every_second, odd, X[::-1][::-1], X[::-1].copy()[::-1]):
         np.testing.assert_array_equal(fitted(MODELS["DPLogisticGCD"], other, y).coef_, expected)
     for other in (cells["value"], every_second, odd, X[::-1]):
-        assert not _is_read_in_place(other)
+        assert not is_read_in_place(other)
 
 
 SCRIPT = """

@@ -1,6 +1,7 @@
 """Records as users hand them over: no error quotes a cell, and no broken index is followed."""
 
 import math
+import signal
 import traceback
 import warnings
 
@@ -18,6 +19,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.utils._tiles import is_finite
 
 N_SAMPLES, N_FEATURES = 40, 3
 SECRET = "SECRET271828"
@@ -276,3 +278,54 @@ def test_predictions_of_the_largest_numbers_are_finite_without_a_warning(contain
     assert not np.isnan(log_proba).any()
     np.testing.assert_array_equal(of_three[:3].argmax(axis=1), [1, 0, 1])
     np.testing.assert_allclose(of_three.sum(axis=1), 1)
+
+
+# ---- large arrays -------------------------------------------------------------------------------
+
+
+LARGE = {
+    "C": lambda X: X,
+    "F": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "float32": lambda X: X.astype(np.float32),
+    "memmap": lambda X: X,
+}
+
+
+@pytest.mark.parametrize("layout", LARGE)
+def test_a_large_array_is_refused_for_any_cell_that_is_not_finite(layout, tmp_path):
+    """It is looked at in tiles; what is refused, and in which words, is scikit-learn's."""
+    X = np.ones((1100, 1000))
+    model, y = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=1), np.ones(1100)
+    for at in ((0, 0), (1099, 999), (500, 3)):
+        for cell, words in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
+            other = X.copy()
+            other[at] = cell
+            other = LARGE[layout](other)
+            if layout == "memmap":
+                np.save(tmp_path / "X.npy", other)
+                other = np.load(tmp_path / "X.npy", mmap_mode="r")
+            with pytest.raises(ValueError, match=f"Input X contains {words}"):
+                model.fit(other, y)
+    enormous = LARGE[layout](X) * np.float32(3e38)  # whose sum is not finite
+    assert model.fit(enormous, y).n_features_in_ == 1000
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
+def test_a_look_at_a_large_array_is_left_when_a_signal_comes():
+    class LeftError(Exception):
+        pass
+
+    def handler(*_):
+        raise LeftError
+
+    X = np.zeros((20_000_000, 100), dtype=np.float32)  # pages of zeros are no memory
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(LeftError) as at:
+            is_finite(X)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert any(entry.name == "is_finite" for entry in at.traceback)

@@ -13,6 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from ._tiles import is_finite
+
 _RESHAPE = (
     "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
     "array.reshape(1, -1) if it contains a single sample."
@@ -76,6 +78,8 @@ def read_records(estimator, X, *y, **checks):
         if isinstance(array, str):  # to `validate_data` it might be a word
             raise ValueError("Expected 2D array, got scalar array instead: X and y are arrays")
     refuse_broken(X)
+    if checks.get("ensure_all_finite", True) is True and is_finite(X):
+        checks["ensure_all_finite"] = False
     name = "X or y" if y else "X"
     return read_input(validate_data, estimator, X, *y, name=name, **checks)
 

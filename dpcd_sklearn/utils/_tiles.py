@@ -5,6 +5,7 @@ from scipy.sparse import issparse
 
 _ROW_CELLS = 1 << 17
 _STORED_CELLS = 1 << 16
+_LARGE = 1 << 20  # cells: smaller arrays are looked at within milliseconds
 
 
 def row_tiles(X):
@@ -12,6 +13,18 @@ def row_tiles(X):
     n_samples, n_features = X.shape
     n_rows = min(max(_ROW_CELLS // n_features, 16), 1024)
     return (slice(start, start + n_rows) for start in range(0, n_samples, n_rows))
+
+
+def is_finite(X):
+    """Whether a large array of floats is known to be finite: a tile at a time, so that Ctrl-C ends
+    a look at gigabytes; False where nobody knows.
+    """
+    if type(X) not in (np.ndarray, np.memmap) or X.ndim != 2 or X.size < _LARGE:
+        return False
+    if X.dtype not in (np.float32, np.float64):
+        return False
+    with np.errstate(all="ignore"):
+        return all(np.isfinite(tile.sum()) for tile, _ in stored_tiles(X))
 
 
 def stored_tiles(X):
