@@ -90,7 +90,7 @@ class Model:
         first = parts_of(self._estimator)[0]
         if full_name(type(first)).startswith(_OURS):
             checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
-            read_records(first, X, reset=False, **checks)
+            X = read_records(first, X, reset=False, **checks)  # numbers, whatever they stood in
         numbers = _numbers_of(X)
         if numbers is not None:
             for cell in (0.0, *_not_finite(numbers)):
