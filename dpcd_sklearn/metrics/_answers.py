@@ -27,13 +27,15 @@ _MODELS = {
 }
 _PIPELINES = {f"{_OURS}pipeline.PrivatePipeline", "sklearn.pipeline.Pipeline"}
 _SEARCHES = {f"{_OURS}model_selection.PrivateSearchCV"}
-# Sums, products, quotients, comparisons and copies of cells, whose rounding is no one's choice.
+# Sums, products, quotients, comparisons and copies of cells, whose rounding is no one's choice;
+# whether the output is sparse was settled in the fit.
 _STEPS = {
     f"{room}.{name}"
     for room, names in {
         f"{_OURS}preprocessing": "BoundsScaler DPStandardScaler RowNormClipper",
-        "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler PolynomialFeatures "
-        "StandardScaler",
+        "sklearn.impute": "SimpleImputer",
+        "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler OneHotEncoder OrdinalEncoder "
+        "PolynomialFeatures StandardScaler",
     }.items()
     for name in names.split()
 }
@@ -51,8 +53,24 @@ def parts_of(estimator):
 
 def answers_in_batches(estimator):
     """Whether a batch is known to have the bits that each of its records has alone."""
-    *steps, model = (full_name(type(part)) for part in parts_of(estimator))
-    return model in _MODELS and all(step in _STEPS for step in steps)
+    *steps, model = parts_of(estimator)
+    return full_name(type(model)) in _MODELS and all(map(_maps_by_record, steps))
+
+
+def _maps_by_record(step):
+    """Whether a fitted step gives a batch the bits that each of its records has alone."""
+    name = full_name(type(step))
+    if step is None or isinstance(step, str):  # "passthrough" and "drop"
+        return True
+    if name == "sklearn.compose.ColumnTransformer":
+        return all(_maps_by_record(part) for _, part, _ in step.transformers_)
+    if name == "sklearn.pipeline.FeatureUnion":
+        return all(_maps_by_record(part) for _, part in step.transformer_list)
+    if name == "sklearn.preprocessing.FunctionTransformer":
+        return step.func is None
+    if name in _PIPELINES:
+        return all(_maps_by_record(part) for _, part in step.steps)
+    return name in _STEPS
 
 
 class Model:
