@@ -161,14 +161,14 @@ PRESETS[DPLinearRegressor] = REGRESSION | {
 PRESETS[DPLinearClassifier] = CLASSIFICATION | {
     "loss": ["auto", "auto", "logistic", "multinomial"],
 } | {n: PRESETS[DPLogisticGCD][n] for n in ("classes", "multi_class", "unknown_label")}
-for preset in (DPLassoCD, DPRidgeSkGD, DPLogisticGCD):
-    PRESETS[preset] |= {"precompute": ["auto", True, False]}
+for preset, named in ((DPLassoCD, "cd"), (DPRidgeSkGD, "skgd"), (DPLogisticGCD, "gcd")):
+    PRESETS[preset] |= {"solver": ["auto", named, "newton"]}
 
 
 def random_model(rng, neighboring=True):
     estimator = pick(rng, list(PRESETS))
     params = some_of(rng, PRESETS[estimator], share=pick(rng, [0.02, 0.1, 0.3]))
-    if "solver" in PRESETS[estimator] and rng.random() < 0.5:
+    if "penalty" in PRESETS[estimator] and rng.random() < 0.5:
         params["solver"] = pick(rng, GENERIC["solver"])
         if params["solver"] == "frank-wolfe":
             params |= {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}

@@ -69,7 +69,7 @@ COMMON = {
     "max_iter": [0, -1, NAN, INF, "all", True, None],
     "step_size": [0, -0.1, NAN, INF, "line-search", True],
     "averaging": ["mean", "weighted", None, 0.5],
-    "precompute": ["yes", None, 2, 1.0],
+    "solver": ["sgd", "lbfgs", None, True],
     "fit_intercept": ["yes", None, 2],
     "tol": [0, -1e-3, NAN, INF, "auto", None, True],
     "feature_bounds": [
@@ -125,9 +125,9 @@ TARGET = {
 }
 COUNTS = [0, -1, 1.5, "all", True]
 POSITIVE = {"positive": ["yes", None, 2]}
-LASSO = POSITIVE | {"sampling": ["full", "block", "cyclic", None], "n_inner": COUNTS}
+LASSO = POSITIVE | {"sampling": ["full", "block", "cyclic", True], "n_inner": COUNTS}
 RIDGE = POSITIVE | {
-    "sampling": ["single", "cyclic", None, [0, 1]],
+    "sampling": ["single", "cyclic", True, [0, 1]],
     "n_inner": COUNTS,
     "block_size": COUNTS,
     "momentum": [1, 1.0, -0.1, NAN, "nesterov", None, False],
@@ -138,10 +138,10 @@ RIDGE = POSITIVE | {
 LOGISTIC = {
     "C": [0, -1, NAN, INF, "1", None, True],
     "l1_ratio": [2, -0.1, NAN, "elasticnet", None, False],
-    "rule": ["gs", "cyclic", None],
+    "rule": ["gs", "cyclic", True],
     "block_size": COUNTS,
     "selection_share": [0, 1, -0.5, 2, NAN, "auto", True],
-    "selection": ["race", "auto", None, True, 1],
+    "selection": ["race", "auto", True, 1],
     "classes": [[1], [1, 1], [], "01", 2, ["0", "1"]],
     "multi_class": ["all", "auto", None, 1, True],
     "unknown_label": ["last", None, 1, True],
@@ -480,7 +480,7 @@ def test_a_closed_accountant_is_refused(data, estimator):
 
 def test_a_ledger_of_gaussians_refuses_greedy_selection(data):
     accountant = PrivacyAccountant(1e6, 0.01, currency="gdp")
-    refuse(DPLogisticGCD(accountant=accountant), *data, match="currency='rdp'")
+    refuse(DPLogisticGCD(solver="gcd", accountant=accountant), *data, match="currency='rdp'")
 
 
 @every_estimator

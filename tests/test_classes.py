@@ -70,7 +70,7 @@ def test_without_noise_the_classes_are_scikit_learns(estimator):
 
 
 def test_a_greedy_choice_moves_its_feature_in_all_classes():
-    model = DPLogisticGCD(C=1e6, classes=CLASSES, max_iter=3, coef_path=True).fit(X, Y)
+    model = DPLogisticGCD(1e6, solver="gcd", classes=CLASSES, max_iter=3, coef_path=True).fit(X, Y)
     path = np.concatenate([model.coef_path_, model.intercept_path_[..., np.newaxis]], axis=2)
     for before, after in itertools.pairwise(path):
         moved = before != after
@@ -92,7 +92,7 @@ def test_a_block_of_greedy_choices_holds_each_feature_once():
 
 
 def test_a_greedy_clip_keeps_the_ratios_of_a_records_derivatives():
-    plan = plan_of(DPLogisticGCD(classes=CLASSES, feature_bounds=(-2, 2)))
+    plan = plan_of(DPLogisticGCD(solver="gcd", classes=CLASSES, feature_bounds=(-2, 2)))
     longest = plan.loss.longest
     # C_kj for a feature at its bounds: none is clipped by itself
     clip = plan.clip / plan.geometry.smoothness.sum() ** 0.5
@@ -102,7 +102,8 @@ def test_a_greedy_clip_keeps_the_ratios_of_a_records_derivatives():
     norms = np.linalg.norm(full, axis=1, keepdims=True)
     assert (norms > longest).any() and (norms < longest).any()
     assert_allclose(scaled, full * np.minimum(1, longest / norms), rtol=1e-12)
-    assert plan_of(DPLogisticGCD(classes=CLASSES, epsilon=math.inf)).loss.longest == math.inf
+    noiseless = DPLogisticGCD(solver="gcd", classes=CLASSES, epsilon=math.inf)
+    assert plan_of(noiseless).loss.longest == math.inf
     assert plan_of(DPLinearClassifier(classes=CLASSES)).loss.longest == math.inf
 
 

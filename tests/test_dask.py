@@ -48,7 +48,7 @@ MODELS = {
             "alpha": 0.01,
             "feature_bounds": (-1, 1),
             "target_bounds": (-1, 1),
-            "precompute": False,
+            "solver": "cd",
         },
         Y,
     ),
@@ -567,7 +567,7 @@ cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=None)
 with Client(cluster) as client:
     X = da.random.default_rng(0).uniform(-1, 1, (400, 3), chunks=(100, 3))
     accountant = PrivacyAccountant(5.0, 1e-3, path=sys.argv[1])
-    model = DPLassoCD(max_iter=20, precompute=False, feature_bounds=(-1, 1),
+    model = DPLassoCD(max_iter=20, solver="cd", feature_bounds=(-1, 1),
                       target_bounds=(-1, 1), client=client, accountant=accountant)
     model.fit(X, X[:, 0])
 """

@@ -285,7 +285,8 @@ def test_a_mean_of_iterates_has_the_zeros_of_the_last_one(model):
     ("verbose", "n_lines"), [(0, 0), (False, 0), (True, 11), (1, 11), (2, 101)]
 )
 def test_verbose_prints_public_numbers(capsys, verbose, n_lines):
-    model = DPLassoCD(verbose=verbose, max_iter=200, random_state=ReproducibleNoise(0), **UNIT)
+    seeded = {"random_state": ReproducibleNoise(0), **UNIT}
+    model = DPLassoCD(verbose=verbose, max_iter=200, solver="cd", **seeded)
     noisy = model.fit(X, REAL).coef_
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == n_lines

@@ -28,7 +28,8 @@ from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
 from dpcd_sklearn.testing import ReproducibleNoise
 
 INF = math.inf
-ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
+NAMED = {DPLassoCD: "cd", DPLogisticGCD: "gcd", DPRidgeSkGD: "skgd"}  # after their algorithms
+ALL = list(NAMED)
 # What a coefficient may differ by, relative to the largest one: the figures of the specification.
 REGRESSION_TOLERANCE, LOGISTIC_TOLERANCE = 1e-3, 1e-2
 
@@ -439,7 +440,7 @@ def updates(max_iter, n_coordinates, block_size):
 @pytest.mark.parametrize(
     ("model", "block_size"),
     [
-        (DPLassoCD(), 1),
+        (DPLassoCD(solver="cd"), 1),
         (DPLassoCD(sampling="importance"), 1),
         (DPRidgeSkGD(), None),
         (DPRidgeSkGD(sampling="block", block_size=3), 3),
@@ -500,7 +501,8 @@ def test_privacy_spent_is_what_was_asked_for(small, estimator):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (10.0, 1e-8)])
 @every_estimator
 def test_the_noise_of_the_event_pays_for_what_was_spent(small, estimator, epsilon, delta):
-    model = estimator(epsilon=epsilon, delta=delta, **unit_scale(estimator)).fit(*small)
+    params = {"epsilon": epsilon, "delta": delta, "solver": NAMED[estimator]}
+    model = estimator(**params, **unit_scale(estimator)).fit(*small)
     z, count = model.noise_multiplier_, model.n_iter_
     if estimator is DPLogisticGCD:
         selection, gaussian = model.privacy_event_.releases
@@ -519,15 +521,16 @@ def test_the_noise_of_the_event_pays_for_what_was_spent(small, estimator, epsilo
 
 @every_estimator
 def test_the_event_reads_like_a_sentence(small, estimator):
-    model = estimator(max_iter=600, **unit_scale(estimator)).fit(*small)
+    named = {"solver": NAMED[estimator]}
+    model = estimator(max_iter=600, **named, **unit_scale(estimator)).fit(*small)
     text = str(model.privacy_event_)
     count = "3,000" if estimator is DPLassoCD else "600"
     gaussian = rf"{count} Gaussian releases with noise multiplier \d+(\.\d+)?"
     choice = rf"{count} choices of bounded range \d\.\d+ and " if estimator is DPLogisticGCD else ""
     assert re.fullmatch(choice + gaussian + ", under replace-one neighbours", text)
-    one = estimator(max_iter=0.01, **unit_scale(estimator)).planned_event(80, 4)
+    one = estimator(max_iter=0.01, **named, **unit_scale(estimator)).planned_event(80, 4)
     assert str(one).count("releases") == 0  # one release
-    text = str(estimator(max_iter=600, epsilon=10.0).planned_event(80, 4))
+    text = str(estimator(max_iter=600, epsilon=10.0, **named).planned_event(80, 4))
     scales = r"\d+ choices of bounded range \d\.\d+( and |, )"
     assert re.fullmatch(scales + choice + gaussian + ", under replace-one neighbours", text)
 
@@ -567,7 +570,7 @@ def test_the_noise_of_a_full_gradient_is_as_the_event_says():
 def test_the_noise_of_single_coordinates_is_as_the_event_says():
     n, p = 40, 3000
     params = {"max_iter": 0.2, "step_size": 1.0, "averaging": "last", "fit_intercept": False}
-    model = DPLassoCD(0.0, clip=3.0, **params, **unit_scale(DPLassoCD))
+    model = DPLassoCD(0.0, clip=3.0, solver="cd", **params, **unit_scale(DPLassoCD))
     model.fit(np.zeros((n, p)), np.zeros(n))
     drawn = model.coef_[model.coef_ != 0]
     # 600 draws of 3,000; a coordinate that is drawn again starts anew (X = 0: gradient 0), so
@@ -597,7 +600,7 @@ def test_add_remove_normalises_by_n_public(estimator):
     X = np.random.default_rng(0).uniform(0.5, 1, (80, 1))
     params = {"neighboring": "add_remove", "delta": 1e-4, "epsilon": 1e4, "clip": 10.0}
     params |= {"max_iter": 1, "step_size": 1.0, "averaging": "last", "fit_intercept": False}
-    params |= unit_scale(estimator)
+    params |= unit_scale(estimator) | {"solver": NAMED[estimator]}
     if estimator is DPRidgeSkGD:
         params["momentum"] = 0.0
     model = estimator(1e6 if estimator is DPLogisticGCD else 0.0, **params)
@@ -752,7 +755,7 @@ def test_fitted_attributes_are_the_documented_ones(small, estimator):
     model = estimator(0.1).fit(*small)
     expected = {"coef_", "intercept_", "n_iter_", "n_features_in_", "privacy_spent_"}
     expected |= {"privacy_event_", "noise_multiplier_", "clip_", "feature_bounds_"}
-    expected |= {"row_norm_bound_"}
+    expected |= {"row_norm_bound_", "solver_"}
     expected |= {"classes_"} if estimator is DPLogisticGCD else {"target_bounds_"}
     assert fitted_attributes(model) == expected
     for name in expected:

@@ -126,11 +126,11 @@ def test_it_has_the_shape_and_units_of_the_coefficients():
 
 def test_presets_know_it_after_newton_steps_and_every_fit_without_noise():
     X, y = records()
-    for kind, params in ((DPRidgeSkGD, {"alpha": 1e-3}), (DPLassoCD, {"alpha": 0.0})):
-        params |= {"target_bounds": (-1, 1)}
-        model = fitted(X, y, kind, precompute=True, **params)
+    for kind, descent, alpha in ((DPRidgeSkGD, "skgd", 1e-3), (DPLassoCD, "cd", 0.0)):
+        params = {"alpha": alpha, "target_bounds": (-1, 1)}
+        model = fitted(X, y, kind, solver="newton", **params)
         assert (model.privacy_std_ > 0).all()
-        assert not hasattr(fitted(X, y, kind, precompute=False, **params), "privacy_std_")
+        assert not hasattr(fitted(X, y, kind, solver=descent, **params), "privacy_std_")
     for params in ({"solver": "cd"}, {"solver": "newton"}, {"penalty": "l1", "alpha": 0.01}):
         quiet = fitted(X, y, epsilon=np.inf, random_state=None, **params)
         np.testing.assert_array_equal(quiet.privacy_std_, np.zeros(4))

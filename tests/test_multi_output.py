@@ -103,7 +103,7 @@ def test_huber_targets_have_a_loss_in_units_of_their_own():
 
 
 def test_one_target_is_one_target_in_any_shape():
-    model = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2), precompute=False)
+    model = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2), solver="skgd")
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
         model.fit(X, Y[:, :1])
     assert model.coef_.shape == (4,) and isinstance(model.intercept_, float)
@@ -125,7 +125,7 @@ def test_no_two_targets_share_their_noise():
 def test_bounds_of_each_target_are_found_and_those_of_features_once():
     accountant = PrivacyAccountant(8.0, 1e-6, single_fit=True)
     Z = Y * [1.0, 1.0, 20.0]
-    model = DPRidgeSkGD(epsilon=8.0, delta=1e-6, accountant=accountant, precompute=False)
+    model = DPRidgeSkGD(epsilon=8.0, delta=1e-6, accountant=accountant, solver="skgd")
     model.fit(X * [1, 2, 5, 9], Z)
     choices, *updates = model.privacy_event_.releases
     assert choices.count == 4 * 4 + 4 * 3  # four a column

@@ -365,15 +365,15 @@ def is_newton(model, n, p, n_classes):
     return len(counts) == 3 and counts[1:] == [1, 2]
 
 
-def test_auto_takes_newton_steps_where_margins_are_clear_of_the_noise():
+def test_auto_takes_newton_steps_from_a_signal_of_twenty_on_however_many_the_classes():
     def model(n_classes=3, **params):
         return DPLinearClassifier(classes=range(n_classes), feature_bounds=(-1, 1), **params)
 
     assert is_newton(model(), N, 4, 3)
     assert not is_newton(model(), 100, 4, 3)
-    # s = 150 or so: enough for three classes, and not for thirty
-    assert is_newton(model(), 2500, 10, 3)
-    assert not is_newton(model(30), 2500, 10, 30)
+    for n_classes in (3, 30):  # s = 45 and 17, whatever the classes
+        assert is_newton(model(n_classes), 600, 10, n_classes)
+        assert not is_newton(model(n_classes), 200, 10, n_classes)
     assert not is_newton(model(), N, 900, 3)  # more features than the signal
     assert not is_newton(model(max_iter=12), N, 4, 3)
     assert not is_newton(model(coef_path=True), N, 4, 3)
@@ -382,9 +382,8 @@ def test_auto_takes_newton_steps_where_margins_are_clear_of_the_noise():
 def test_a_preset_takes_newton_steps_of_all_classes_when_it_is_told_to():
     preset = DPLogisticGCD(classes=[0, 1, 2], feature_bounds=(-1, 1))
     assert is_newton(preset, N, 4, 3) and not is_newton(preset, 100, 4, 3)
-    assert is_newton(preset.set_params(precompute=True), 100, 4, 3)
-    assert not is_newton(preset.set_params(precompute=False, max_iter=5), N, 4, 3)
-    preset.set_params(max_iter="auto")
+    assert is_newton(preset.set_params(solver="newton"), 100, 4, 3)
+    assert not is_newton(preset.set_params(solver="gcd"), N, 4, 3)
     X, y = classes_of()
-    preset.set_params(precompute=True, random_state=ReproducibleNoise(0), epsilon=5.0)
+    preset.set_params(solver="newton", random_state=ReproducibleNoise(0), epsilon=5.0)
     assert preset.fit(X, y).score(X, y) > LogisticRegression().fit(X, y).score(X, y) - 0.02

@@ -38,6 +38,7 @@ def test_noise_makes_nothing_negative(ours, theirs, alpha, averaging):
     X, y = records()
     X = np.tile(X, 20)  # of 100 coefficients some have a noise that would make them negative
     params = {"averaging": averaging, "coef_path": True, "epsilon": 0.1, "max_iter": 5}
+    params["solver"] = "cd" if ours is DPLassoCD else "skgd"
     model = ours(alpha, positive=True, target_bounds=(-6, 6), **params).fit(X, y)
     assert (model.coef_ >= 0).all() and (model.coef_path_ >= 0).all()
     assert (model.coef_path_ > 0).any()

@@ -60,7 +60,7 @@ MODELS = {
     "ovr": (DPLinearClassifier(solver="cd", classes=[0, 1, 2], multi_class="ovr"), THREE),
     "targets": (DPLinearRegressor(solver="cd", **TARGET), np.column_stack([Y, -Y])),
     "found target": (DPLinearRegressor(solver="skgd"), 100 * Y),
-    "inference": (DPRidgeSkGD(inference=True, **TARGET), Y),
+    "inference": (DPRidgeSkGD(inference=True, solver="skgd", **TARGET), Y),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 RIDGE = DPRidgeSkGD(max_iter=3, **TARGET, **LOOSE)
@@ -97,8 +97,7 @@ def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neigh
     assert 0.98 * epsilon < told <= epsilon
     if (squared := gdp_squared(plan.event)) is not None:  # Gaussians alone: exactly
         assert squared == pytest.approx(mu**2, rel=1e-5) and squared <= mu**2
-    descent = {} if name != "inference" else {"precompute": False}
-    without = plan_of(clone(model).set_params(feature_scale=None, **descent), y)
+    without = plan_of(clone(model).set_params(feature_scale=None), y)
     assert without.part_of_smoothness is None
     left, left_without = plan.request._share_left, without.request._share_left
     assert left == pytest.approx(left_without - share)
@@ -136,7 +135,7 @@ def test_a_gaussian_ledger_counts_them():
 )
 def test_nothing_is_released_where_it_has_no_use_or_is_not_affordable(params):
     model = clone(RIDGE).set_params(random_state=ReproducibleNoise(0), **params)
-    plain = clone(model).set_params(feature_scale=None, precompute=False)
+    plain = clone(model).set_params(feature_scale=None, solver="skgd")
     plan = plan_of(model, Y)
     assert plan.part_of_smoothness is None and plan.event == plan_of(plain, Y).event
     assert_array_equal(model.fit(X, Y).coef_, plain.fit(X, Y).coef_)
@@ -160,7 +159,7 @@ def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
         event = model.planned_event(n_public, P)
     except ValueError:
         with pytest.raises(ValueError, match="noise multiplier"):
-            clone(model).set_params(feature_scale=None, precompute=False).planned_event(n_public, P)
+            clone(model).set_params(feature_scale=None, solver="skgd").planned_event(n_public, P)
         return
     assert epsilon_of(event, 1e-9) <= epsilon
 
@@ -233,7 +232,7 @@ def test_records_are_not_moved_where_no_free_intercept_makes_it_good(params):
 
 def test_loose_bounds_cost_descents_little():
     """R² of loose bounds is far below that of M_j from released mean squares."""
-    wide = {"feature_bounds": (-100, 100), "epsilon": 5.0, "precompute": False}
+    wide = {"feature_bounds": (-100, 100), "epsilon": 5.0, "solver": "cd"}
     model = DPLassoCD(alpha=1e-5, delta=DELTA, **wide, **TARGET)
     Z = (X - [0.0, 5.0, -5.0]) / [1.0, 0.1, 2.0]
     plain = clone(model).fit(Z, Y).score(Z, Y)
@@ -316,7 +315,7 @@ def _most_alpha(model):
         (DPRidgeSkGD(feature_scale=["private"] * P, feature_bounds=(-1, 1)), "feature_scale"),
         (DPLinearRegressor(solver="newton", **LOOSE), "needs a descent"),
         (DPLinearRegressor(inference=True, **LOOSE), "needs a descent"),
-        (DPRidgeSkGD(precompute=True, **LOOSE), "precompute=True needs feature_scale=None"),
+        (DPRidgeSkGD(solver="newton", **LOOSE), "needs a descent"),
         (
             DPRidgeSkGD(accounting="hidden_state", penalize_intercept=True, **LOOSE),
             'needs accounting="composition"',
@@ -340,7 +339,7 @@ def test_auto_takes_a_descent():
 
 
 def test_without_noise_smoothness_is_that_of_the_records():
-    model = DPRidgeSkGD(alpha=0.1, epsilon=math.inf, precompute=False, feature_bounds=(-20, 20))
+    model = DPRidgeSkGD(alpha=0.1, epsilon=math.inf, solver="skgd", feature_bounds=(-20, 20))
     plans = [watched(clone(model).set_params(feature_scale=f), X, Y) for f in ("private", None)]
     assert_array_equal(*(plan.geometry.smoothness for plan in plans))
 

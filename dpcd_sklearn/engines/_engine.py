@@ -52,6 +52,8 @@ class Engine(metaclass=ABCMeta):
 
     Attributes
     ----------
+    word : str
+        Its name, as a value of `solver`.
     losses, penalties, constraints, averagings : set of str
         What it can solve.
     has_momentum, has_inference : bool
@@ -70,6 +72,7 @@ class Engine(metaclass=ABCMeta):
         Whether all updates are one release, of which nobody is told how far it is.
     """
 
+    word = None
     losses = SINGLE_OUTPUT
     penalties = EVERY_PENALTY
     constraints = {None}
@@ -108,8 +111,8 @@ class Engine(metaclass=ABCMeta):
         """What a request must change for its covariances to be known, or None."""
         if not cls.has_inference:
             return (
-                "DPRidgeSkGD, or solver='newton' of DPLinearRegressor or DPLinearClassifier: how "
-                "the iterates of other solvers follow the noise is not known"
+                "solver='newton', or 'skgd' for the squared loss: how iterates of others follow the "
+                "noise is not known"
             )
         if not request.has_smooth_penalty:
             return "penalty=None or 'l2': other penalties leave no normal law"

@@ -4,18 +4,21 @@ from ..privacy.mechanisms._curvature_units import MOST_RECORDS
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
-from ._engines_newton import NewtonEngine, clearness
+from ._engines_newton import NewtonEngine
 from ._output_by_output import OutputByOutput, one_of
 
 ENGINES = {
-    "cd": CDEngine,
-    "gcd": GCDEngine,
-    "skgd": SkGDEngine,
-    "compgd": CompGDEngine,
-    "sgd": SGDEngine,
-    "svrg": SVRGEngine,
-    "frank-wolfe": FrankWolfeEngine,
-    "newton": NewtonEngine,
+    engine.word: engine
+    for engine in (
+        CDEngine,
+        GCDEngine,
+        SkGDEngine,
+        CompGDEngine,
+        SGDEngine,
+        SVRGEngine,
+        FrankWolfeEngine,
+        NewtonEngine,
+    )
 }
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
@@ -23,17 +26,11 @@ _NOISY = 25.0
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
 _LOUD = 75.0
-# The same of more than two classes, by their `clearness`.
-_CLEAR = 10.0
+# The same of more than two classes, whose descents take longest.
+_LOUD_OF_MANY = 20.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 _OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
-# What the descents of presets have beside them, and the words that ask for nothing.
-_OF_DESCENT = {
-    "cd": {"sampling": "uniform", "n_inner": None},
-    "skgd": {"sampling": "full", "block_size": None, "n_inner": None},
-    "gcd": {"block_size": None, "rule": "gs-r", "selection_share": 0.8, "selection": "full"},
-}
 
 
 def engine_of(request):
@@ -51,7 +48,7 @@ def engine_of(request):
         )
     if one_by_one or (request.n_outputs > 1 and not request.loss.multi_output):
         return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
-    solver = _auto(request) if request.solver == "auto" else _of_preset(request)
+    solver = _auto(request) if request.solver == "auto" else request.solver
     engine = ENGINES[solver]
     if request.asks_for_smoothness and (needs := _needs_for_smoothness(request, solver)):
         raise ValueError(f'feature_scale="private" needs {needs}')
@@ -103,24 +100,13 @@ def _best_solver(request):
     return "gcd" if noisy else "skgd"
 
 
-def _of_preset(request):
-    """The solver that was asked for, or Newton steps where `precompute` puts them."""
-    if not (request.is_preset and request.precompute):
-        return request.solver
-    if isinstance(request.precompute, str):
-        return "newton" if _suits_newton(request) else request.solver
-    if (needs := NewtonEngine.needs(request) or _asked_of_descent(request)) is not None:
-        raise ValueError(f"precompute=True needs {needs}; or leave it at 'auto'")
-    return "newton"
-
-
 def _suits_newton(request):
     """Whether a few Newton steps would do, and nobody asked for other ones."""
     if request.private:
-        worth = _is_loud(request) and request.signal >= request.n_features
-        worth |= request.inference and request.solver != "skgd"  # others have none
+        loud = _LOUD_OF_MANY if request.n_outputs > 1 else _LOUD
+        worth = request.signal >= max(loud, request.n_features)
     else:
-        worth = request.n_classes == 0 or request.inference
+        worth = request.n_classes == 0
     return (
         worth
         and not request.sparse
@@ -142,20 +128,13 @@ def _needs_for_smoothness(request, solver):
     return None
 
 
-def _is_loud(request):
-    if request.n_outputs > 1:
-        clear = clearness(request.signal, request.n_coordinates, request.n_outputs)
-        return clear >= _CLEAR
-    return request.signal >= _LOUD
-
-
 def _asked_of_descent(request):
     """What a request states that descents alone have, as what it must be instead; or None."""
     if request.asks_for_smoothness:
         return "feature_scale=None or numbers, not 'private'"
     words = {"accounting": "composition"}
     if request.private:  # without noise every sampling ends in the same place
-        words |= _OF_DESCENT[request.solver] if request.is_preset else {"sampling": "auto"}
+        words |= {"sampling": "auto"}
     for name, word in words.items():
         if not _is(value := getattr(request, name), word):
             return f"{name}={word!r}, not {value!r}"

@@ -104,6 +104,7 @@ class DrawnEngine(CoordinateEngine):
 class CDEngine(DrawnEngine):
     """DP-CD: one coordinate at a time."""
 
+    word = "cd"
     solve = staticmethod(_cd.solve)
     curvature = 1.0
 
@@ -132,6 +133,7 @@ class CDEngine(DrawnEngine):
 class GCDEngine(CoordinateEngine):
     """DP-GCD: the coordinates that promise most."""
 
+    word = "gcd"
     solve = staticmethod(_gcd.solve)
     noiseless_max_iter = 1_000_000
 
@@ -184,6 +186,7 @@ class GCDEngine(CoordinateEngine):
 class SkGDEngine(DrawnEngine):
     """DP-SkGD: a random block at a time, or all coordinates."""
 
+    word = "skgd"
     solve = staticmethod(_skgd.solve)
     has_momentum = has_inference = True
     noiseless_max_iter = 100_000
@@ -257,6 +260,7 @@ class SkGDEngine(DrawnEngine):
 class FrankWolfeEngine(CoordinateEngine):
     """DP Frank–Wolfe: nothing but vertices of an l1 ball is released."""
 
+    word = "frank-wolfe"
     solve = staticmethod(_frank_wolfe.solve)
     losses = SINGLE_OUTPUT
     penalties = {None}

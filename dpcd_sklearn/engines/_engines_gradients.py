@@ -95,6 +95,7 @@ class GradientEngine(Engine):
 class SGDEngine(GradientEngine):
     """DP-SGD: Poisson mini-batches, or all records."""
 
+    word = "sgd"
     solve = staticmethod(_sgd.solve)
     has_momentum = True
     noiseless_recipe = noiseless_descent_recipe(full=True)
@@ -109,6 +110,7 @@ class SGDEngine(GradientEngine):
 class SVRGEngine(GradientEngine):
     """DP-SVRG: full gradients now and then, and how mini-batches differ from them."""
 
+    word = "svrg"
     solve = staticmethod(_svrg.solve)
     anchor_share = 0.5
 
@@ -152,6 +154,7 @@ class SVRGEngine(GradientEngine):
 class CompGDEngine(GradientEngine):
     """DP-CompGD: gradients in a few random directions; with a rate below one, DP-CompMiniBatch."""
 
+    word = "compgd"
     solve = staticmethod(_compgd.solve)
     default_rate = 1.0
     losses = SINGLE_OUTPUT

@@ -141,6 +141,7 @@ _WIDEST = 3.0
 class NewtonEngine(Engine):
     """Proximal Newton: memory of p² numbers, one of every record, and a tile."""
 
+    word = "newton"
     solve = staticmethod(_newton.solve)
     losses = set(LOSSES)
     averagings = {"auto", "last", "tail"}
@@ -268,7 +269,7 @@ class NewtonEngine(Engine):
             if not 1e-25 < last < 1e25:  # of the grid of gradients, with room for their geometry
                 raise ValueError(
                     f"clip={self.request.clip!r} is too far from the scale of the features and the "
-                    "target for Newton steps; change it, or ask for a descent (precompute=False)"
+                    "target for Newton steps; change it, or ask for a descent (solver='skgd')"
                 )
             return last, last
         return self.recipe["first_clip"] / self.recipe["residual_clip"] * last, last

@@ -21,6 +21,9 @@ _FOLLOW = {
     *("counts_classes", "n_fits"),
 }
 
+# What None of a preset stands for, which states what one algorithm alone has only to ask for it.
+_UNSTATED = {"sampling": "auto", "rule": "gs-r", "selection_share": 0.8, "selection": "full"}
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -57,8 +60,6 @@ class Request:
         What was released beside them: in half-widths, from where features are seen.
     counts_classes : bool
         Whether intercepts start at the classes' shares, whose counts are released first.
-    is_preset : bool
-        Whether the solver is that of the estimator's name, and no parameter.
     n_fits : int
         How many fits like this one share the budget: one of them is asked for.
     """
@@ -88,7 +89,6 @@ class Request:
     curvature_share: object
     inference: bool
     inference_share: object
-    precompute: object
     clip: object
     max_iter: object
     step_size: object
@@ -123,7 +123,6 @@ class Request:
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     counts_classes: bool = False
-    is_preset: bool = False
     n_fits: int = 1
 
     @classmethod
@@ -134,6 +133,7 @@ class Request:
         """
         names = [field.name for field in fields(cls) if field.name not in {*facts, *_FOLLOW}]
         values = {name: getattr(parameters, name) for name in names} | facts
+        values |= {name: word for name, word in _UNSTATED.items() if values[name] is None}
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
         request = cls(**{name: plain_number(value) for name, value in values.items()})

@@ -55,10 +55,13 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
     """
 
+    # Of a preset: the solver that it is named after, and the parameters that no other one has.
+    _named_after = None
+    _of_its_name = ()
+
     # What is not a parameter of a preset has these values.
     loss = None
     penalty = None
-    solver = None
     alpha = 1.0
     l1_ratio = 0.0
     coef_bounds = None
@@ -76,7 +79,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     curvature_share = "auto"
     inference = False
     inference_share = "auto"
-    precompute = "auto"
     step_decay = 0.0
     momentum = "auto"
     accounting = "composition"
@@ -134,6 +136,18 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""
         return float(self.alpha)
+
+    def _solver_word(self):
+        """The solver that is asked for, be it by stating what it alone has."""
+        stated = [name for name in self._of_its_name if getattr(self, name) is not None]
+        if not stated or self.solver == self._named_after:
+            return self.solver
+        if self.solver == "auto":
+            return self._named_after
+        raise ValueError(
+            f"{stated[0]}={getattr(self, stated[0])!r} is of solver={self._named_after!r} alone: "
+            f"write solver={self._named_after!r}, or {stated[0]}=None for solver={self.solver!r}"
+        )
 
     # ---- public: what a fit would release ----
 
@@ -350,6 +364,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
+            solver=self._solver_word(),
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,
@@ -359,7 +374,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             target_center=center,
             target_half_width=half_width,
             finds_target=self._finds_target(),
-            is_preset="solver" not in self.get_params(deep=False),
             columns=None if columns is None else tuple(columns),
         )
         return engine_of(request).planned(n_samples)
@@ -373,6 +387,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
         self._earlier_fit = EarlierFit.of(self)
         self._set_inference(plan, solution)
+        self.solver_ = plan.word
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.stated_clip
         self.privacy_event_ = plan.event

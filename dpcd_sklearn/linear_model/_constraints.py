@@ -81,8 +81,8 @@ CLASSIFICATION = {
     "unknown_label": [StrOptions({"first", "raise"})],
     "C": _POSITIVE,
 }
-# Of the presets, whose solver is in their name.
-PRESET = {"precompute": ["boolean", StrOptions({"auto"})]}
+# Of the presets: None is not stated.
+PRESET = {name: [None, *GENERIC[name]] for name in ("rule", "selection_share", "selection")}
 PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 

@@ -19,7 +19,7 @@ _OUTSIDE = (
 _NOISE_UNKNOWN = (
     "privacy_std_ is not known of this fit: how coefficients follow the noise is known with "
     "inference=True, or without it of one target, loss='squared' and penalty=None or 'l2' after "
-    "steps of solver='newton' (of a preset, precompute=True)"
+    "steps of solver='newton'"
 )
 
 

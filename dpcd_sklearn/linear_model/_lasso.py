@@ -1,4 +1,4 @@
-"""Private Lasso by proximal coordinate descent."""
+"""Private Lasso, by proximal coordinate descent or what suits it better."""
 
 from typing import Literal
 
@@ -12,19 +12,20 @@ from ..utils._typing import (
     Averaging,
     Bounds,
     Neighboring,
-    Precompute,
     Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, PERIODIC, PRESET, REGRESSION, of
+from ._constraints import GENERIC, PERIODIC, REGRESSION, of
 from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
 class DPLassoCD(InferenceMixin, PrivateRegressor):
-    r"""Lasso under differential privacy, by proximal coordinate descent (DP-CD).
+    r"""Lasso under differential privacy, by the solver that suits it, or by DP-CD.
 
-    Minimises, as scikit-learn's Lasso does,
+    ``solver="auto"`` follows one public rule, that of all five estimators, and `solver_` says what
+    ran; ``solver="cd"``, or stating `sampling`, is proximal coordinate descent (DP-CD). It
+    minimises, as scikit-learn's Lasso does,
 
     .. math::
 
@@ -55,38 +56,43 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    sampling : {"uniform", "importance"}, default="uniform"
-        How coordinates are drawn: all alike, or with probability p_j proportional to M_j.
+    solver : {"auto", "cd", "newton", "skgd", "gcd"}, default="auto"
+        - "cd": proximal coordinate descent (DP-CD), the algorithm of the name.
+        - "newton": a few Newton steps in the geometry of a noisy matrix of second moments, released
+          once. Such a fit takes about as long as one without noise; a pass is a step.
+        - "skgd": descent along noisy gradients of all coordinates (DP-SkGD).
+        - "gcd": greedy coordinate descent (DP-GCD).
+        - "auto" is the one public rule of all five estimators, from the problem, n, p, epsilon and
+          delta: "newton" where X is dense with many records for its columns, and nothing is asked
+          of a descent (its steps, averages or path); "gcd" where noise dominates, else "skgd".
+          Stating `sampling` or `n_inner` asks for "cd".
+    sampling : {"uniform", "importance"}, default=None
+        How "cd" draws coordinates: all alike ("uniform", None), or with probability p_j
+        proportional to M_j.
     inference : bool, default=False
-        Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: with
-        ``epsilon=float("inf")`` and no l1 penalty alone. How DP-CD follows its noise is not known;
-        DPRidgeSkGD has standard errors with noise.
+        Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: without
+        an l1 penalty (``alpha=0``) alone, by "newton".
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
-        C of the papers, public: coordinate j of a record's gradient is clipped to C sqrt(M_j / tr
-        M), in the units of the target. "auto" follows n, p, epsilon and delta.
+        C of the papers, public, in the units of the target: coordinate j of a record's gradient is
+        clipped to C sqrt(M_j / tr M) by "cd" and "gcd", and the norm of M^(-1/2) g to C by "skgd"
+        and "newton". "auto" follows the solver, n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
-        Passes, one of which is as many updates as there are coordinates; may be a fraction. "auto"
-        follows n, p, epsilon and delta.
+        Passes, one of which is as many updates of "cd" as there are coordinates, or one of the
+        other solvers; may be a fraction. "auto" follows the solver, n, p, epsilon and delta.
     step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / M_j, M_j its smoothness.
+        γ: coordinate j moves with the step γ / M_j, M_j its smoothness; "newton" divides by the
+        released curvature.
     averaging : {"auto", "last", "tail", "periodic"}, default="auto"
         The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
-        restart from the mean of every `n_inner` iterates. With "last" and "tail" coefficients that
-        end at zero are exactly zero. "auto" is "tail".
+        restart from the mean of every `n_inner` iterates, not for "newton". With "last" and "tail"
+        coefficients that end at zero are exactly zero. "auto" is "last" for "gcd", else "tail".
     n_inner : int >= 1, default=None
-        K, the number of updates in one inner loop with `averaging="periodic"`; None is a tenth of
-        all.
-    precompute : bool or "auto", default="auto"
-        Whether steps are taken in the geometry of a noisy matrix of second moments, released once:
-        a few noisy gradients of all coordinates then make quadratic models, in which coordinates
-        are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
-        as long as one without noise. "auto" does so where X is dense with many records for its
-        columns, and nothing is asked of the descent (its draws, steps, averages or path). With
-        True a pass is a step.
+        K, the number of updates of "cd" in one inner loop with `averaging="periodic"`; None is a
+        tenth of all.
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -182,6 +188,8 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by
         a noisy count. Released.
+    solver_ : str
+        The solver that ran, a word of `solver`. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -208,12 +216,12 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
 
     Notes
     -----
-    Every update releases one partial derivative of the mean loss with Gaussian noise. Its
+    Every update of "cd" releases one partial derivative of the mean loss with Gaussian noise. Its
     sensitivity is 2 C_j / n (C_j / n_public under "add_remove"), and T of them with the noise
     multiplier z are exactly sqrt(T)/z-Gaussian-DP (Dong, Roth & Su 2022). Proof:
     ``privacy/proofs/release_partial.md``.
 
-    With `precompute` the mean of rows and of their squared norms is released, from which follows
+    With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients
     that are clipped and noised in its geometry; they are composed exactly too. Proofs:
     ``privacy/proofs/release_mean_row.md``, ``release_curvature.md``, ``release_preconditioned.md``.
@@ -237,15 +245,16 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     """
 
     penalty = "l1"
-    solver = "cd"
+    _named_after = "cd"
+    _of_its_name = ("sampling", "n_inner")
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
         | of(GENERIC, "alpha", "n_inner", "inference")
         | of(REGRESSION, "positive")
         | PERIODIC
-        | PRESET
-        | {"sampling": [StrOptions({"uniform", "importance"})]}
+        | {"solver": [StrOptions({"auto", "cd", "newton", "skgd", "gcd"})]}
+        | {"sampling": [None, StrOptions({"uniform", "importance"})]}
     )
 
     def __init__(
@@ -254,7 +263,8 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        sampling: Literal["uniform", "importance"] = "uniform",
+        solver: Literal["auto", "cd", "newton", "skgd", "gcd"] = "auto",
+        sampling: Literal["uniform", "importance"] | None = None,
         inference: bool = False,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
@@ -263,7 +273,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         step_size: Auto = "auto",
         averaging: Averaging = "auto",
         n_inner: int | None = None,
-        precompute: Precompute = "auto",
         fit_intercept: bool = True,
         positive: bool = False,
         feature_bounds: Bounds | None = None,
@@ -281,6 +290,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         self.alpha = alpha
         self.epsilon = epsilon
         self.delta = delta
+        self.solver = solver
         self.sampling = sampling
         self.inference = inference
         self.neighboring = neighboring
@@ -290,7 +300,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         self.step_size = step_size
         self.averaging = averaging
         self.n_inner = n_inner
-        self.precompute = precompute
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.feature_bounds = feature_bounds

@@ -27,8 +27,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
 
     with ρ = `l1_ratio` for the elastic net, 1 for l1 and 0 for l2; or the mean loss alone, with
     bounds on the coefficients. For K > 2 classes there is one vector w for each, and the penalty
-    is the sum over them. DPLogisticGCD is the same model with the logistic loss, one solver and
-    fewer parameters.
+    is the sum over them. ``solver="auto"`` follows one public rule, that of all five estimators,
+    and `solver_` says what ran. DPLogisticGCD is the same model with the logistic loss, and fewer
+    parameters.
 
     **Privacy**
 
@@ -298,6 +299,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by
         a noisy count. Released.
+    solver_ : str
+        The solver that ran, a word of `solver`. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int

@@ -25,8 +25,9 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         + \alpha \left(\rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2\right)
 
     with ρ = `l1_ratio` for the elastic net, 1 for l1 and 0 for l2; or the mean loss alone, with
-    bounds on the coefficients. DPLassoCD and DPRidgeSkGD are the same model with one loss, penalty
-    and solver, and fewer parameters.
+    bounds on the coefficients. ``solver="auto"`` follows one public rule, that of all five
+    estimators, and `solver_` says what ran. DPLassoCD and DPRidgeSkGD are the same model with one
+    loss and penalty, and fewer parameters.
 
     **Privacy**
 
@@ -277,6 +278,8 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by
         a noisy count. Released.
+    solver_ : str
+        The solver that ran, a word of `solver`. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int

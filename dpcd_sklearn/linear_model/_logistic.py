@@ -1,4 +1,4 @@
-"""Private logistic regression by greedy coordinate descent."""
+"""Private logistic regression, by greedy coordinate descent or what suits it better."""
 
 from typing import Literal
 
@@ -6,16 +6,20 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Precompute, Seed
+from ..utils._compat import StrOptions
+from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._constraints import CLASSIFICATION, GENERIC, PRESET, of
 from ._inference import InferenceMixin
 
 
 class DPLogisticGCD(InferenceMixin, PrivateClassifier):
-    r"""Logistic regression under differential privacy, by greedy coordinate descent (DP-GCD).
+    r"""Logistic regression under differential privacy, by the solver that suits it, or by DP-GCD.
 
-    Minimises, as scikit-learn's LogisticRegression does, for two classes
+    ``solver="auto"`` follows one public rule, that of all five estimators, and `solver_` says what
+    ran; ``solver="gcd"``, or stating `rule` or `block_size`, is greedy coordinate descent (DP-GCD),
+    which suits problems where few features carry the signal. It minimises, as scikit-learn's
+    LogisticRegression does, for two classes
 
     .. math::
 
@@ -23,8 +27,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         + \rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2
 
     with y in {-1, 1} and ρ = `l1_ratio`; for more, the multinomial loss of one vector of
-    coefficients for each class, where an update chooses among features x classes. The greedy choice
-    suits problems where few features carry the signal.
+    coefficients for each class.
 
     **Privacy**
 
@@ -56,48 +59,54 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    rule : {"gs-s", "gs-r", "gs-q"}, default="gs-r"
-        Score of a coordinate: the slope of the objective ("gs-s"), the length of the proximal step
-        ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in the norm of
-        M_j.
+    solver : {"auto", "gcd", "newton", "skgd"}, default="auto"
+        - "gcd": greedy coordinate descent (DP-GCD), the algorithm of the name.
+        - "newton": a few Newton steps in the geometry of a noisy matrix of second moments, released
+          once. Such a fit takes about as long as one without noise; a pass is a step.
+        - "skgd": descent along noisy gradients of all coordinates (DP-SkGD).
+        - "auto" is the one public rule of all five estimators, from the problem, n, p, epsilon and
+          delta: "newton" where X is dense with many records for its columns, and nothing is asked
+          of a descent (its steps, averages or path); "gcd" from l1_ratio = 0.5 on, where noise
+          dominates, else "skgd". Stating `rule`, `block_size`, `selection_share` or `selection`
+          asks for "gcd".
+    rule : {"gs-s", "gs-r", "gs-q"}, default=None
+        Score of a coordinate for "gcd": the slope of the objective ("gs-s"), the length of the
+        proximal step ("gs-r", None), or the root of twice the decrease that it promises ("gs-q");
+        each in the norm of M_j.
     block_size : int >= 1, default=None
-        Coordinates that one update chooses and moves, each choice and each partial derivative paid
-        for; None is 1. More of them read the records less often.
-    selection_share : float in (0, 1), default=0.8
-        Share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing coordinates; the
-        rest goes to the partial derivatives.
-    selection : {"full", "lazy"}, default="full"
-        How coordinates are chosen: by one random draw for each candidate, or by a few in all
-        ("lazy"), with the same law at the same privacy loss and many times faster where features
-        are many. Its **running time depends on records**: use it only where nobody who must not
-        learn about them can time the fit. More than 6 coordinates at once are drawn in full.
+        Coordinates that one update of "gcd" chooses and moves, each choice and each partial
+        derivative paid for; None is 1. More of them read the records less often.
+    selection_share : float in (0, 1), default=None
+        For "gcd": share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing
+        coordinates, 0.8 if it is None; the rest goes to the partial derivatives.
+    selection : {"full", "lazy"}, default=None
+        How "gcd" chooses coordinates: by one random draw for each candidate ("full", None), or by a
+        few in all ("lazy"), with the same law at the same privacy loss and many times faster where
+        features are many. Its **running time depends on records**: use it only where nobody who
+        must not learn about them can time the fit. More than 6 coordinates at once are drawn in
+        full.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of, for 20 % of μ²: see
-        `coef_cov_`, `confidence_interval`, `wald_test` and `summary`. Steps are those of
-        `precompute` then, since how DP-GCD follows its noise is not known; an l1 penalty, or what
-        asks for the descent, is refused.
+        `coef_cov_`, `confidence_interval`, `wald_test` and `summary`. By "newton", which "auto" is
+        then, since how descents follow their noise is not known; an l1 penalty is refused.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.
     clip : float > 0 or "auto", default="auto"
         C of the papers, public: coordinate j of a record's gradient, in every class, is clipped to
-        C sqrt(M_j / tr M); of more than two classes its derivatives in all classes are scaled
-        down together first. "auto" follows n, p, epsilon and delta.
+        C sqrt(M_j / tr M) by "gcd", and of more than two classes its derivatives in all classes are
+        scaled down together first; the norm of M^(-1/2) g is clipped to C by "skgd" and "newton".
+        "auto" follows the solver, n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
-        Passes, each of which is one update; may be a fraction. "auto" follows n, p, epsilon and
-        delta.
+        Passes, each of which is one update; may be a fraction. "auto" follows the solver, n, p,
+        epsilon and delta.
     step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / M_j, M_j its smoothness.
+        γ: coordinate j moves with the step γ / M_j, M_j its smoothness; "newton" divides by the
+        released curvature.
     averaging : {"auto", "last", "tail"}, default="auto"
-        The last iterate, or the mean of the last half of the iterates. "auto" is "last".
-    precompute : bool or "auto", default="auto"
-        Whether steps are taken in the geometry of a noisy matrix of second moments, released once:
-        a few noisy gradients of all coordinates then make quadratic models, in which coordinates
-        are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
-        as long as one without noise. "auto" does so where X is dense with many records for its
-        columns, and nothing is asked of the descent (its draws, steps, averages or path). With
-        True a pass is a step.
+        The last iterate, or the mean of the last half of the iterates. "auto" is "last" for "gcd",
+        else "tail".
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -203,6 +212,8 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by
         a noisy count. Released.
+    solver_ : str
+        The solver that ran, a word of `solver`. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -229,16 +240,16 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
 
     Notes
     -----
-    Every update chooses a coordinate and a direction by Gumbel noise on 2 p signed scores, and
-    releases the chosen partial derivative with Gaussian noise; a step against the chosen direction
-    is not taken. Of more than two classes it chooses a feature and a class, and moves the feature
-    in all classes by one released vector. Thresholds C_j proportional to sqrt(M_j) make all scores
-    equally sensitive, without which the papers' selection is not private. Choices of one bounded
-    range η and releases of noise multiplier z are composed by the tight curve of all adaptive
-    interleavings, which needs about 7 % less noise than zCDP. Proofs:
+    Every update of "gcd" chooses a coordinate and a direction by Gumbel noise on 2 p signed scores,
+    and releases the chosen partial derivative with Gaussian noise; a step against the chosen
+    direction is not taken. Of more than two classes it chooses a feature and a class, and moves the
+    feature in all classes by one released vector. Thresholds C_j proportional to sqrt(M_j) make all
+    scores equally sensitive, without which the papers' selection is not private. Choices of one
+    bounded range η and releases of noise multiplier z are composed by the tight curve of all
+    adaptive interleavings, which needs about 7 % less noise than zCDP. Proofs:
     ``privacy/proofs/release_argmax.md``, ``selections.md``.
 
-    With `precompute` the mean of rows and of their squared norms is released, from which follows
+    With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients
     that are clipped and noised in its geometry; they are composed exactly too. Of more than two
     classes one matrix serves all, and a record's gradients have one clip for all of them. Proofs:
@@ -270,13 +281,15 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     """
 
     penalty = "elasticnet"
-    solver = "gcd"
+    _named_after = "gcd"
+    _of_its_name = ("rule", "block_size", "selection_share", "selection")
 
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
         | of(CLASSIFICATION, "C")
-        | of(GENERIC, "l1_ratio", "rule", "block_size", "selection_share", "selection")
+        | of(GENERIC, "l1_ratio", "block_size")
         | PRESET
+        | {"solver": [StrOptions({"auto", "gcd", "newton", "skgd"})]}
         | of(GENERIC, "inference")
     )
 
@@ -287,10 +300,11 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         l1_ratio: float = 0.0,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        rule: Literal["gs-s", "gs-r", "gs-q"] = "gs-r",
+        solver: Literal["auto", "gcd", "newton", "skgd"] = "auto",
+        rule: Literal["gs-s", "gs-r", "gs-q"] | None = None,
         block_size: int | None = None,
-        selection_share: float = 0.8,
-        selection: Literal["full", "lazy"] = "full",
+        selection_share: float | None = None,
+        selection: Literal["full", "lazy"] | None = None,
         inference: bool = False,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
@@ -298,7 +312,6 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         max_iter: Auto = "auto",
         step_size: Auto = "auto",
         averaging: Averaging = "auto",
-        precompute: Precompute = "auto",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
@@ -319,6 +332,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         self.l1_ratio = l1_ratio
         self.epsilon = epsilon
         self.delta = delta
+        self.solver = solver
         self.rule = rule
         self.block_size = block_size
         self.selection_share = selection_share
@@ -330,7 +344,6 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         self.max_iter = max_iter
         self.step_size = step_size
         self.averaging = averaging
-        self.precompute = precompute
         self.fit_intercept = fit_intercept
         self.classes = classes
         self.class_weight = class_weight

@@ -1,4 +1,4 @@
-"""Private ridge regression by sketched gradient descent."""
+"""Private ridge regression, by sketched gradient descent or what suits it better."""
 
 from typing import Literal
 
@@ -14,19 +14,20 @@ from ..utils._typing import (
     Averaging,
     Bounds,
     Neighboring,
-    Precompute,
     Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, PERIODIC, PRESET, REGRESSION, of
+from ._constraints import GENERIC, PERIODIC, REGRESSION, of
 from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
 class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
-    r"""Ridge regression under differential privacy, by sketched gradient descent (DP-SkGD).
+    r"""Ridge regression under differential privacy, by the solver that suits it, or by DP-SkGD.
 
-    Minimises, as scikit-learn's Ridge does,
+    ``solver="auto"`` follows one public rule, that of all five estimators, and `solver_` says what
+    ran; ``solver="skgd"``, or stating `sampling` or `block_size`, is sketched gradient descent
+    (DP-SkGD). It minimises, as scikit-learn's Ridge does,
 
     .. math::
 
@@ -58,10 +59,18 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    sampling : str or object of `dpcd_sklearn.samplings`, default="full"
-        Which coordinates an update moves: all of them ("full"); one block of a fixed partition,
-        drawn uniformly ("block") or with a probability proportional to its largest M_j
-        ("block-importance"); any set of a given size ("nice"); or one coordinate ("uniform",
+    solver : {"auto", "skgd", "newton"}, default="auto"
+        - "skgd": sketched gradient descent (DP-SkGD), the algorithm of the name.
+        - "newton": a few Newton steps in the geometry of a noisy matrix of second moments, released
+          once. Such a fit takes about as long as one without noise; a pass is a step.
+        - "auto" is the one public rule of all five estimators, from the problem, n, p, epsilon and
+          delta: "newton" where X is dense with many records for its columns, and nothing is asked
+          of a descent (its steps, averages or path); else "skgd", which stating `sampling`,
+          `block_size` or `n_inner` asks for too.
+    sampling : str or object of `dpcd_sklearn.samplings`, default=None
+        Which coordinates an update of "skgd" moves: all of them ("full", None); one block of a
+        fixed partition, drawn uniformly ("block") or with a probability proportional to its largest
+        M_j ("block-importance"); any set of a given size ("nice"); or one coordinate ("uniform",
         "importance"). An object draws blocks of its own with ``draw(generator, count)``, of at most
         ``block_size`` coordinates.
     block_size : int >= 1, default=None
@@ -69,8 +78,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         None is the square root of their number.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
-        `confidence_interval`, `wald_test` and `summary`. With full gradients (`sampling="full"`),
-        of which the noise is followed from step to step.
+        `confidence_interval`, `wald_test` and `summary`. By "newton", which "auto" is then, or by
+        "skgd" along full gradients, of which the noise is followed from step to step.
     inference_share : float in (0, 1) or "auto", default="auto"
         Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
         where records are many.
@@ -103,13 +112,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         and less is needed. It needs alpha > 0, full sampling, no momentum, the last iterate, an
         intercept that is penalised too (or none) and `row_norm_bound` or `feature_bounds`; rows
         are scaled down to the bound, and weights above one count as one.
-    precompute : bool or "auto", default="auto"
-        Whether steps are taken in the geometry of a noisy matrix of second moments, released once:
-        a few noisy gradients of all coordinates then make quadratic models, in which coordinates
-        are chosen and moved for free, as with scikit-learn's `precompute`. Such a fit takes about
-        as long as one without noise. "auto" does so where X is dense with many records for its
-        columns, and nothing is asked of the descent (its draws, steps, averages or path). With
-        True a pass is a step.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False
@@ -207,6 +209,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by
         a noisy count. Released.
+    solver_ : str
+        The solver that ran, a word of `solver`. Public.
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
@@ -233,13 +237,13 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
 
     Notes
     -----
-    Every update releases a block of the mean gradient with Gaussian noise that is isotropic in the
-    geometry of M^(-1/2). Its sensitivity there is ``2 C sqrt(|S| / tr M) / n`` (half of it, over
-    n_public, under "add_remove"), and T of them with the noise multiplier z are exactly
-    sqrt(T)/z-Gaussian-DP. A random block shows in the iterates, so its choice amplifies nothing.
-    Proof: ``privacy/proofs/release_gradient.md``.
+    Every update of "skgd" releases a block of the mean gradient with Gaussian noise that is
+    isotropic in the geometry of M^(-1/2). Its sensitivity there is ``2 C sqrt(|S| / tr M) / n``
+    (half of it, over n_public, under "add_remove"), and T of them with the noise multiplier z are
+    exactly sqrt(T)/z-Gaussian-DP. A random block shows in the iterates, so its choice amplifies
+    nothing. Proof: ``privacy/proofs/release_gradient.md``.
 
-    With `precompute` the mean of rows and of their squared norms is released, from which follows
+    With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients
     that are clipped and noised in its geometry; they are composed exactly too. Proofs:
     ``privacy/proofs/release_mean_row.md``, ``release_curvature.md``, ``release_preconditioned.md``.
@@ -263,7 +267,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     """
 
     penalty = "l2"
-    solver = "skgd"
+    _named_after = "skgd"
+    _of_its_name = ("sampling", "block_size", "n_inner")
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
@@ -272,8 +277,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         | of(GENERIC, "penalize_intercept", "n_inner")
         | of(REGRESSION, "positive")
         | PERIODIC
-        | PRESET
-        | {"sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
+        | {"solver": [StrOptions({"auto", "skgd", "newton"})]}
+        | {"sampling": [None, StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
     )
 
     def __init__(
@@ -282,7 +287,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        sampling: str | Sampling = "full",
+        solver: Literal["auto", "skgd", "newton"] = "auto",
+        sampling: str | Sampling | None = None,
         block_size: int | None = None,
         inference: bool = False,
         inference_share: Auto = "auto",
@@ -295,7 +301,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         averaging: Averaging = "auto",
         n_inner: int | None = None,
         accounting: Literal["composition", "hidden_state"] = "composition",
-        precompute: Precompute = "auto",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         positive: bool = False,
@@ -314,6 +319,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         self.alpha = alpha
         self.epsilon = epsilon
         self.delta = delta
+        self.solver = solver
         self.sampling = sampling
         self.block_size = block_size
         self.inference = inference
@@ -327,7 +333,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         self.averaging = averaging
         self.n_inner = n_inner
         self.accounting = accounting
-        self.precompute = precompute
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.positive = positive

@@ -13,7 +13,6 @@ Pair = tuple[float, float]
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"]
-Precompute = bool | Literal["auto"]
 Seed = int | RandomState | ReproducibleNoise
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "Averaging",
     "Bounds",
     "Neighboring",
-    "Precompute",
     "Seed",
     "TargetBounds",
 ]

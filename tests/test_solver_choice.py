@@ -1,4 +1,4 @@
-"""Presets in the geometry of a released curvature: when, what it releases, and what it finds."""
+"""Which solver "auto" takes, of presets as of generic estimators; Newton steps that it takes."""
 
 import numpy as np
 import pytest
@@ -60,66 +60,116 @@ def test_default_fits_of_many_records_release_a_curvature_and_a_few_gradients(pr
 
 
 @every_preset
-def test_few_records_and_sparse_ones_keep_the_descent_of_the_name(preset):
+def test_few_records_and_sparse_ones_and_wide_ones_take_a_descent(preset):
     assert not is_newton(preset().planned_event(300, P))
     assert not is_newton(preset().planned_event(N, P, sparse=True))
     assert not is_newton(preset().planned_event(10_000, 900))  # more features than the signal
     model = preset(epsilon=10.0, random_state=ReproducibleNoise(0), max_iter=1)
     X, _, labels = records(500)
-    assert not is_newton(model.fit(csr_matrix(X), labels).privacy_event_)
+    assert model.fit(csr_matrix(X), labels).solver_ in ("skgd", "gcd")
 
 
-ASKED = [
+NAMES = {"lasso": "cd", "ridge": "skgd", "logistic": "gcd"}
+# What is of the algorithm of a preset's name alone.
+OF_ITS_NAME = [
     ("lasso", {"sampling": "importance"}),
+    ("lasso", {"sampling": "uniform"}),
     ("lasso", {"n_inner": 5}),
-    ("lasso", {"averaging": "last"}),
     ("ridge", {"sampling": "nice"}),
+    ("ridge", {"sampling": "full"}),
     ("ridge", {"sampling": FullSampling(P + 1)}),
     ("ridge", {"block_size": 2}),
-    ("ridge", {"momentum": 0.5}),
-    ("ridge", {"accounting": "hidden_state", "penalize_intercept": True, "alpha": 1e3}),
+    ("ridge", {"n_inner": 5}),
     ("logistic", {"rule": "gs-q"}),
-    ("logistic", {"block_size": 2}),
-    ("logistic", {"selection_share": 0.5}),
+    ("logistic", {"rule": "gs-r"}),
+    ("logistic", {"block_size": 1}),
+    ("logistic", {"selection_share": 0.8}),
     ("logistic", {"selection": "lazy"}),
 ]
-ASKED += [(name, asked) for name in PRESETS for asked in (
-    {"max_iter": 12}, {"step_size": 0.5}, {"coef_path": True}, {"precompute": False},
-)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "asked"), ASKED)
-def test_what_is_asked_of_the_descent_is_done_by_it(name, asked):
-    event = PRESETS[name](**asked).planned_event(N, P)
-    assert not is_newton(event)
-
-
-@pytest.mark.parametrize(("name", "asked"), [pair for pair in ASKED if {
-    "sampling", "n_inner", "block_size", "accounting", "rule", "selection_share", "selection",
-} & set(pair[1])])  # fmt: skip
-def test_a_geometry_and_draws_of_coordinates_are_refused_together(name, asked):
+@pytest.mark.parametrize(("name", "asked"), OF_ITS_NAME)
+def test_stating_what_an_algorithm_alone_has_asks_for_it(name, asked):
+    for more in ({}, {"solver": NAMES[name]}):
+        assert PRESETS[name](**asked, **more)._plan(N, P, 1).word == NAMES[name]
     X, y, labels = records(100)
     with PrivacyAccountant(epsilon=2.0, delta=1e-3) as accountant:
-        model = PRESETS[name](precompute=True, accountant=accountant, **asked)
-        (first, *_) = asked
-        with pytest.raises(ValueError, match=f"precompute=True needs {first}="):
+        model = PRESETS[name](solver="newton", accountant=accountant, **asked)
+        (first,) = asked
+        wanted = f"{first}=.* is of solver='{NAMES[name]}' alone: write solver='{NAMES[name]}'"
+        with pytest.raises(ValueError, match=wanted):
             model.fit(X, labels if name == "logistic" else y)
         assert accountant.entries() == []
 
 
+@pytest.mark.parametrize(("name", "asked"), [
+    (name, asked) for name in PRESETS for asked in (
+        {"max_iter": 12}, {"step_size": 0.5}, {"coef_path": True}, {"averaging": "last"},
+    )] + [("ridge", {"momentum": 0.5}), ("ridge", {
+        "accounting": "hidden_state", "penalize_intercept": True, "alpha": 1e3,
+    })])  # fmt: skip
+def test_what_is_asked_of_a_descent_is_done_by_one(name, asked):
+    assert PRESETS[name](**asked)._plan(N, P, 1).word in ("skgd", "gcd")
+
+
 @every_preset
-def test_true_takes_newton_steps_of_whatever_length(preset):
-    event = preset(precompute=True, max_iter=5, step_size=0.5).planned_event(200, P)
+def test_newton_steps_are_of_whatever_length_where_they_are_asked_for(preset):
+    event = preset(solver="newton", max_iter=5, step_size=0.5).planned_event(200, P)
     assert [release.count for release in event.releases[-3:]] == [5, 1, 2]
-    assert is_newton(preset(precompute=True).planned_event(200, P, sparse=True))
+    assert is_newton(preset(solver="newton").planned_event(200, P, sparse=True))
 
 
 def test_many_classes_share_a_curvature_or_have_fits_of_their_own():
-    model = DPLogisticGCD(classes=[0, 1, 2], precompute=True, **UNIT)
+    model = DPLogisticGCD(classes=[0, 1, 2], solver="newton", **UNIT)
     counts = [release.count for release in model.planned_event(N, P, 3).releases[-3:]]
     assert 24 <= counts[0] <= 40 and counts[1:] == [1, 2]
     event = model.set_params(multi_class="ovr").planned_event(N, P, 3)
     assert [release.count for release in event.releases[-9:]] == 3 * [24, 1, 2]
+
+
+def twins(n, **common):
+    """Presets beside the generic estimators with their penalties in the units of a mean loss."""
+    yield DPLassoCD(0.1, **common), DPLinearRegressor(penalty="l1", alpha=0.1, **common)
+    yield DPRidgeSkGD(2.0, **common), DPLinearRegressor(penalty="l2", alpha=2.0 / n, **common)
+    for classes, l1_ratio in (([0, 1], 0.0), ([0, 1], 1.0), (range(3), 0.3), (range(10), 0.0)):
+        shared = common | {"classes": classes, "l1_ratio": l1_ratio}
+        generic = DPLinearClassifier(penalty="elasticnet", alpha=2.0 / n, **shared)
+        yield DPLogisticGCD(0.5, **shared), generic
+
+
+def test_a_preset_and_its_generic_twin_plan_the_same_fit():
+    """Over shapes, layouts, budgets and what may be asked of both; `solver_` is the plan's word."""
+    asked = [{}, UNIT | {"averaging": "tail"}, {"row_norm_bound": 1.0, "max_iter": 7},
+             {"feature_scale": "private", "fit_intercept": False, **UNIT},
+             {"neighboring": "add_remove", "delta": 1e-9, "clip": 0.5}]  # fmt: skip
+    seen, failures = set(), []
+    for n, p in [(50, 3), (400, 5), (1500, 64), (20_000, 8), (5000, 1200)]:
+        for epsilon in (0.1, 1.0, 10.0, np.inf):
+            for sparse in (False, True):
+                for more in asked:
+                    if "neighboring" in more:
+                        more = more | {"n_public": n}
+                    for preset, generic in twins(n, epsilon=epsilon, **more):
+                        outputs = preset._stated_outputs(1)
+                        plans = [model._plan(n, p, outputs, sparse=sparse)
+                                 for model in (preset, generic)]
+                        seen.add(plans[0].word)
+                        if len({(plan.word, plan.event, plan.clip) for plan in plans}) > 1:
+                            failures.append((n, p, epsilon, sparse, more, preset))
+    assert not failures
+    assert seen == {"newton", "skgd", "gcd"}  # the grid reaches every answer of the rule
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+def test_a_preset_and_its_generic_twin_are_the_same_model(layout):
+    X, y, labels = records(400)
+    common = {"random_state": ReproducibleNoise(3), "epsilon": 2.0}
+    for preset, generic in twins(len(X), **common):
+        target = labels if hasattr(preset, "classes") else y
+        found = [model.fit(layout(X), target) for model in (preset, generic)]
+        assert found[0].solver_ == found[1].solver_
+        assert found[0].privacy_event_ == found[1].privacy_event_
+        np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
