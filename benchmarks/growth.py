@@ -157,7 +157,7 @@ def by_columns(seconds):
 
 
 STEPS = DPLinearClassifier(solver="cd", fit_intercept=False, **PUBLIC)
-GREEDY = DPLogisticGCD(fit_intercept=False, **PUBLIC)
+GREEDY = DPLogisticGCD(solver="gcd", fit_intercept=False, **PUBLIC)
 PASSES = {
     "pass, coordinate-clipped": partial(full_pass, joint=False),
     "pass, norm-clipped": partial(full_pass, joint=True),
@@ -165,9 +165,9 @@ PASSES = {
 }
 KERNELS = PASSES | {"a coordinate step each": by_columns(longer_fit(STEPS, 1, 1, cells=1e7))}
 FITS = {
-    "DPLogisticGCD, 10 updates": whole_fit(DPLogisticGCD(max_iter=10, **PUBLIC)),
+    "DPLogisticGCD, 10 updates": whole_fit(DPLogisticGCD(solver="gcd", max_iter=10, **PUBLIC)),
     "DPRidgeSkGD, 10 updates": whole_fit(DPRidgeSkGD(max_iter=10, **REGRESSION)),
-    "DPLassoCD, one pass": by_columns(whole_fit(DPLassoCD(max_iter=1, **REGRESSION))),
+    "DPLassoCD, one pass": by_columns(whole_fit(DPLassoCD(solver="cd", max_iter=1, **REGRESSION))),
     "sgd, one pass": whole_fit(DPLinearClassifier(solver="sgd", max_iter=1, **PUBLIC)),
 }
 # One greedy step goes through the records that the last one touched, and noise for every feature.
@@ -331,9 +331,9 @@ def disk_rows(n, p, folder, enough):
             seconds = min(cold_pass(path, model, (n, p), order, y) for _ in range(2))
             yield f"first fit of one pass, {order}", seconds, f"{seconds / cold:.1f} cold readings"
     models = {
-        "DPLogisticGCD": (DPLogisticGCD(**PUBLIC), 2, 5, "CF"),
-        "DPRidgeSkGD": (DPRidgeSkGD(**REGRESSION), 2, 5, "CF"),
-        "DPLassoCD": (DPLassoCD(**REGRESSION), 0.1, 0.2, "FC"),
+        "DPLogisticGCD": (DPLogisticGCD(solver="gcd", **PUBLIC), 2, 5, "CF"),
+        "DPRidgeSkGD": (DPRidgeSkGD(solver="skgd", **REGRESSION), 2, 5, "CF"),
+        "DPLassoCD": (DPLassoCD(solver="cd", **REGRESSION), 0.1, 0.2, "FC"),
     }
     for name, (model, few, more, orders) in models.items():
         seconds = longer_fit(model, few, more, cells=1e7, clock=time.perf_counter)

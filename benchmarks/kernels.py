@@ -149,10 +149,10 @@ def fit_rows(n, p, repeats):
     X, y = problem(n, p)
     fits = {
         "LogisticRegression of scikit-learn": LogisticRegression(),
-        "DPLogisticGCD, 50 updates": DPLogisticGCD(max_iter=50, **UNIT_SCALE),
+        "DPLogisticGCD, 50 updates": DPLogisticGCD(max_iter=50, solver="gcd", **UNIT_SCALE),
         "DPRidgeSkGD, 50 full updates": DPRidgeSkGD(max_iter=50, **UNIT_SCALE, **UNIT_TARGET),
         "the same, scales are found": DPRidgeSkGD(max_iter=50, random_state=ReproducibleNoise(0)),
-        "DPLassoCD, one pass": DPLassoCD(0.01, max_iter=1, **UNIT_SCALE, **UNIT_TARGET),
+        "DPLassoCD, one pass": DPLassoCD(max_iter=1, solver="cd", **UNIT_SCALE, **UNIT_TARGET),
     }
     small, times = (X[:1000], y[:1000]), {}
     for name, model in fits.items():

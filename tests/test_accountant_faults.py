@@ -556,9 +556,9 @@ def test_a_fit_whose_ledger_is_broken_reads_no_record(fault, estimator, tmp_path
     estimator(epsilon=0.1, accountant=accountant).fit(X, y)
     fault(tmp_path / "x.ledger")
     made = []
-    engine = ENGINES[estimator.solver]
+    engine = ENGINES[estimator._named_after]
     monkeypatch.setattr(engine, "run", lambda self, *args: made.append(args))
-    model = estimator(epsilon=0.1, accountant=accountant)
+    model = estimator(epsilon=0.1, solver=engine.word, accountant=accountant)
     with pytest.raises(LedgerError, match="nothing was released"):
         model.fit(X, y)
     assert not made and not hasattr(model, "coef_")

@@ -111,8 +111,8 @@ class Engine(metaclass=ABCMeta):
         """What a request must change for its covariances to be known, or None."""
         if not cls.has_inference:
             return (
-                "solver='newton', or 'skgd' for the squared loss: how iterates of others follow the "
-                "noise is not known"
+                "solver='newton', or 'skgd' for the squared loss: of other solvers it is not known "
+                "how iterates follow the noise"
             )
         if not request.has_smooth_penalty:
             return "penalty=None or 'l2': other penalties leave no normal law"
