@@ -57,7 +57,8 @@ def pairs(n_samples, n_classes):
         "DPRidgeSkGD": (lambda e: DPRidgeSkGD(epsilon=e, **both), ridge, False),
         "DPLinearRegressor": (lambda e: DPLinearRegressor(epsilon=e, **both), ridge, False),
         "DPLinearRegressor, newton": (
-            lambda e: DPLinearRegressor(epsilon=e, alpha=alpha, **newton, **both), ridge, False,
+            lambda e: DPLinearRegressor(epsilon=e, penalty="l2", alpha=alpha, **newton, **both),
+            ridge, False,
         ),
         "DPLassoCD": (lambda e: DPLassoCD(ALPHA, epsilon=e, **both), lasso, False),
         "DPLinearRegressor, l1, newton": (

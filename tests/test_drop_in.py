@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -276,6 +276,24 @@ def test_a_mean_of_iterates_has_the_zeros_of_the_last_one(model):
     assert 4 < (model.coef_ == 0).sum() < 12 and model.sparse_coef_.nnz < 8
     moved = model.coef_ != 0
     assert (model.coef_[moved] != last[moved]).any()  # a mean for all that
+
+
+# ---- penalty -------------------------------------------------------------------------------------
+
+
+def test_the_generic_regressor_has_no_penalty_by_default_and_says_what_it_does_not_use():
+    X, y = 1e-3 * rng.normal(size=(500, 3)), None  # columns that alpha = 1e-4 would remove
+    y = X @ [1e3, -5e2, 0.0] + 0.1 * rng.normal(size=500)
+    plain = LinearRegression().fit(X, y)
+    noiseless = DPLinearRegressor(epsilon=INF).fit(X, y)
+    assert_allclose(noiseless.coef_, plain.coef_, rtol=1e-6, atol=1e-3)
+    private = DPLinearRegressor(epsilon=20.0, random_state=ReproducibleNoise(0))
+    assert private.fit(X, y).score(X, y) > plain.score(X, y) - 0.02
+    ridge = clone(private).set_params(penalty="l2").fit(X, y)
+    assert ridge.score(X, y) < 0.1  # as documented
+    for model in (DPLinearRegressor(alpha=0.1), DPLinearRegressor(penalty="box", alpha=2.0)):
+        with pytest.warns(UserWarning, match="alpha=.* is not used: penalty="):
+            model.set_params(coef_bounds=(-1, 1)).fit(X, y)
 
 
 # ---- verbose ------------------------------------------------------------------------------------

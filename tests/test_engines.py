@@ -24,7 +24,7 @@ MODELS = {
     "svrg": DPLinearRegressor(solver="svrg"),
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL),
     "newton": DPLinearRegressor(solver="newton"),
-    "hidden": DPLinearRegressor(solver="skgd", alpha=0.1, **HIDDEN),
+    "hidden": DPLinearRegressor(solver="skgd", penalty="l2", alpha=0.1, **HIDDEN),
 }
 NUMBERS = ("geometry", "sampling", "n_updates", "curvature", "problem", "event", "clip")
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

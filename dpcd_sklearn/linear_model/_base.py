@@ -46,6 +46,8 @@ from ._records import RecordsInMemory, RecordsOfAFit
 _REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
 _REALS |= dict.fromkeys(("clip", "max_iter", "step_size", "tol"), "neither")
 _REALS |= dict.fromkeys(("C", "radius", "huber_threshold"), "neither")
+_WITH_STRENGTH = ("l1", "l2", "elasticnet")
+_DEFAULT_ALPHA = 1e-4  # of the generic estimators
 _COUNTS = ("n_threads", "block_size", "n_directions", "n_inner")
 
 
@@ -231,6 +233,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(records.weighted())
         self._warn_before_charge(plan.request.delta, plan.request.n_normalizer)
+        self._warn_of_unused_alpha()
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -299,6 +302,16 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
                 "accounting='hidden_state' starts at zero: leave it False"
             )
         return start_of(self, n_features, plan.request.n_outputs)
+
+    def _warn_of_unused_alpha(self):
+        if self.penalty in _WITH_STRENGTH or self.alpha in (0, _DEFAULT_ALPHA):
+            return
+        warnings.warn(
+            f"alpha={self.alpha!r} is not used: penalty={self.penalty!r} has no strength. Write "
+            'penalty="l2" (or "l1", "elasticnet"), or leave alpha out',
+            UserWarning,
+            stacklevel=5,  # the caller of fit, beyond two decorators
+        )
 
     def _warn_of_unknown_scales(self, request):
         words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []

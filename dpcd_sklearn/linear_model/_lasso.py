@@ -49,7 +49,9 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the l1 penalty, in [0, inf), in the units of scikit-learn's Lasso.
+        Strength of the l1 penalty, in [0, inf), in the units of scikit-learn's Lasso, on
+        coefficients in the units of X: a column whose mean product with the target is smaller is
+        removed.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.

@@ -63,7 +63,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
     alpha : float, default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
-        scikit-learn's LogisticRegression and n records.
+        scikit-learn's LogisticRegression and n records. It is on coefficients in the units of X:
+        "l2" adds alpha to each column's mean square (times a quarter at most), so one of size 1e-3
+        is as good as removed by 1e-4. Give such columns other units. Other penalties do not use it,
+        and warn.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
     coef_bounds : pair (lo, hi) of floats, default=None

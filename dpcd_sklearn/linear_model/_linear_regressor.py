@@ -52,13 +52,17 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     loss : {"squared", "huber"}, default="squared"
         Loss of a residual r: r² / 2 ("squared"), or that up to `huber_threshold` and linear beyond
         ("huber").
-    penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
+    penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
-        leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
+        leave, [0, inf) ("nonnegative") or `coef_bounds` ("box"). None is none, as in
+        LinearRegression.
     alpha : float, default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): that of scikit-learn's
-        Lasso and ElasticNet, and that of its Ridge divided by the number of records.
+        Lasso and ElasticNet, and that of its Ridge divided by the number of records. It is on
+        coefficients in the units of X: "l2" adds alpha to each column's mean square, so one of size
+        1e-3, whose mean square is 1e-6, is as good as removed by 1e-4. Give such columns other
+        units. Other penalties do not use it, and warn.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
     coef_bounds : pair (lo, hi) of floats, default=None
@@ -359,7 +363,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         self,
         loss: Literal["squared", "huber"] = "squared",
         *,
-        penalty: str | None = "l2",
+        penalty: str | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         coef_bounds: tuple[float, float] | None = None,

@@ -50,7 +50,8 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     ----------
     C : float, default=1.0
         Inverse strength of the penalty, in (0, inf), in the units of scikit-learn's
-        LogisticRegression.
+        LogisticRegression, on coefficients in the units of X: columns of small numbers, whose
+        squares add up to less than 1 / C, are as good as removed.
     l1_ratio : float in [0, 1], default=0.0
         Share of the l1 penalty: 0 is l2, 1 is l1.
     epsilon : float, default=1.0

@@ -52,7 +52,9 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the l2 penalty, in [0, inf), in the units of scikit-learn's Ridge.
+        Strength of the l2 penalty, in [0, inf), in the units of scikit-learn's Ridge, on
+        coefficients in the units of X: a column whose squares add up to less than alpha is as good
+        as removed.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
