@@ -1,11 +1,13 @@
 """More than two classes: which loss, one-vs-rest and its shares of a budget, and unknown labels."""
 
+import copy
 import dataclasses
 import itertools
 import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -263,6 +265,64 @@ LABELS = {
     "words": (np.array(["a", "b", "c"]), "z"),
     "objects": (np.array([("a",), None, 3.5], dtype=object), "z"),
 }
+
+
+def with_label(y, label):
+    """The labels with another one in the fourth place, in the same container."""
+    changed = copy.deepcopy(y)
+    changed[3] = label
+    return changed
+
+
+HALVES = np.repeat([0, 1], 30)
+LETTERS = np.where(HALVES, "b", "a").astype("<U9")
+CATEGORIES = pd.Categorical(LETTERS, categories=["a", "b", "strange"])
+CONTAINERS = [
+    (HALVES, [0, 1], [2, -5, 2**40]),
+    (HALVES.astype(np.uint8), [0, 1], [255]),
+    (HALVES * 1.0, [0, 1], [2.5, -1e300]),
+    (HALVES, ["a", "b"], [2, -3]),  # numbered by a meta-estimator
+    (LETTERS, ["a", "b"], ["strange", ""]),
+    (LETTERS.astype(object), ["a", "b"], ["strange", 3, None, 1.5, math.inf]),
+    (HALVES.tolist(), [0, 1], [7, "strange", 2.5, None]),
+    (LETTERS.tolist(), ["a", "b"], ["strange", 7, 2.5]),
+    (pd.Series(HALVES, dtype="Int64"), [0, 1], [5]),
+    (pd.Series(LETTERS, dtype="string"), ["a", "b"], ["strange"]),
+    (pd.Series(CATEGORIES), ["a", "b"], ["strange"]),
+]
+
+
+@both
+def test_labels_outside_of_classes_change_no_error_warning_or_charge(estimator):
+    rng, failures = np.random.default_rng(0), []
+    records = rng.normal(size=(60, 2))
+
+    def told(y, classes):
+        model = estimator(classes=classes, feature_bounds=(-1, 1), max_iter=2)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                model.fit(records, y)
+            except Exception as error:
+                return repr(error)
+        return str(model.privacy_event_), model.classes_.tolist(), [str(w.message) for w in warned]
+
+    for y, classes, strange in CONTAINERS:
+        expected = told(y, classes)
+        assert isinstance(expected, tuple), expected
+        failures += [
+            (type(y), label) for label in strange if told(with_label(y, label), classes) != expected
+        ]
+    assert not failures
+
+
+def test_what_stands_for_an_unknown_label_is_in_the_repr():
+    assert "unknown_label='first'" in repr(DPLogisticGCD(classes=[0, 1]))
+    assert "unknown_label" not in repr(DPLogisticGCD())
+    for word in ("first", "raise"):
+        model = DPLogisticGCD(classes=[0, 1], unknown_label=word)
+        assert eval(repr(model)).get_params() == model.get_params()
+
 
 
 @both

@@ -112,6 +112,26 @@ def test_bad_class_weights_are_not_paid_for(weight, match):
     assert accountant.entries() == []
 
 
+def test_class_weights_above_one_are_refused_with_what_to_write():
+    """The dict that the message has gives the same model without noise, by the stated factor."""
+    for model, name in ((DPLogisticGCD(2.0), "C"), (DPLinearClassifier(alpha=0.02), "alpha")):
+        model.set_params(classes=[0, 1], class_weight={1: 4.0}, **UNIT)
+        with PrivacyAccountant(epsilon=2.0, delta=1e-3) as accountant:
+            model.set_params(accountant=accountant)
+            with pytest.raises(ValueError, match="class_weight must be at most 1") as refused:
+                model.fit(X, LABELS)
+            assert accountant.entries() == []
+        written = "class_weight={0: 0.25, 1: 1.0}"
+        assert written in str(refused.value) and f"{name} by 4" in str(refused.value)
+        exact = model.set_params(accountant=None, epsilon=INF, tol=1e-9)
+        heavy = exact.fit(X, LABELS).coef_
+        scaled = getattr(model, name) * (4 if name == "C" else 1 / 4)
+        exact.set_params(class_weight={0: 0.25, 1: 1.0}, **{name: scaled})
+        assert_allclose(exact.fit(X, LABELS).coef_, heavy, rtol=1e-3)
+        private = clone(exact).set_params(epsilon=1.0).fit(X, LABELS)
+        assert np.isfinite(private.coef_).all()
+
+
 def test_class_weights_without_classes_are_refused_whatever_y_holds():
     messages = set()
     for y in (LABELS, 1 - LABELS):

@@ -55,7 +55,8 @@ MODELS = {
     ),
     "hidden state": (
         DPLinearRegressor(
-            solver="skgd", accounting="hidden_state", fit_intercept=False, alpha=0.1, **REGRESSION
+            solver="skgd", accounting="hidden_state", penalty="l2", alpha=0.1, fit_intercept=False,
+            **REGRESSION,
         ),
         Y,
     ),
@@ -80,7 +81,7 @@ MODELS = {
     "inference": (DPLinearRegressor(solver="newton", inference=True, **REGRESSION), Y),
     "inference of classes": (DPLinearClassifier(solver="newton", inference=True, **STATED), TWO),
     "weights of classes": (
-        DPLinearClassifier(classes=["no", "yes"], class_weight={"no": 2.0, "yes": 1.0}, **STATED),
+        DPLinearClassifier(classes=["no", "yes"], class_weight={"no": 1.0, "yes": 0.5}, **STATED),
         TWO,
     ),
 }

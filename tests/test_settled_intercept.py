@@ -60,7 +60,7 @@ def test_a_gaussian_ledger_takes_them():
         {"epsilon": 0.1},  # too much noise
         {"epsilon": 50.0},  # no narrow clip
         {"clip": 1.0},
-        {"class_weight": {0: 2.0}},
+        {"class_weight": {0: 0.5}},
         {"fit_intercept": False},
         {"warm_start": True},
         {"sampling": "block"},

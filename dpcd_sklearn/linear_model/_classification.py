@@ -53,7 +53,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
                 "one of them at its default"
             )
         if self.class_weight is not None:
-            self._stated_weights()
+            self._refuse_heavy(self._stated_weights())
+
+    def _check_records(self, X, y):
+        if self.classes is not None and isinstance(y, (list, tuple)):
+            y = _unmixed(y)
+        return super()._check_records(X, y)
 
     def _encode_labels(self, y, sample_weight):
         if self.classes is None:
@@ -112,6 +117,18 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if not weights.any():
             raise ValueError("class_weight must be positive for at least one class")
         return weights
+
+    def _refuse_heavy(self, weights):
+        """A clip takes away what a weight above 1 gives, and Newton steps count no more than 2."""
+        if (heaviest := float(weights.max())) <= 1 or np.isinf(self.epsilon):
+            return
+        scaled = zip(self._stated_classes().tolist(), (weights / heaviest).tolist(), strict=True)
+        change = "multiply C" if "C" in self.get_params(deep=False) else "divide alpha"
+        raise ValueError(
+            f"class_weight must be at most 1 where there is noise, got {heaviest:g}: a record's "
+            "contribution is clipped, which takes away what a larger weight gives. Write "
+            f"class_weight={dict(scaled)!r}, and for the same penalty {change} by {heaviest:g}"
+        )
 
     def _weights_of(self, y, sample_weight):
         if self.class_weight is None:
@@ -179,6 +196,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     def _set_coef(self, coef, intercept):
         self.coef_ = np.atleast_2d(coef)
         self.intercept_ = np.atleast_1d(intercept)
+
+    def __repr__(self, N_CHAR_MAX=700):  # noqa: N803
+        text = super().__repr__(N_CHAR_MAX)
+        if self.classes is None or self.unknown_label != "first":
+            return text
+        return f"{text[:-1]}, unknown_label='first')"  # what no error will tell
 
     def sparsify(self) -> Self:
         """Turn `coef_` into a CSR matrix, which takes less memory where most of it is zero.
@@ -291,6 +314,16 @@ def _kind(dtype):
     """Which labels could equal each other."""
     words = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "words"}
     return (words | {"T": "words", "O": "objects"}).get(dtype.kind, dtype.kind)
+
+
+def _unmixed(labels):
+    """A list of words and others as objects: NumPy would turn all of them into words for one."""
+    words = {isinstance(label, str) for label in labels}
+    if words != {True, False}:
+        return labels
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
 
 
 def _is_word(label):

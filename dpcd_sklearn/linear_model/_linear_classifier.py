@@ -197,16 +197,17 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     classes : array-like of labels, default=None
-        Public labels: two, or more unless `loss` is "logistic". A class may have no record; for
-        labels outside of them see `unknown_label`. None takes the labels from y, which publishes
+        Public labels: two, or more unless `loss` is "logistic". A class may have no record, and a
+        label outside of them counts as the smallest of them, in silence: see `unknown_label`. None
+        takes the labels from y, which publishes
         them. Words for which y holds integers were numbered 0, 1, ... in their order by a
         meta-estimator, and are read so. Members of OneVsRestClassifier and its like are given 0 and
         1 in place of the labels: state [0, 1] there, or better fit all classes without it.
     class_weight : dict {label: weight}, default=None
         Public weights of the classes, 1 for a label that is left out; needs `classes`. They
-        multiply weights of records before contributions are clipped, so let the largest be 1:
-        above it the clip takes away what the weight gives. "balanced" is refused, because it counts
-        the labels of the records.
+        multiply weights of records before contributions are clipped, so those above 1 are refused
+        where there is noise, with what to write. "balanced" is refused, because it counts the
+        labels of the records.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         How more than two classes are fitted: all together by a softmax, with one clip and one noisy
         release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
