@@ -3,7 +3,9 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -152,3 +154,24 @@ def test_candidates_that_may_survive_are_counted_at_the_dearest():
     search.fit(X, Y)
     assert cost.n_fits == len(accountant.entries())
     assert accountant.spent().epsilon <= cost.epsilon
+
+
+def test_costs_and_plans_take_rows_layouts_and_outputs_of_pipelines_too():
+    """Of rows only their width, names and layout are looked at: NaN in them changes nothing."""
+    frame = pd.DataFrame(np.full((2, 4), np.nan), columns=list("abcd"))
+    layouts = [(4, False), (frame, False), (frame.to_numpy(), False), (csr_matrix((2, 4)), True)]
+    for model in (DPRidgeSkGD(), DPLogisticGCD(), DPStandardScaler()):
+        for n_outputs in (1, 3):
+            for columns, sparse in layouts:
+                event = model.planned_event(1000, columns, n_outputs)
+                assert event == model.planned_event(1000, 4, n_outputs, sparse=sparse)
+    named = DPRidgeSkGD(feature_bounds=dict.fromkeys("abce", (0, 1)))
+    with pytest.raises(ValueError, match="no bounds for column"):
+        named.planned_event(1000, frame)
+    for model in (DPRidgeSkGD(epsilon=0.1), DPLogisticGCD(epsilon=0.1)):
+        with PrivacyAccountant(epsilon=5.0, delta=1e-6) as accountant:
+            for columns in (4, np.zeros((2, 4)), csr_matrix((2, 4))):
+                pipeline = make_pipeline(DPStandardScaler(epsilon=0.1), model)
+                cost = accountant.cost(pipeline, 1000, columns, 3)
+                assert cost.n_fits == 2
+            assert accountant.entries() == []

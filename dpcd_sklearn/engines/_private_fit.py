@@ -5,6 +5,7 @@ import warnings
 from numbers import Integral, Rational
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
@@ -173,6 +174,13 @@ class PrivateFit:
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
         return key, generator
+
+
+def width_and_layout(n_features, sparse=False):
+    """The number of features and whether they are sparse, of that number or of rows of them."""
+    if len(getattr(n_features, "shape", ())) != 2:
+        return n_features, sparse
+    return n_features.shape[1], sparse or issparse(n_features)
 
 
 def check_sizes(**sizes):

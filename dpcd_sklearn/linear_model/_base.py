@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
-from ..engines._private_fit import PrivateFit, check_sizes
+from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..engines._records_outside import found_share_outside
 from ..engines._request import Request
 from ..engines._scales import FoundScales, found_scales
@@ -165,7 +165,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         ----------
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1
+        n_features : int, >= 1, or rows of them
+            Of an array, a data frame or a sparse matrix nothing is looked at but the number of its
+            columns, their names, and that it is sparse.
         n_outputs : int, default=1
             Number of classes (1 is two of them, unless `classes` tell it), or of targets.
         sparse : bool, default=False
@@ -181,8 +183,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             If a parameter is invalid, as `fit` does.
         """
         self._validate_params()
-        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
+        columns = getattr(n_features, "columns", columns)
+        n_features, sparse = width_and_layout(n_features, sparse)
+        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         n_outputs = self._stated_outputs(n_outputs)
         return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).event
 

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._private_fit import PrivateFit, check_sizes
+from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
@@ -160,14 +160,20 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         self.accountant = accountant
         self.random_state = random_state
 
-    def planned_event(self, n_samples: int, n_features: int) -> FitEvent:
+    def planned_event(
+        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
         """What a fit would release; nothing is charged and no record is needed.
 
         Parameters
         ----------
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1
+        n_features : int, >= 1, or rows of them
+            Of an array, a data frame or a sparse matrix the width alone is looked at.
+        n_outputs : int, default=1
+        sparse : bool, default=False
+            Of the model behind it, as the number of outputs is: both change nothing here.
 
         Returns
         -------
@@ -179,7 +185,8 @@ class DPStandardScaler(PrivateFit, BoundedMap):
             If a parameter is invalid, as `fit` does.
         """
         self._validate_params()
-        check_sizes(n_samples=n_samples, n_features=n_features)
+        n_features, _ = width_and_layout(n_features)
+        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         return self._plan(n_samples, n_features)[0].event
 
     @fit_context(prefer_skip_nested_validation=True)
