@@ -3,14 +3,24 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from .exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
-from .linear_model import (
-    DPLassoCD,
-    DPLinearClassifier,
-    DPLinearRegressor,
-    DPLogisticGCD,
-    DPRidgeSkGD,
-)
-from .privacy.ledger._accountant import PrivacyAccountant
+
+try:
+    from .linear_model import (
+        DPLassoCD,
+        DPLinearClassifier,
+        DPLinearRegressor,
+        DPLogisticGCD,
+        DPRidgeSkGD,
+    )
+    from .privacy.ledger._accountant import PrivacyAccountant
+except ImportError as error:
+    if not (error.name or "").startswith(__name__):  # something else is missing
+        raise
+    raise ImportError(
+        f"{error.name} is not there: the kernels of dpcd_sklearn are not built for this Python. In "
+        "the checkout write `pip install -e .`, or `make test`, which makes .venv for it too; "
+        "elsewhere `pip install dpcd_sklearn`"
+    ) from error
 
 try:
     __version__ = version("dpcd_sklearn")

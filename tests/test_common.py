@@ -23,7 +23,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     preprocessing,
 )
-from dpcd_sklearn.testing import ReproducibleNoise
+from dpcd_sklearn.testing import ReproducibleNoise, expected_failed_checks
+from dpcd_sklearn.utils._expected_checks import TWO_FITS_ARE_EQUAL
 
 
 def public_estimators():
@@ -32,33 +33,10 @@ def public_estimators():
     return [c for c in found if inspect.isclass(c) and issubclass(c, BaseEstimator)]
 
 
-def expected_failures(estimator):
-    """Checks that a private estimator fails by design, each with its argument."""
-    reason = "class_weight needs classes, which the check does not state: y is not asked"
-    found = {"check_class_weight_classifiers": reason} if hasattr(estimator, "classes") else {}
-    if math.isinf(getattr(estimator, "epsilon", math.inf)):
-        return found
-    # A record of weight 2 is one record: its contribution is doubled and then clipped, n counts it
-    # once, and delta = 1/n² and the noise of a sum over n follow n. Repeated, it would be two
-    # records that count, are clipped and are protected one by one: another private fit.
-    reason = "clip, n, delta and noise are per record, whatever its weight"
-    return found | {
-        "check_sample_weight_equivalence_on_dense_data": reason,
-        "check_sample_weight_equivalence_on_sparse_data": reason,
-    }
-
-
-# They compare two fits with one seed, which the noise of a private fit does not follow.
-TWO_FITS_ARE_EQUAL = dict.fromkeys(
-    [
-        "check_classifier_data_not_an_array",
-        "check_fit_idempotent",
-        "check_regressor_data_not_an_array",
-        "check_regressors_int",
-        "check_supervised_y_2d",
-    ],
-    "noise is drawn afresh for each fit, whatever the seed",
-)
+def expected_of_seeded_fits(estimator):
+    """With noise that follows the seed two fits have to be equal."""
+    found = expected_failed_checks(estimator)
+    return {name: reason for name, reason in found.items() if name not in TWO_FITS_ARE_EQUAL}
 
 
 @pytest.fixture
@@ -112,7 +90,7 @@ VARIANTS = [
 @pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 @parametrize_with_checks(
     [estimator() for estimator in public_estimators()] + VARIANTS,
-    expected_failed_checks=expected_failures,
+    expected_failed_checks=expected_of_seeded_fits,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
@@ -125,7 +103,7 @@ def test_scikit_learn_checks_pass_with_an_accountant_and_every_fit_is_charged(es
     # is that of the checks which fit at all.
     accountant = PrivacyAccountant(epsilon=1e4, delta=1e-2)
     model = estimator(accountant=accountant)
-    expected = expected_failures(model) | TWO_FITS_ARE_EQUAL
+    expected = expected_failed_checks(model)
     results = check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail="raise")
     assert sum(result["status"] == "passed" for result in results) > 40
     assert len(accountant.entries()) > 40

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -12,6 +13,7 @@ from dpcd_sklearn import (
     DPLinearRegressor,
     PrivacyAccountant,
 )
+from dpcd_sklearn.testing import ReproducibleNoise
 
 BOTH = [DPLinearRegressor, DPLinearClassifier]
 N_SAMPLES, N_FEATURES = 40, 3
@@ -373,3 +375,22 @@ class Arrays:
 def test_blocks_may_be_any_sequences_of_integers_in_any_order(accountant, data, estimator):
     estimator(solver="skgd", sampling=Arrays(), accountant=accountant, max_iter=10).fit(*data)
     assert len(accountant.entries()) == 1
+
+
+def test_losses_have_scikit_learns_names_where_they_are_here_and_advice_where_they_are_not():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    pairs = [(DPLinearRegressor, "squared_error", "squared", X[:, 0])]
+    pairs += [(DPLinearClassifier, "log_loss", "auto", rng.integers(0, k, 60)) for k in (2, 3)]
+    for estimator, theirs, ours, y in pairs:
+        seeded = {"random_state": ReproducibleNoise(0), "feature_bounds": (-1, 1)}
+        found = [estimator(word, **seeded).fit(X, y) for word in (theirs, ours)]
+        assert_array_equal(found[0].coef_, found[1].coef_)
+        assert type(found[0].to_sklearn()) is type(found[1].to_sklearn())
+        assert found[0].privacy_event_ == found[1].privacy_event_
+    for word in ("hinge", "modified_huber", "perceptron"):
+        with pytest.raises(ValueError, match=f"loss must not be '{word}': use loss=.log_loss"):
+            DPLinearClassifier(word).planned_event(100, 2)
+    for word in ("absolute_error", "epsilon_insensitive", "quantile"):
+        with pytest.raises(ValueError, match=f"loss must not be '{word}': use loss=.huber"):
+            DPLinearRegressor(word).planned_event(100, 2)

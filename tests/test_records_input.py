@@ -2,6 +2,7 @@
 
 import math
 import signal
+import textwrap
 import traceback
 import warnings
 
@@ -9,6 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -18,6 +23,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.utils._tiles import is_finite
 
@@ -32,6 +38,7 @@ def data():
 
 
 MODELS = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD, DPLinearRegressor, DPLinearClassifier]
+every_estimator = pytest.mark.parametrize("estimator", MODELS)
 X_READERS = {
     "fit": lambda X: DPLassoCD().fit(X, data()[1]),
     "predict": lambda X: DPRidgeSkGD().fit(*data()).predict(X),
@@ -329,3 +336,52 @@ def test_a_look_at_a_large_array_is_left_when_a_signal_comes():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert any(entry.name == "is_finite" for entry in at.traceback)
+
+
+# ---- words for what is missing, or no number -----------------------------------------------------
+
+TABLE = pd.DataFrame(
+    {
+        "age": [30.0, np.nan, 51.0, 42.0] * 10,
+        "city": pd.Series(["Basel", "Bern", "Basel", "Chur"] * 10, dtype=object),
+        "since": pd.to_datetime(["2020-01-01", "2021-01-01"] * 20),
+        "kind": pd.Categorical(["a", "b"] * 20),
+    }
+)
+
+
+@every_estimator
+def test_missing_values_are_refused_without_advice_that_voids_the_guarantee(estimator):
+    X, y = np.ones((4, 2)), np.array([0, 1, 0, 1])
+    for where in ([[1.0, np.nan]] + [[1.0, 1.0]] * 3, pd.DataFrame(X).mask(X == 1)):
+        with pytest.raises(ValueError, match=r"Input X contains NaN\. Private models") as refused:
+            estimator().fit(where, y)
+        text = str(refused.value)
+        assert "strategy='constant'" in text and "outside of the guarantee" in text
+        assert "HistGradientBoosting" not in text and "scikit-learn.org" not in text
+
+
+@every_estimator
+def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(estimator):
+    y = np.arange(40) % 2
+    with PrivacyAccountant(epsilon=5.0, delta=1e-3) as accountant:
+        with pytest.raises(ValueError, match="X holds 3 of 4 columns that are no num") as refused:
+            estimator(accountant=accountant).fit(TABLE, y)
+        assert accountant.entries() == []
+    text = str(refused.value)
+    assert all(f"{name!r} (" in text for name in ("city", "since", "kind"))
+    assert "Basel" not in text  # dtypes and names, no cell
+    written = text.split("\n\n")[1].replace("[[...]] * 3", "LEVELS")
+    scope = {
+        "make_pipeline": make_pipeline,
+        "make_column_transformer": make_column_transformer,
+        "OneHotEncoder": OneHotEncoder,
+        "SimpleImputer": SimpleImputer,
+        estimator.__name__: estimator,
+        "LEVELS": [sorted(TABLE[name].unique()) for name in ("city", "since", "kind")],
+    }
+    pipeline = eval(textwrap.dedent(written), scope)
+    assert pipeline.fit(TABLE, y).predict(TABLE).shape == (40,)
+    if hasattr(pipeline[-1], "classes"):
+        pipeline[-1].set_params(classes=[0, 1])
+    assert {leak.severity for leak in find_leaks(pipeline)} <= {"note"}

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from ..pipeline._plan import names_at_the_end
 from ._pyplot import axes_of, legend_beside
 
 
@@ -51,9 +52,11 @@ def _widths_and_words(model, units):
     return None, "coefficient"
 
 
-def _names(model, feature_names, n_features):
+def _names(estimator, model, feature_names, n_features):
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
+    if feature_names is None and hasattr(estimator, "steps"):
+        feature_names = names_at_the_end(estimator)
     if feature_names is None:
         return [f"x{j}" for j in range(n_features)]
     if len(feature_names) != n_features:
@@ -145,7 +148,8 @@ class CoefficientDisplay:
             "bounds": coefficients times half the width of `feature_bounds_`, comparable between
             features; "raw": as they are. "auto" is "bounds" where the model has some.
         feature_names : array-like of str of shape (n_features,), default=None
-            None takes `feature_names_in_` of the model, or x0, x1, ...
+            None takes `feature_names_in_` of the model, names of the columns that the steps before
+            it make, or x0, x1, ...
         max_features : int, default=20
             How many are shown at most, the largest ones.
         ax : matplotlib Axes, default=None
@@ -172,7 +176,7 @@ class CoefficientDisplay:
                 )
         if len(coef) > 1:
             outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
-        names = _names(model, feature_names, coef.shape[1])
+        names = _names(estimator, model, feature_names, coef.shape[1])
         widths, words = _widths_and_words(model, units)
         intervals = _intervals(model, level)
         if widths is not None:
@@ -306,7 +310,7 @@ class CoefPathDisplay:
         path = np.asarray(model.coef_path_)
         widths, words = _widths_and_words(model, units)
         path = path if widths is None else path * widths
-        names = _names(model, feature_names, path.shape[-1])
+        names = _names(estimator, model, feature_names, path.shape[-1])
         if path.ndim == 3:  # a class at a time
             names = [f"{name}, {label}" for label in model.classes_ for name in names]
             path = path.reshape(len(path), -1)

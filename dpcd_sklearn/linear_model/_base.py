@@ -27,7 +27,7 @@ from ..engines._request import Request
 from ..engines._scales import FoundScales, found_scales
 from ..engines._smoothness import found_moments
 from ..exceptions import UnknownScaleWarning
-from ..losses import LOSSES
+from ..losses import ABSENT, LOSSES, SYNONYMS
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
@@ -41,6 +41,7 @@ from ._earlier_fit import EarlierFit, start_of
 from ._export import exported
 from ._progress import Progress
 from ._records import RecordsInMemory, RecordsOfAFit
+from ._signature import short_signature
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
@@ -96,6 +97,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     _parameter_constraints = COMMON
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = short_signature(cls)
+
     # ---- what a subclass gives ----
 
     @abstractmethod
@@ -131,9 +136,19 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     # ---- the problem ----
 
+    @property
+    def _loss_word(self):
+        """`loss`, be it in scikit-learn's words."""
+        return SYNONYMS.get(self.loss, self.loss)
+
+    def _validate_params(self):
+        if isinstance(self.loss, str) and self.loss in ABSENT:
+            raise ValueError(f"loss must not be {self.loss!r}: use {ABSENT[self.loss]}")
+        super()._validate_params()
+
     def _loss(self, n_outputs, target_half_width):
         """The loss of a target that was divided by `target_half_width`."""
-        return LOSSES[self.loss].of(self, target_half_width)
+        return LOSSES[self._loss_word].of(self, target_half_width)
 
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""

@@ -35,10 +35,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     @property
     def _has_many_classes(self):
-        return self.loss in ("auto", "multinomial") or self.multi_class == "ovr"
+        return self._loss_word in ("auto", "multinomial") or self.multi_class == "ovr"
 
     def _loss(self, n_outputs, target_half_width):
-        word = self.loss
+        word = self._loss_word
         if word in ("auto", "multinomial"):
             # of two classes the multinomial loss is the logistic one of their difference
             binary = n_outputs == 1 or self.multi_class == "ovr"

@@ -52,11 +52,12 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
 
     Parameters
     ----------
-    loss : {"auto", "logistic", "multinomial"}, default="auto"
+    loss : {"auto", "log_loss", "logistic", "multinomial"}, default="auto"
         "logistic" is for two classes, or for each of more against the others (`multi_class`).
         "multinomial" is for two or more, with one vector of coefficients for each class, and one
         clip and one noisy gradient for all of them together; of two classes it is "logistic".
-        "auto" follows the number of classes, as LogisticRegression does.
+        "auto", in scikit-learn's words "log_loss", follows the number of classes, as
+        LogisticRegression does.
     penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
@@ -384,12 +385,12 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
         | GENERIC
-        | {"loss": [StrOptions({"auto", *losses_for("classification")})]}
+        | {"loss": [StrOptions({"auto", "log_loss", *losses_for("classification")})]}
     )
 
     def __init__(
         self,
-        loss: Literal["auto", "logistic", "multinomial"] = "auto",
+        loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
         *,
         penalty: str | None = "l2",
         alpha: float = 0.0001,

@@ -49,9 +49,9 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
 
     Parameters
     ----------
-    loss : {"squared", "huber"}, default="squared"
-        Loss of a residual r: r² / 2 ("squared"), or that up to `huber_threshold` and linear beyond
-        ("huber").
+    loss : {"squared", "squared_error", "huber"}, default="squared"
+        Loss of a residual r: r² / 2 ("squared", in scikit-learn's words "squared_error"), or that
+        up to `huber_threshold` and linear beyond ("huber").
     penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
@@ -356,12 +356,12 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         PrivateRegressor._parameter_constraints
         | GENERIC
         | of(REGRESSION, "huber_threshold")
-        | {"loss": [StrOptions(losses_for("regression"))]}
+        | {"loss": [StrOptions({"squared_error", *losses_for("regression")})]}
     )
 
     def __init__(
         self,
-        loss: Literal["squared", "huber"] = "squared",
+        loss: Literal["squared", "squared_error", "huber"] = "squared",
         *,
         penalty: str | None = None,
         alpha: float = 0.0001,
@@ -454,7 +454,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
 
     def _plain(self):
         share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self.penalty)
-        if self.loss != "squared" or share is None or self.constraint is not None:
+        if self._loss_word != "squared" or share is None or self.constraint is not None:
             positive = self.penalty == "nonnegative"
             return LinearRegression(fit_intercept=self.fit_intercept, positive=positive)
         plain = ElasticNet(self.alpha, l1_ratio=share, fit_intercept=self.fit_intercept)

@@ -20,6 +20,13 @@ class CoefSummary:
     def __init__(self, heads, rows, notes):
         self.heads, self.rows, self.notes = heads, rows, notes
 
+    def named(self, names):
+        """The same table with other names of the features, which come first."""
+        others = [name for name, _ in self.rows[len(names) :]]
+        cells = [cells for _, cells in self.rows]
+        rows = list(zip([*names, *others], cells, strict=True))
+        return CoefSummary(self.heads, rows, self.notes)
+
     def __str__(self):
         names = ["", *(name for name, _ in self.rows)]
         width = max(map(len, names))

@@ -8,6 +8,17 @@ from ._squared import SquaredLoss
 LOSSES = {loss.name: loss for loss in (SquaredLoss, HuberLoss, LogisticLoss, MultinomialLoss)}
 
 
+# scikit-learn's words for what is here, and what to use in place of what is not.
+SYNONYMS = {"squared_error": "squared", "log_loss": "auto"}
+_MARGINS = 'loss="log_loss", whose probabilities need no margin'
+_RESIDUALS = 'loss="huber", which bounds what an outlier weighs'
+ABSENT = {
+    **dict.fromkeys(("hinge", "squared_hinge", "modified_huber", "perceptron"), _MARGINS),
+    **dict.fromkeys(("epsilon_insensitive", "squared_epsilon_insensitive"), _RESIDUALS),
+    **dict.fromkeys(("absolute_error", "quantile", "poisson"), _RESIDUALS),
+}
+
+
 def losses_for(task):
     """Names of the losses for "regression" or "classification"."""
     return {name for name, loss in LOSSES.items() if loss.task == task}

@@ -290,6 +290,16 @@ def _tried(name, step, refuses=False):
     return tried, stand_ins
 
 
+def names_at_the_end(pipeline):
+    """Names of the columns that reach the last step of a fitted pipeline; None if unknown."""
+    if len(pipeline.steps) < 2:
+        return None
+    try:
+        return [str(name) for name in pipeline[:-1].get_feature_names_out()]
+    except (AttributeError, ValueError):  # of a step that has no names
+        return None
+
+
 def width_of(rows):
     """Number of columns of an array, a data frame or a list of rows."""
     if hasattr(rows, "shape"):

@@ -24,6 +24,7 @@ from ._budget import BUDGET
 from ._plan import (
     check_steps,
     n_outputs_of,
+    names_at_the_end,
     planned,
     refuse_what_steps_refuse,
     shares_of,
@@ -323,6 +324,30 @@ class PrivatePipeline(PrivateFit, Pipeline):
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), delta)
         self.shares_ = {part.name: part.share for part in plan.steps}
         self.told_ = {part.name: part.told for part in plan.steps if part.told}
+
+    @available_if(lambda self: hasattr(self.steps[-1][1], "summary"))
+    def summary(self, level: float = 0.95):
+        """The table of the last step's coefficients, by the names of the columns that reached it.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        summary : object
+            As of the last step, which was fitted with ``inference=True``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the level is not in (0, 1), or the fit was made without `inference`.
+        """
+        last = self.steps[-1][1]
+        names = None if hasattr(last, "feature_names_in_") else names_at_the_end(self)
+        found = last.summary(level)
+        return found if names is None else found.named(names)
 
     def __getitem__(self, index):
         """A step, or a plain Pipeline of some of them, which is not fitted on this budget."""

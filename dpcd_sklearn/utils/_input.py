@@ -19,6 +19,12 @@ _RESHAPE = (
     "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
     "array.reshape(1, -1) if it contains a single sample."
 )
+_MISSING = (
+    "Private models take no missing values: put public constants in their places, such as "
+    "SimpleImputer(strategy='constant', fill_value=0, keep_empty_features=True), or leave out the "
+    "columns. What is learnt from the records for it, a mean or a median, is outside of the "
+    "guarantee"
+)
 # Beginnings of messages that tell shapes, names of columns, dtypes and finiteness, no more.
 _TELLS_NO_CELL = re.compile(
     r"Input( X| y| sample_weight)? contains|Found (array|input variables) with|X has \d+ feature|"
@@ -47,7 +53,9 @@ def read_input(check, *args, name, **kwargs):
     except Exception as error:
         found = error
     message = str(found)
-    if not _TELLS_NO_CELL.match(message):
+    if missing := re.match(r"Input( X| y)? contains NaN", message):
+        message = f"{missing[0]}. {_MISSING}"  # scikit-learn's goes on with what voids a guarantee
+    elif not _TELLS_NO_CELL.match(message):
         message = _replaced(message, name)
     kind = TypeError if isinstance(found, TypeError) else ValueError
     raise kind(message) from None  # outside of `except`: the former error is not its context
@@ -81,7 +89,47 @@ def read_records(estimator, X, *y, **checks):
     if checks.get("ensure_all_finite", True) is True and is_finite(X):
         checks["ensure_all_finite"] = False
     name = "X or y" if y else "X"
-    return read_input(validate_data, estimator, X, *y, name=name, **checks)
+    try:
+        return read_input(validate_data, estimator, X, *y, name=name, **checks)
+    except (TypeError, ValueError) as error:
+        of_cells = re.search("could not be converted|contains NaN", str(error))
+        if not of_cells or not (words := _columns_of_words(X)):
+            raise
+    raise ValueError(_refusal_of_table(X, words, type(estimator).__name__))
+
+
+def _columns_of_words(X):
+    """Name and dtype of the columns of a data frame that hold no numbers by their dtypes."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    return [
+        (name, dtype)
+        for name, dtype in zip(X.columns, X.dtypes, strict=True)
+        if not (dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "biuf")
+    ]
+
+
+def _refusal_of_table(X, words, model):
+    """All that is wrong with a table of numbers and words, and the pipeline to write for it."""
+    names = [name for name, _ in words]
+    told = ", ".join(f"{name!r} ({dtype})" for name, dtype in words)
+    known = f"[[...]] * {len(names)}" if len(names) > 1 else "[[...]]"
+    text = (
+        f"X holds {len(words)} of {len(X.columns)} columns that are no numbers: {told}. Encode "
+        "them by categories that are public (dates as numbers), and state what is known of the "
+        "others:\n\n"
+        "    make_pipeline(\n        make_column_transformer(\n"
+        f"            (OneHotEncoder(categories={known}, handle_unknown='ignore'), {names!r}),\n"
+        "            remainder=SimpleImputer(\n"
+        "                strategy='constant', fill_value=0, keep_empty_features=True\n"
+        "            ),\n            sparse_threshold=0,\n        ),\n"
+        f"        {model}(),\n    )\n\n"
+    )
+    return text + (
+        "with all levels of each column in place of [...], and remainder='passthrough' if no "
+        "number is missing: what is learnt from the records, levels, means or medians, is outside "
+        "of the guarantee"
+    )
 
 
 def read_array(X, **checks):

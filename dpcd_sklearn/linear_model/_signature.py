@@ -1,0 +1,25 @@
+"""The signature that `help` and notebooks show first; that of ``__init__`` has all."""
+
+import inspect
+
+# Parameters that one solver alone has: a signature that is read by people leaves them out.
+_OF_A_SOLVER = {
+    *("sampling", "block_size", "rule", "selection_share", "selection", "sampling_rate"),
+    *("n_directions", "n_inner", "curvature_share", "step_decay", "momentum", "accounting"),
+    *("coef_bounds", "constraint", "radius", "averaging", "inference_share", "penalize_intercept"),
+    *("step_size", "tol", "coef_path", "unknown_label"),
+}
+
+
+def short_signature(cls):
+    """What `help` begins with: no types, and no parameters of single solvers."""
+    _, *parameters = inspect.signature(cls.__init__).parameters.values()
+    shown = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in parameters
+        if parameter.name not in _OF_A_SOLVER
+    ]
+    if parameters and parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+        more = inspect.Parameter("and_more", inspect.Parameter.VAR_KEYWORD)
+        shown.append(more)
+    return inspect.Signature(shown)
