@@ -39,6 +39,10 @@ _NARROW = 0.0, 2.0**-10
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
 
+def _paid_for(name):
+    return property(lambda self: self._part_of(name))
+
+
 class Engine(metaclass=ABCMeta):
     """One solver, bound to one request: the plan of a fit.
 
@@ -242,30 +246,12 @@ class Engine(metaclass=ABCMeta):
         _, updates = joint_fit_event(*budget, joined(beside), self.alone)
         return (*beside, updates)
 
-    @property
-    def part_of_smoothness(self):
-        """What pays for mean squares of features, or None."""
-        return self._part_of("smoothness")
-
-    @property
-    def part_of_counts(self):
-        """What pays for counts of classes, or None."""
-        return self._part_of("counts")
-
-    @property
-    def part_of_settling(self):
-        """What pays for derivatives of the intercept after all updates, or None."""
-        return self._part_of("settling")
-
-    @property
-    def part_of_outside(self):
-        """What pays for the number of records outside of found bounds, or None."""
-        return self._part_of("outside")
-
-    @property
-    def part_of_moments(self):
-        """What pays for moments of an inference, or None."""
-        return self._part_of("moments")
+    # What pays for each release beside the updates, or None where it is not made.
+    part_of_smoothness = _paid_for("smoothness")
+    part_of_counts = _paid_for("counts")
+    part_of_settling = _paid_for("settling")
+    part_of_outside = _paid_for("outside")
+    part_of_moments = _paid_for("moments")
 
     def _part_of(self, name):
         asked = {
