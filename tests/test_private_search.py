@@ -184,7 +184,8 @@ def test_folds_are_fitted_scored_and_refitted(calls, monkeypatch):
 
 def test_choices_are_bounded_by_zcdp(data):
     X, _, y = data
-    search = PrivateSearchCV(LOGISTIC, {"C": [0.1, 1.0], "max_iter": [2, 5]}, delta=1e-6)
+    greedy = clone(LOGISTIC).set_params(solver="gcd")
+    search = PrivateSearchCV(greedy, {"C": [0.1, 1.0], "max_iter": [2, 5]}, delta=1e-6)
     (runs,) = search.planned_event(600, 3).releases
     (release,) = runs.base.releases
     assert isinstance(release, ZCDPEvent)
