@@ -22,3 +22,7 @@ class ReproducibleNoiseWarning(PrivacyLeakWarning):
 
 class UnknownScaleWarning(UserWarning):
     """Nobody stated the scale of the data, and there are too few records to find it."""
+
+
+class FewRecordsWarning(UserWarning):
+    """Records and budget are too small for a model that is better than none, by public numbers."""

@@ -26,7 +26,12 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError, UnknownScaleWarning
+from dpcd_sklearn.exceptions import (
+    BudgetExceededError,
+    FewRecordsWarning,
+    LedgerError,
+    UnknownScaleWarning,
+)
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -35,6 +40,7 @@ MOST_SECONDS = 10.0  # of the processor: other work of the machine does not coun
 ALLOWED_ERRORS = (ValueError, TypeError, BudgetExceededError, LedgerError)
 ALLOWED_WARNINGS = (
     PrivacyLeakWarning,
+    FewRecordsWarning,
     UnknownScaleWarning,
     ConvergenceWarning,
     DataConversionWarning,

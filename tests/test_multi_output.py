@@ -150,7 +150,7 @@ def test_every_solver_plans_one_event_for_all_targets(name):
     for facts in ({}, {"target_bounds": BOUNDS}, {"target_bounds": [(0, 1), (3, 7e5), (-9, 9)]}):
         plan = model.set_params(**facts)._plan(N, 4, 3)
         first, *others = plan._engines
-        assert len(others) == 2 and plan.parts[0].releases[0].count == (12 if facts else 28)
+        assert len(others) == 2 and plan.parts[0].releases[0].count == (16 if facts else 28)
         for other in others:
             assert other.alone == first.alone and other.n_updates == first.n_updates
             assert other.parts is plan.parts

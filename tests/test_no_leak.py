@@ -16,7 +16,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import UnknownScaleWarning
+from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -139,7 +139,8 @@ def public_outcome(model, X, y, **fit_params):
 
 def no_warning_of_records(outcome):
     """Whether there is none, but that of too few records, which n and epsilon decide."""
-    return {category for category, *_ in outcome["warnings"]} <= {UnknownScaleWarning}
+    categories = {category for category, *_ in outcome["warnings"]}
+    return categories <= {FewRecordsWarning, UnknownScaleWarning}
 
 
 def test_scales_are_found_by_some_models_and_not_by_others():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from test_found_scales import watched_keys
 from test_smoothness import LAYOUTS, RELATIONS
 
@@ -18,7 +19,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines import _smoothness as of_engines
-from dpcd_sklearn.exceptions import UnknownScaleWarning
+from dpcd_sklearn.engines._engine import Engine
+from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import FoundRows, Subject
 from dpcd_sklearn.inspection._one_run import _canaries
 from dpcd_sklearn.inspection._watch import Watch
@@ -364,3 +366,78 @@ def test_audits_follow_the_smoothness_of_each_fit():
     bounds = {"feature_bounds": (10, 30)}  # canaries lie in the middle, but for one feature
     found = _canaries(clone(RIDGE).set_params(**bounds), P, 2)
     assert_array_equal(found, [[30, 20, 20], [20, 30, 20]])
+
+
+# --- the mean row of classifiers whose features have one scale ------------------------------------
+
+
+def sizes(n=500, p=20, seed=0):
+    """Positive columns of which the classes have other sizes: all act as an intercept together."""
+    rng = np.random.default_rng(seed)
+    size = rng.lognormal(0, 0.3, (n, 1))
+    X = size * rng.lognormal(0, 0.1, (n, p)) * 10.0 ** rng.uniform(-2, 3, p)
+    return X, (size[:, 0] < 1).astype(int)
+
+
+@pytest.fixture
+def centers(monkeypatch):
+    """Of the columns, as fits saw them."""
+    found, located = [], Engine.located
+
+    def watch(self, *args):
+        plan = located(self, *args)
+        found.append(plan.geometry.center)
+        return plan
+
+    monkeypatch.setattr(Engine, "located", watch)
+    return found
+
+
+def test_one_scale_has_a_centre_that_is_paid_for_in_the_same_event(centers):
+    X, y = sizes()
+    model = DPLinearClassifier(epsilon=1.0, classes=[0, 1])
+    plan = model._plan(*X.shape, 1)
+    assert plan.request.scales.features == "rows"
+    share = plan.request.smoothness_share
+    assert share > 0 and plan.part_of_smoothness.releases[0].count == 1
+    assert epsilon_of(plan.event, 1 / len(X) ** 2) <= 1.0
+    means = X.mean(axis=0)
+    for _ in range(9):
+        model.fit(X, y)
+        assert model.privacy_event_ == plan.event == model.planned_event(*X.shape)
+        assert model.feature_bounds_ is None
+    assert 0.3 < np.median(centers, axis=0)[means.argmax()] / means.max() < 2
+    for params in ({"fit_intercept": False}, {"feature_scale": 1.0}, {"row_norm_bound": 1.0}):
+        other = clone(model).set_params(**params)._plan(*X.shape, 1)
+        assert other.part_of_smoothness is None
+    assert clone(model)._plan(*X.shape, 1, sparse=True).part_of_smoothness is None
+
+
+def test_the_mean_row_has_noise_of_its_own(centers):
+    X, y = sizes()
+    model = DPLinearClassifier(epsilon=1.0, classes=[0, 1], random_state=ReproducibleNoise(0))
+    model.fit(X, y)
+    model.fit(X, y)
+    model.set_params(random_state=None).fit(X, y)
+    assert_array_equal(centers[0], centers[1])
+    assert (centers[0] != centers[2]).any()
+
+
+@pytest.mark.slow
+def test_rankings_are_not_inverted_where_columns_are_positive():
+    found = []
+    for seed in range(20):
+        X, y = sizes(seed=seed)
+        model = DPLinearClassifier(epsilon=1.0, classes=[0, 1]).fit(X, y)
+        found.append(roc_auc_score(y, model.decision_function(X)))
+    assert np.median(found) > 0.8 and np.mean(np.less(found, 0.45)) <= 0.05
+
+
+def test_without_a_mean_row_one_scale_tells_of_nothing():
+    X, y = sizes(150, 60)
+    model = DPLinearClassifier(epsilon=0.8, classes=[0, 1])
+    request = model._plan(*X.shape, 1).request
+    assert request.scales.features == "rows" and not request.smoothness_share
+    with pytest.warns(FewRecordsWarning, match="no better than"):
+        model.fit(X, y)
+    assert not model.coef_.any()

@@ -427,10 +427,10 @@ def test_doublings_of_a_half_width_count_every_record_once():
     assert counts.sum() == 2000 and (counts > 0).all()
 
 
-def scales_without_noise(X, how, of="features", y=None):
+def scales_without_noise(X, how, of="features", y=None, rare=_scales.TAIL):
     event = FitEvent((NonPrivateEvent(),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, y))
-    return _scales.find_scales(oracle, of, how)
+    return _scales.find_scales(oracle, of, how, rare=rare)
 
 
 @pytest.mark.parametrize(("center", "width"), [*itertools.product([0, 5, -300], [0.5, 1.0, 30.0])])
@@ -440,38 +440,66 @@ def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width
     low, high = np.quantile(X, [0.25, 0.75])
     cell = 2 * np.median(np.abs(X)) / 32  # the octave's end is at most twice the median
     assert abs(middle[0] - (low + high) / 2) <= cell
+    # of quartiles in one cell the octave stands for the width
+    assert abs(half_width[0] - 2 * (high - low)) <= 4 * cell or high - low < cell
+    _, half_width = scales_without_noise(X, "tails")
     assert abs(half_width[0] - 2 * (high - low)) <= 4 * cell
     middle, half_width = scales_without_noise(X, "octaves")
     assert middle[0] == 0
     assert 1 < half_width[0] / (2 * np.median(np.abs(X))) <= 2
-    middle, same_width = scales_without_noise(X, "median")
+    middle, half_width = scales_without_noise(X, "spread")
     assert abs(middle[0] - np.median(X)) <= cell
-    assert same_width == half_width
+    spread = np.median(np.abs(X - middle[0]))
+    assert 1 < half_width[0] / (_scales._WIDTH_OF_SPREAD * spread) <= 2 or spread < cell
 
 
 def test_only_heavy_tails_go_beyond_bounds_from_quartiles():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(50, 10, 4001), rng.lognormal(0, 2, 4001), rng.random(4001)])
-    oracle = QuantileOracle(
-        charge(None, event := FitEvent((NonPrivateEvent(),))), QuantileUnits(event), LocalPlace(X)
-    )
-    center, half_width = _scales.find_scales(oracle, "features", "quartiles")
-    doublings = _scales.find_tails(oracle, "features", center, half_width)
-    np.testing.assert_array_equal(doublings > 0, [False, True, False])
-    beyond = np.mean(np.abs(X - center) > half_width * 2**doublings, axis=0)
-    assert (beyond <= 0.05).all()
-    assert np.mean(np.abs(X - center) > half_width, axis=0)[1] > 0.05
+    center, narrow = scales_without_noise(X, "quartiles")
+    same_center, wide = scales_without_noise(X, "tails")
+    np.testing.assert_array_equal(center, same_center)
+    np.testing.assert_array_equal(wide > narrow, [False, True, False])
+    assert (np.mean(np.abs(X - center) > wide, axis=0) <= 0.05).all()
+    assert np.mean(np.abs(X - center) > narrow, axis=0)[1] > 0.05
+
+
+def test_columns_that_are_mostly_one_number_are_as_wide_as_the_rest_of_it():
+    """Standardised indicators: all but the rarest of them; and a narrow column stays narrow."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((4001, 5)) < [0.5, 0.3, 0.15, 0.06, 0.9]).astype(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X = np.column_stack([X, rng.normal(500, 0.3, 4001)])
+    gap = np.ptp(X, axis=0)
+    center, half_width = scales_without_noise(X, "tails", rare=Fraction(49, 50))
+    assert (half_width[:5] > gap[:5] / 4).all() and (half_width[:5] < 4 * gap[:5]).all()
+    assert half_width[5] <= 16 and abs(center[5] - 500) < 4
+    _, without_tails = scales_without_noise(X, "quartiles")  # which are those of octaves, then
+    assert (without_tails[:5] > gap[:5] / 8).all() and (without_tails[:5] < 4 * gap[:5]).all()
+
+
+def test_columns_that_are_asked_about_are_those_that_are_paid_for():
+    event = FitEvent((SelectionEvent(50.0, 5),))
+    X = np.array([[0.1, 10, 1000]] * 99)
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
+    (of_all,) = oracle.release_quantiles("features", [MEDIAN])
+    some = np.array([False, True, True])
+    (found,) = oracle.release_quantiles("features", [MEDIAN], columns=some)
+    np.testing.assert_array_equal(found, of_all[some])
+    assert oracle.release_quantiles("features", [MEDIAN], columns=~some & some).shape == (1, 0)
+    with pytest.raises(RuntimeError, match="only 0 choices are left"):
+        oracle.release_quantiles("features", [MEDIAN], columns=~some)
 
 
 @pytest.mark.parametrize("value", [0.0, 7.0, -1e9, 1e300, 5e-324])
 def test_scales_of_a_constant_column_are_positive_and_finite(value):
-    for how in ("quartiles", "median", "octaves"):
+    for how in ("tails", "quartiles", "spread", "octaves"):
         center, half_width = scales_without_noise(np.full((9, 2), value), how)
         assert np.isfinite(center).all() and np.isfinite(half_width).all()
         assert (half_width > 0).all()
 
 
-@pytest.mark.parametrize("how", ["quartiles", "median", "octaves"])
+@pytest.mark.parametrize("how", ["tails", "quartiles", "spread", "octaves"])
 def test_scales_take_all_the_choices_that_are_planned_for_them(how):
     event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, how)),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))

@@ -74,6 +74,9 @@ class Engine(metaclass=ABCMeta):
         Whether an intercept is set right after all updates.
     hides_updates : bool
         Whether all updates are one release, of which nobody is told how far it is.
+    noise_length : float
+        How far noise alone would carry coefficients of features, in units of sqrt(M_j); 0 is not
+        known.
     """
 
     word = None
@@ -88,6 +91,7 @@ class Engine(metaclass=ABCMeta):
     sampling = None
     extra = {}
     forgets_its_start = hides_updates = settles = False
+    noise_length = 0.0
     _start, _progress = None, None
 
     def __init__(self, request):
@@ -408,6 +412,11 @@ class Engine(metaclass=ABCMeta):
         progress : object with ``tell(n_updates)``, ``every`` and ``is_followed``
         """
         self._start, self._progress = start, progress
+
+    @property
+    def outputs(self):
+        """The plans of all fits that this one is: itself."""
+        return [self]
 
     @property
     def n_told(self):

@@ -16,7 +16,7 @@ from ..solvers import _cd, _frank_wolfe, _gcd, _skgd
 from ..solvers._covariance import DescentWalk
 from ._checked_sampling import CheckedSampling
 from ._engine import SINGLE_OUTPUT, Engine
-from ._inference import with_inference
+from ._inference import gradient_noise, with_inference
 from ._recipes import (
     clip_for_inference,
     coordinate_recipe,
@@ -217,6 +217,17 @@ class SkGDEngine(DrawnEngine):
     @property
     def curvature(self):
         return self.sampling.curvature(self.geometry.spread)
+
+    @property
+    def noise_length(self):
+        """Of as many steps as the fit takes, of all coordinates, were the loss nowhere curved."""
+        request, problem = self.request, self.problem
+        if not (request.private and self._full):
+            return 0.0
+        size = math.sqrt(request.n_outputs * request.n_features / self.curvature)
+        noise = gradient_noise(self, self.units(request.n_normalizer))
+        step = problem.step_size * noise * self.clip / self._largest_gradient * size
+        return math.sqrt(self.n_updates) * step
 
     @property
     def recipe(self):

@@ -135,6 +135,9 @@ def public_geometry(request):
     largest_square = np.inf
     if request.means is not None:
         center = center + request.means * scales
+        if lo is None:
+            hi = np.full(n_features, np.inf)
+            lo = -hi
     if request.mean_squares is not None:
         scales = scales * np.sqrt(request.mean_squares)
     curvature = request.loss.curvature

@@ -93,6 +93,11 @@ class OutputByOutput:
         self._start, self._progress = start, progress
 
     @property
+    def outputs(self):
+        """The plan of each output."""
+        return [self._engine_of(k) for k in range(self.request.n_outputs)]
+
+    @property
     def n_told(self):
         """Updates of all outputs, of which a progress is told."""
         return self.request.n_outputs * self._engines[0].n_told

@@ -53,7 +53,8 @@ class Request:
     asks_for_smoothness : bool
         Whether M_j are to follow from released mean squares, whose bounds are stated.
     smoothness_share : float
-        Of μ², for these; 0 where they are not released.
+        Of μ², for these, or for the mean row where features have one scale; 0 where neither is
+        released.
     mean_squares : ndarray of shape (n_features,), or None
         What was released, in squared half-widths.
     means : ndarray of shape (n_features,), or None
@@ -137,9 +138,9 @@ class Request:
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
         request = cls(**{name: plain_number(value) for name, value in values.items()})
+        request = replace(request, scales=wanted_scales(request))
         return replace(
             request,
-            scales=wanted_scales(request),
             smoothness_share=smoothness_share(request),
             counts_classes=counts_are_affordable(request),
         )

@@ -2,10 +2,12 @@
 
 Three choices a column find them: the octave of the median of |x| says how large numbers are, and
 the quartiles among linear cells of that size say where they lie. Quantiles stay between 1/4 and
-3/4: one near 1 can't reject an absurd scale, since no record contradicts it. Columns that stay
-where they are (sparse ones) need the first choice only. Where records are so many that a twentieth
-of them can contradict, one more choice says how far the tail of a target goes, and, if it is heavy,
-those of columns: prices follow prices, where clipped columns are the better ones otherwise.
+3/4: one near 1 can't reject an absurd scale, since no record contradicts it. Where records are
+fewer, their median and that of distances from it say the same more roughly, but surely: half of all
+records contradict a wrong cell, not a quarter. Columns that stay where they are (sparse ones) need
+the first choice only. Where records are so many that a twentieth of them can contradict, one more
+choice says how far a tail goes. It matters most for columns of which most cells are one number:
+their quartiles tell of that number alone.
 """
 
 import hashlib
@@ -44,8 +46,11 @@ WIDTH = 2.0
 # the right one. A scale too wide fills a fit with noise, one too narrow clips.
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
 _PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 8).clip(max=16))
+# The same in median distances from the median, of which a normal column's inter-quartile range is
+# two; what is found is rounded up to a doubling, by half as much again on average.
+_WIDTH_OF_SPREAD = WIDTH * 2 / 1.5
 # A target is not a weight on all others: what is clipped of it is lost to the fit.
-_TARGET_WIDTHS = {"quartiles": 3.0, "median": 1.5, "octaves": 2.0}
+_TARGET_WIDTHS = {"quartiles": 3.0, "spread": 4.0, "octaves": 2.0}
 # Noise grows with the width: odds of a target's bounds fall by e² with each doubling. By e, one fit
 # in a thousand found a light tail so wide that R² was -17.
 _TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
@@ -60,13 +65,22 @@ _LINEAR_PRIOR = np.where(
 # The evidence of a choice is records times its range η. Half of all records speak against an absurd
 # octave (a quarter, where half are zero), and the prior of octaves weighs as much as thirteen of
 # them do: one of these is chosen with odds 13 exp(-nη/4), 1 in 230 at the least evidence: it may
-# ruin the whole fit. Quartiles, of which fewer records speak, need more, or an empty cell is
-# chosen; with ample evidence they are right to 2 %, and a twentieth of all can tell of a tail.
+# ruin the whole fit. So may an empty one of a hundred cells beside a narrow target: odds of a
+# hundred times exp(-nη/4) where its median is asked for, exp(-nη/8) where a quartile is. With ample
+# evidence quartiles are right to 2 %, and a twentieth of all can tell of a tail.
 LEAST_EVIDENCE, _AMPLE_EVIDENCE = 32.0, 150.0
-_LEAST_EVIDENCES = {"quartiles": 40.0, "tails": _AMPLE_EVIDENCE}
+_LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": _AMPLE_EVIDENCE}
+_LEAST_OF_TARGET = {"spread": 40.0, "quartiles": 80.0, "tails": _AMPLE_EVIDENCE}
+# What is otherwise known of the target is nothing, and one choice in ten may be wrong.
+_LEAST_OF_A_MEAN = 24.0
 # Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
-# be unit scale.
-_LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
+# be unit scale, and all but all of it for a target whose mean is all that can be told.
+_LEAST_SHARE, _MOST_SHARE, _LAST_SHARE, _SHARE_OF_A_MEAN = 0.05, 0.3, 0.5, 0.9
+# Of columns whose quartiles are one number, the quantile of distances that is looked for: the
+# farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
+# exp(-7).
+_RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10))
+_RARE_EVIDENCE = 14.0
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
@@ -80,20 +94,24 @@ _ROW_SHARE = 0.1
 
 def n_choices(n_columns, how):
     """How many choices find the scales of so many columns."""
-    return {"tails": 4, "quartiles": 3, "median": 2, "octaves": 1}[how] * n_columns
+    return {"tails": 4, "quartiles": 3, "spread": 3, "octaves": 1}[how] * n_columns
 
 
-def find_scales(oracle, of, how, width=WIDTH):
+def find_scales(oracle, of, how, width=None, rare=TAIL):
     """Centre and half-width of each column.
 
     Parameters
     ----------
     oracle : QuantileOracle
     of : {"features", "target", "row_norm"}
-    how : {"quartiles", "median", "octaves"}
-        Centre and spread, the centre and how large numbers are, or that alone around zero.
-    width : float
-        Half-widths in inter-quartile ranges, or else in upper ends of octaves.
+    how : {"tails", "quartiles", "spread", "octaves"}
+        Centre and spread, finely, with tails or without, or surely; or how large numbers are,
+        around zero.
+    width : float, default=None
+        Half-widths in inter-quartile ranges, median distances, or upper ends of octaves; None is
+        what suits features.
+    rare : Fraction, default=TAIL
+        The quantile of the tails of columns whose quartiles are one number.
 
     Returns
     -------
@@ -104,22 +122,34 @@ def find_scales(oracle, of, how, width=WIDTH):
     mostly_zero = octave == 0
     size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
     if how == "octaves":
-        return np.zeros_like(size), np.where(mostly_zero, 1.0, width * size)
+        half_width = np.where(mostly_zero, 1.0, (width or WIDTH) * size)
+        return np.zeros_like(size), half_width
     edges, cell = (-_REACH * size, _REACH * size), 2 * _REACH * size / N_LINEAR
-    if how == "median":
+    if how == "spread":
         (middle,) = oracle.release_quantiles(of, [MEDIAN], prior=_LINEAR_PRIOR, edges=edges)
         center = (middle + (1 - N_LINEAR) / 2) * cell
-        return np.where(mostly_zero, 0.0, center), np.where(mostly_zero, 1.0, width * size)
+        (doublings,) = oracle.release_quantiles(of, [MEDIAN], around=(center, cell))
+        half_width = np.ldexp((width or _WIDTH_OF_SPREAD) * cell, doublings)
+        indicator = mostly_zero & (doublings == 0)
+        return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
     quartiles = oracle.release_quantiles(of, QUARTILES, prior=_LINEAR_PRIOR, edges=edges)
     low, high = np.sort(quartiles, axis=0)
     center = (low + high + 1 - N_LINEAR) / 2 * cell
-    half_width = width * np.maximum(high - low, 1) * cell
+    half_width = (width or WIDTH) * np.maximum(high - low, 1) * cell
     indicator = mostly_zero & (high == low)
     center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
+    one_number = high == low
+    if of == "features" and how == "quartiles":
+        # what lies beside it nobody asks: the octave is right for indicators, on any scale
+        half_width = np.where(one_number & ~mostly_zero, (width or WIDTH) * size, half_width)
+    if how == "tails":
+        for columns, tail, prior in (~one_number, TAIL, _TAIL_PRIOR), (one_number, rare, None):
+            doublings = find_tails(oracle, of, center, half_width, tail, prior, columns=columns)
+            half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
 
 
-def find_tails(oracle, of, center, half_width):
+def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, columns=None):
     """How often each half-width must double to hold the tails.
 
     Parameters
@@ -128,13 +158,18 @@ def find_tails(oracle, of, center, half_width):
     of : {"features", "target"}
     center, half_width : float64 arrays of shape (n_columns,)
         From quartiles.
+    tail : Fraction, default=TAIL
+        The quantile of distances.
+    prior : float64 ndarray of shape (N_DOUBLINGS,), default=_TAIL_PRIOR
+    columns : bool ndarray of shape (n_columns,), default=None
+        Which of them are asked about; None is all.
 
     Returns
     -------
-    doublings : intp ndarray of shape (n_columns,)
+    doublings : intp ndarray, one for each column that is asked about
     """
     around = center, half_width
-    return oracle.release_quantiles(of, [TAIL], prior=_TAIL_PRIOR, around=around)[0]
+    return oracle.release_quantiles(of, [tail], prior=prior, around=around, columns=columns)[0]
 
 
 @dataclass(frozen=True)
@@ -143,15 +178,17 @@ class ScaleSearch:
 
     Parameters
     ----------
-    features : {"tails", "quartiles", "octaves", "rows", None}
+    features : {"tails", "quartiles", "spread", "octaves", "rows", None}
         Of each column, centre and width or the octave; or one width for all, from norms of rows.
-    target : {"tails", "quartiles", "median", "octaves", None}
+    target : {"tails", "quartiles", "spread", "octaves", None}
     n_choices : int
         How many choices find them.
     share : float
         Of ρ, for all of them.
     eta : float
         Bounded range of a choice.
+    rare : Fraction
+        Which quantile is the tail of a column whose quartiles are one number.
     room : float
         By which widths of features and target that are found are multiplied.
     """
@@ -161,6 +198,7 @@ class ScaleSearch:
     n_choices: int = 0
     share: float = 0.0
     eta: float = 0.0
+    rare: Fraction = TAIL
     room: float = 1.0
 
 
@@ -177,9 +215,7 @@ def wanted_scales(request):
         return NOTHING  # whose proof needs rows whose bound is stated
     gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
     rho = zcdp_rho(request.epsilon, request.delta)
-    ways = list(_ways(request))
-    shares = [_MOST_SHARE] * len(ways) + [_LAST_SHARE]
-    for (features, target), most in zip([*ways, ways[-1]], shares, strict=True):
+    for features, target, most in _ways(request):
         count = n_choices(request.n_targets, target) if target else 0
         if features is not None:
             count += 1 if features == "rows" else n_choices(request.n_features, features)
@@ -189,15 +225,29 @@ def wanted_scales(request):
         share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
-        least = max(_LEAST_EVIDENCES.get(how, LEAST_EVIDENCE) for how in (features, target))
+        least = max(
+            _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE),
+            _LEAST_OF_TARGET.get(target, LEAST_EVIDENCE),
+        )
+        if most == _SHARE_OF_A_MEAN:
+            least = _LEAST_OF_A_MEAN
         if eta >= max(least / request.n_normalizer, LEAST_RANGE):
-            share, room = count * eta**2 / (8 * rho), _INFERENCE_ROOM if request.inference else 1.0
-            return ScaleSearch(features, target, count, share, eta, room)
+            spent = count * eta**2 / (8 * rho)
+            room = _INFERENCE_ROOM if request.inference else 1.0
+            rare = _rare(request, eta)
+            return ScaleSearch(features, target, count, spent, eta, rare, room)
     return NOTHING
 
 
+def _rare(request, eta):
+    """The farthest quantile of which evidence enough is beyond."""
+    evidence = request.n_normalizer * eta
+    able = (tail for tail in _RARE if evidence * (1 - tail) >= _RARE_EVIDENCE)
+    return next(able, _RARE[-1])
+
+
 def _ways(request):
-    """Pairs of what to look for of features and target, the finest first.
+    """What to look for of features and target, and the most of ρ for it, the finest first.
 
     The centre of a target pays more than those of features, which an intercept makes good.
     """
@@ -206,19 +256,27 @@ def _ways(request):
     elif request.sparse:
         features = ["rows"]  # of as many units as entries, and never centred
     else:
-        features = ["quartiles", "octaves", "rows"][not request.fit_intercept :]
-    targets = ["quartiles", "median", "octaves"] if request.fit_intercept else ["octaves"]
-    if request.finds_target and request.fit_intercept:
-        yield "tails" if features[0] == "quartiles" else features[0], "tails"
-    for target in targets if request.finds_target else [None]:
-        for of_features in features:
-            yield of_features, target
+        features = ["tails", "quartiles", "octaves", "rows"][2 * (not request.fit_intercept) :]
+    if not request.finds_target:
+        yield from ((of_features, None, _MOST_SHARE) for of_features in features)
+        yield features[-1], None, _LAST_SHARE
+        return
+    if not request.fit_intercept:
+        yield from ((of_features, "octaves", _MOST_SHARE) for of_features in features)
+        yield features[-1], "octaves", _LAST_SHARE
+        return
+    yield features[0], "tails", _MOST_SHARE
+    for of_features in features:
+        yield from ((of_features, target, _MOST_SHARE) for target in ("quartiles", "spread"))
+    yield features[-1], "spread", _LAST_SHARE
+    yield None, "spread", _SHARE_OF_A_MEAN
 
 
 @dataclass(frozen=True, eq=False)
 class FoundScales:
     """Facts that were released, in the words of the estimators' parameters; None is not found.
 
+    Means are in the units of mean squares, and those of `mean_row` in bounds on rows.
     Bounds of several targets are arrays of shape (n_outputs,).
     """
 
@@ -227,6 +285,7 @@ class FoundScales:
     target_bounds: tuple | None = None
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
+    mean_row: np.ndarray | None = None
 
     def half_width(self, request):
         """Of the target."""
@@ -260,6 +319,8 @@ class FoundScales:
             facts["row_norm_bound"] = self.row_norm_bound
             share = max(_ROW_SHARE, request.n_features**-0.5)
             facts["feature_scale"] = share * self.row_norm_bound
+            if self.mean_row is not None:
+                facts["means"] = self.mean_row / share
         if self.mean_squares is not None:
             facts |= {"mean_squares": self.mean_squares, "means": self.means}
         if self.target_bounds is not None:
@@ -286,13 +347,11 @@ def found_scales(search, receipt, part, place, key):
         key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
     oracle = QuantileOracle(receipt, QuantileUnits(part), place, key=key)
     features = row_norm = target = None
-    heavy = False
     if search.target is not None:
         how = "quartiles" if search.target == "tails" else search.target
         center, half_width = find_scales(oracle, "target", how, _TARGET_WIDTHS[how])
         if search.target == "tails":
             doublings = find_tails(oracle, "target", center, half_width)
-            heavy = doublings.any()
             half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
         half_width = search.room * half_width
         target = center - half_width, center + half_width
@@ -302,10 +361,7 @@ def found_scales(search, receipt, part, place, key):
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
     elif search.features is not None:
-        how = "quartiles" if search.features == "tails" else search.features
-        center, half_width = find_scales(oracle, "features", how)
-        if search.features == "tails" and heavy:
-            half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
+        center, half_width = find_scales(oracle, "features", search.features, rare=search.rare)
         half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
     return FoundScales(features, row_norm, target)

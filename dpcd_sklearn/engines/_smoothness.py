@@ -27,6 +27,10 @@ _NOISE, _MOST_NOISE = 0.005, 0.05
 _LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
 # Standard deviations of the noise that are added: M_j too small make steps too long.
 _DOUBT = 2.0
+# Of μ², for the mean row of classifiers whose features have one scale, and the most noise of a mean
+# that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
+# two of them those that matter often do, and with none columns without a mean get one.
+_SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE = 0.1, 1.0, 0.8
 # Of released mean squares, where next to no noise is a floor: bounds a thousand times too wide.
 _LEAST = 1e-6
 
@@ -40,7 +44,7 @@ def smoothness_share(request):
         If they are asked for and nothing bounds the features.
     """
     if not request.asks_for_smoothness:
-        return 0.0
+        return _share_of_mean_row(request)
     if request.feature_bounds is None:
         raise ValueError(
             'feature_scale="private" needs feature_bounds, in whose units mean squares are '
@@ -53,6 +57,24 @@ def smoothness_share(request):
     least_root = squares_sensitivity(request.n_features, _looks_for_means(request)) / signal
     share = min(max((least_root / _NOISE) ** 2, _LEAST_SHARE), _MOST_SHARE)
     return share if least_root <= _MOST_NOISE * share**0.5 else 0.0
+
+
+def wants_mean_row(request):
+    """Whether features have one scale and no centre, and an intercept could make one good."""
+    is_one = request.scales.features == "rows" and not request.sparse
+    return is_one and request.n_classes > 0 and _looks_for_means(request)
+
+
+def _share_of_mean_row(request):
+    """Of μ², where it is wanted; 0 elsewhere, or if not affordable.
+
+    Columns that are positive act as an intercept together, and rankings may be those of their size.
+    """
+    if not wants_mean_row(request) or request.n_features > MOST_COLUMNS:
+        return 0.0
+    signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta) * _SHARE_OF_ROW**0.5
+    noise = 2 * squares_sensitivity(request.n_features, True) / signal
+    return _SHARE_OF_ROW if noise <= _MOST_NOISE_OF_ROW else 0.0
 
 
 def smoothness_event(request):
@@ -75,10 +97,11 @@ def smoothness_units(request, part, n_samples):
 def _looks_for_means(request):
     """Whether records are seen from their mean, which a free intercept makes good.
 
-    A bound on rows is one from where they are seen.
+    A stated bound on rows is one from where they are seen.
     """
     free_intercept = request.fit_intercept and not request.penalize_intercept
-    return free_intercept and not request.sparse and request.row_norm_bound is None
+    is_stated = request.row_norm_bound is not None and request.scales.features != "rows"
+    return free_intercept and not request.sparse and not is_stated
 
 
 def found_moments(request, receipt, part, place, key):
@@ -103,11 +126,9 @@ def found_moments(request, receipt, part, place, key):
     means : ndarray of shape (n_features,) or None
         In half-widths from the centre.
     """
-    if key is not None:
-        key = hashlib.blake2b(key, digest_size=32, person=b"smoothness").digest()
     units = smoothness_units(request, part, place.n_samples)
+    oracle = SmoothnessOracle(receipt, units, place, key=_own(key))
     center, lo, hi, half_width = stated_scales(request)
-    oracle = SmoothnessOracle(receipt, units, place, key=key)
     squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
     noise = units.noise_std
     if means is not None:
@@ -115,3 +136,32 @@ def found_moments(request, receipt, part, place, key):
         squares = squares - means**2
         noise = noise * np.sqrt(1 + 16 * means**2)  # that of a mean is twice as large
     return np.clip(squares + _DOUBT * noise, np.maximum(noise, _LEAST), 1.0), means
+
+
+def found_mean_row(request, receipt, part, place, key, row_norm):
+    """Means of the features, in norms of rows; the more of one may be noise, the less of it.
+
+    Parameters
+    ----------
+    request, receipt, part, place, key : as of `found_moments`
+    row_norm : float
+        As it was found; numbers beyond it are cut.
+
+    Returns
+    -------
+    means : ndarray of shape (n_features,)
+    """
+    units = smoothness_units(request, part, place.n_samples)
+    oracle = SmoothnessOracle(receipt, units, place, key=_own(key))
+    norm = np.full(request.n_features, row_norm)
+    _, means = oracle.release_mean_squares(-norm, norm, np.zeros_like(norm), norm)
+    means = means.clip(-1.0, 1.0)
+    noise = _SURE * 2 * units.noise_std
+    return means * np.maximum(1 - (noise / np.maximum(np.abs(means), 1e-300)) ** 2, 0.0)
+
+
+def _own(key):
+    """The key of moments: that of the updates is another one."""
+    if key is None:
+        return None
+    return hashlib.blake2b(key, digest_size=32, person=b"smoothness").digest()

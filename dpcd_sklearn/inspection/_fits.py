@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..exceptions import UnknownScaleWarning
+from ..exceptions import FewRecordsWarning, UnknownScaleWarning
 from ..privacy.accounting._events import HiddenStateEvent
 from ._likelihood import _clipped, _derivatives, log_ratios, pair_rows
 from ._watch import Watch, is_watchable, last_step
@@ -93,6 +93,7 @@ def fitted(model, data):
     X, y, *weights = data
     with warnings.catch_warnings():  # an audit's data are small, and what it asks is another thing
         warnings.simplefilter("ignore", UnknownScaleWarning)
+        warnings.simplefilter("ignore", FewRecordsWarning)
         return model.fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
 
 

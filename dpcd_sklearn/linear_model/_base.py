@@ -21,11 +21,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._engines import engine_of
+from ..engines._few_records import warn_of_few_records
 from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..engines._records_outside import found_share_outside
 from ..engines._request import Request
 from ..engines._scales import FoundScales, found_scales
-from ..engines._smoothness import found_moments
+from ..engines._shrinkage import shrunk
+from ..engines._smoothness import found_mean_row, found_moments
 from ..exceptions import UnknownScaleWarning
 from ..losses import ABSENT, LOSSES, SYNONYMS
 from ..privacy.accounting._events import FitEvent
@@ -253,6 +255,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             plan = plan.over_records(records.weighted())
         self._warn_before_charge(plan.request.delta, plan.request.n_normalizer)
         self._warn_of_unused_alpha()
+        warn_of_few_records(plan.request, stacklevel=5)  # the caller of fit, beyond two decorators
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -278,7 +281,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         solution = records.run(plan, receipt, scaled, key, generator)
         # 5. what was released
         self._warn_of_unknown_scales(plan.request)
-        self._set_released(plan, solution, records.dtype)
+        self._set_released(plan, shrunk(plan, solution, start), records.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(
                 f"sampling failed after its trial ({failure}); in its place the first "
@@ -299,6 +302,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if request.smoothness_share:
             place = records.unscaled(False)
             part = plan.part_of_smoothness
+            if not request.asks_for_smoothness:
+                norm = found.row_norm_bound
+                row = found_mean_row(request, receipt, part, place, key, norm)
+                return replace(found, mean_row=row)
             squares, means = found_moments(request, receipt, part, place, key)
             found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
@@ -333,17 +340,20 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         )
 
     def _warn_of_unknown_scales(self, request):
+        found = request.scales
         words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
-        words += ["target_bounds ((-1, 1)"] if request.finds_target else []
-        if not words or not request.private or request.scales.n_choices:
+        words = [] if found.features else words
+        if request.finds_target and found.target is None:
+            words += ["target_bounds ((-1, 1)"]
+        if not words or not request.private:
             return
         if request.accounting == "hidden_state":
             return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
             f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
-            f" in the records, so unit scale is assumed. State {stated} if it is unit scale), which"
-            " costs nothing",
+            f" in the records, and without them nothing can be told: State {stated} if it is unit"
+            " scale), which costs nothing",
             UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )

@@ -242,8 +242,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         anyway. Without any of the three, the **scales are found in the records**, for a share of
         the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
-        is centred). Where they allow nothing, there is a warning, and features are taken to be of
-        unit scale: ``feature_scale=1.0`` says so, without a price.
+        is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
+        a stated `clip` or `max_iter` features are taken to be of unit scale. State
+        ``feature_scale=1.0`` if they are.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -339,6 +340,12 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     ``release_preconditioned`` ("newton"), in ``privacy/proofs``. Releases over all records are
     calibrated by the exact curve of Gaussian DP, those of "gcd" and "frank-wolfe" by the tight
     curve of adaptive choices, and Poisson mini-batches by Rényi divergences.
+
+    Where noise is loud `coef_` and `intercept_` are shrunk towards the released shares of the
+    classes, by a factor that follows from public numbers and, after a full descent, from how long
+    released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
+    is shrunk with a stated `clip`, `max_iter`, `step_size`, `momentum` or `averaging`, bounds of
+    coefficients, inference or a warm start, nor with epsilon = inf.
 
     Where n μ sqrt(0.02) >= 25 for each class, μ that of (epsilon, delta), a free intercept starts
     at the classes' shares of the records, times their `class_weight`. Their noisy counts have 2 %

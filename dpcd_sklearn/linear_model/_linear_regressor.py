@@ -212,12 +212,13 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         anyway. Without any of the three, the **scales are found in the records**, for a share of
         the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
-        is centred). Where they allow nothing, there is a warning, and features are taken to be of
-        unit scale: ``feature_scale=1.0`` says so, without a price.
+        is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
+        a stated `clip` or `max_iter` features are taken to be of unit scale. State
+        ``feature_scale=1.0`` if they are.
     target_bounds : tuple (lo, hi) or list of pairs, default=None
         Public bounds of the target, in its units; of several targets a tuple of two scalars or
         arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
-        while fitting, and predictions are not. None finds them in the records too; ``(-1, 1)`` is
+        while fitting, and so are predictions. None finds them in the records too; ``(-1, 1)`` is
         unit scale.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
@@ -318,6 +319,12 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     ``privacy/proofs``. Releases over all records are calibrated by the exact curve of Gaussian DP,
     those of "gcd" and "frank-wolfe" by the tight curve of adaptive choices, and Poisson
     mini-batches by Rényi divergences.
+
+    Where noise is loud `coef_` and `intercept_` are shrunk towards the middle of a found target, by
+    a factor that follows from public numbers and, where columns have one scale, from how long
+    released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
+    is shrunk with stated `target_bounds`, `clip`, `max_iter`, `step_size`, `momentum` or
+    `averaging`, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     References
     ----------

@@ -151,8 +151,9 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         anyway. Without any of the three, the **scales are found in the records**, for a share of
         the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
-        is centred). Where they allow nothing, there is a warning, and features are taken to be of
-        unit scale: ``feature_scale=1.0`` says so, without a price.
+        is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
+        a stated `clip` or `max_iter` features are taken to be of unit scale. State
+        ``feature_scale=1.0`` if they are.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
         the largest one.
@@ -249,6 +250,12 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     bounded range η and releases of noise multiplier z are composed by the tight curve of all
     adaptive interleavings, which needs about 7 % less noise than zCDP. Proofs:
     ``privacy/proofs/release_argmax.md``, ``selections.md``.
+
+    Where noise is loud `coef_` and `intercept_` are shrunk towards the released shares of the
+    classes, by a factor that follows from public numbers and, after a full descent, from how long
+    released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
+    is shrunk with a stated `clip`, `max_iter`, `step_size`, `momentum` or `averaging`, bounds of
+    coefficients, inference or a warm start, nor with epsilon = inf.
 
     With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients

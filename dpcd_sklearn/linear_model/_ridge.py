@@ -141,12 +141,13 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         anyway. Without any of the three, the **scales are found in the records**, for a share of
         the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
-        is centred). Where they allow nothing, there is a warning, and features are taken to be of
-        unit scale: ``feature_scale=1.0`` says so, without a price.
+        is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
+        a stated `clip` or `max_iter` features are taken to be of unit scale. State
+        ``feature_scale=1.0`` if they are.
     target_bounds : tuple (lo, hi) or list of pairs, default=None
         Public bounds of the target, in its units; of several targets a tuple of two scalars or
         arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
-        while fitting, and predictions are not. None finds them in the records too; ``(-1, 1)`` is
+        while fitting, and so are predictions. None finds them in the records too; ``(-1, 1)`` is
         unit scale.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
@@ -244,6 +245,12 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     (half of it, over n_public, under "add_remove"), and T of them with the noise multiplier z are
     exactly sqrt(T)/z-Gaussian-DP. A random block shows in the iterates, so its choice amplifies
     nothing. Proof: ``privacy/proofs/release_gradient.md``.
+
+    Where noise is loud `coef_` and `intercept_` are shrunk towards the middle of a found target, by
+    a factor that follows from public numbers and, where columns have one scale, from how long
+    released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
+    is shrunk with stated `target_bounds`, `clip`, `max_iter`, `step_size`, `momentum` or
+    `averaging`, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients

@@ -134,7 +134,7 @@ class QuantileOracle:
         self._units, self._place, self._noise = units, place, NoiseSource(key)
         self._left = units.n_choices
 
-    def release_quantiles(self, of, quantiles, *, prior=None, around=None, **cells):
+    def release_quantiles(self, of, quantiles, *, prior=None, around=None, columns=None, **cells):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
 
         Octaves are of numbers other than zero, unless the quantile is zero.
@@ -148,12 +148,14 @@ class QuantileOracle:
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
             Public, or released before: cells are distances from the centre, as in `reach_counts`.
+        columns : bool ndarray of shape (n_columns,), default=None
+            Which columns are chosen for, and paid for; public, or released before. None is all.
         **cells
             As in `Place.counts`; public, or released before.
 
         Returns
         -------
-        chosen : intp ndarray of shape (n_quantiles, n_columns)
+        chosen : intp ndarray of shape (n_quantiles, n_columns), or of those asked for
 
         Raises
         ------
@@ -167,6 +169,10 @@ class QuantileOracle:
                 raise TypeError("a quantile is a Fraction between 0 and 1")
         name = {"features": "n_features", "target": "n_targets"}.get(of)
         n_columns = getattr(self._place, name) if name else 1
+        if columns is not None:
+            n_columns = np.count_nonzero(columns)
+        if not n_columns:
+            return np.empty((len(quantiles), 0), dtype=np.intp)
         if not self._units.noiseless:
             if len(quantiles) * n_columns > self._left:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
@@ -177,6 +183,8 @@ class QuantileOracle:
         counts = self._place.counts(of, **cells)
         if around is not None:
             counts = reach_counts(counts)
+        if columns is not None:
+            counts = counts[columns]
         octaves = cells.get("edges") is None
         return np.array(
             [

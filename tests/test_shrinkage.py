@@ -1,0 +1,210 @@
+"""Margins as large as they deserve: drawn to what is known without features, by public numbers."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+
+from dpcd_sklearn import (
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.engines import _shrinkage
+from dpcd_sklearn.exceptions import FewRecordsWarning
+from dpcd_sklearn.linear_model import _base
+from dpcd_sklearn.testing import ReproducibleNoise
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.FewRecordsWarning"),
+    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.UnknownScaleWarning"),
+]
+
+
+def records(n, p=8, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) * 10.0 ** rng.integers(-2, 3, p) + 5
+    noise = rng.gumbel(size=(n, classes)) * 2
+    scores = (X - 5) / X.std(axis=0) @ rng.standard_normal((p, classes)) + noise
+    return X, scores.argmax(axis=1)
+
+
+def pair(model, X, y, monkeypatch):
+    """The model, and what it would be if nothing were shrunk."""
+    model.set_params(random_state=ReproducibleNoise(0))
+    with monkeypatch.context() as patched:
+        patched.setattr(_base, "shrunk", lambda plan, solution, start: solution)
+        plain = clone(model).fit(X, y)
+    return model.fit(X, y), plain
+
+
+@pytest.mark.parametrize("solver", ["auto", "cd", "gcd", "skgd", "sgd"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_margins_are_smaller_and_probabilities_better_where_noise_is_loud(
+    classes, solver, monkeypatch
+):
+    X, y = records(400, classes=classes)
+    model = DPLinearClassifier(epsilon=0.5, solver=solver, classes=range(classes))
+    ours, plain = pair(model, X, y, monkeypatch)
+    assert np.abs(ours.coef_).max() < 0.7 * np.abs(plain.coef_).max()
+    losses = [log_loss(y, one.predict_proba(X), labels=range(classes)) for one in (ours, plain)]
+    # without counts of classes their shares are taken to be alike
+    assert losses[0] < max(losses[1], 1.2 * np.log(classes))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"epsilon": np.inf, "max_iter": 20},
+        {"clip": 0.5},
+        {"max_iter": 5},
+        {"step_size": 1.0},
+        {"coef_bounds": (-1, 1)},
+        {"warm_start": True},
+        {"inference": True, "epsilon": 5.0},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_somebody_asked_for_is_given_as_it_is(params, monkeypatch):
+    X, y = records(200)
+    fixed = {"epsilon": 0.5, "feature_scale": X.std(axis=0) + 5, "target_bounds": (0, 1)}
+    if "warm_start" in params:
+        fixed["accountant"] = PrivacyAccountant(epsilon=1e3, delta=0.1, testing=True)
+    for model in (DPLinearClassifier(classes=[0, 1]), DPLinearRegressor()):
+        own = {name: value for name, value in fixed.items() if name in model.get_params()}
+        ours, plain = pair(model.set_params(**own | params), X, y, monkeypatch)
+        assert_array_equal(ours.coef_, plain.coef_)
+        assert_array_equal(ours.intercept_, plain.intercept_)
+
+
+def test_a_loud_signal_leaves_regressions_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 3))
+    ours, plain = pair(DPRidgeSkGD(epsilon=1.0), X, 9 + X @ [1, 2, 3], monkeypatch)
+    assert_array_equal(ours.coef_, plain.coef_)
+
+
+def test_intercepts_are_drawn_to_the_released_shares_of_classes(monkeypatch):
+    """A rare class stays rare where nothing is told of it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((9000, 50)), (rng.random(9000) < 0.05).astype(int)
+    known = []
+    shrunk = _base.shrunk
+    monkeypatch.setattr(_base, "shrunk", lambda *args: known.append(args[2]) or shrunk(*args))
+    model = DPLinearClassifier(epsilon=0.2, solver="skgd", classes=[0, 1]).fit(X, y)
+    assert known[0] is not None  # classes were counted
+    share = expit(known[0][1][0])
+    assert abs(model.predict_proba(X)[:, 1].mean() - share) < 0.05
+
+
+def test_outputs_are_shrunk_by_their_own_noise_and_classes_by_one(monkeypatch):
+    X, _ = records(2000)
+    Y = np.column_stack([X[:, 0], 1e3 * X[:, 1]])
+    ours, plain = pair(DPLinearRegressor(epsilon=0.5), X, Y, monkeypatch)
+    assert (np.abs(ours.coef_) <= np.abs(plain.coef_)).all()
+    X, y = records(2000, classes=3)
+    model = DPLinearClassifier(epsilon=0.5, classes=range(3), multi_class="ovr")
+    ours, plain = pair(model, X, y, monkeypatch)
+    ratio = ours.coef_ / plain.coef_
+    assert_allclose(ratio, ratio[0, 0])
+    assert ratio[0, 0] < 1
+
+
+def test_errors_of_noise_are_those_of_shrunk_coefficients(monkeypatch):
+    X, _ = records(1300)
+    y = X @ (1 / X.std(axis=0))
+    model = DPLinearRegressor(epsilon=0.25, solver="newton")
+    ours, plain = pair(model, X, y, monkeypatch)
+    factor = (ours.coef_ / plain.coef_)[0]
+    assert 0 < factor < 1
+    assert_allclose(ours.privacy_std_[:-1], factor * plain.privacy_std_[:-1])
+
+
+@pytest.mark.parametrize("length", [0.0, 0.5, 1.0, 2.0, 1e9, np.inf])
+@pytest.mark.parametrize("n", [10, 1000, 10**6])
+def test_the_factor_lies_between_zero_and_one_and_follows_the_evidence(n, length):
+    request = DPLinearClassifier(classes=[0, 1], feature_scale=1.0)._plan(n, 9, 1).request
+    factor = _shrinkage.shrinkage(request, length)
+    assert 0 <= factor <= 1
+    assert factor <= _shrinkage.shrinkage(request, max(length, 1.5) * 2) or np.isinf(length)
+    more = DPLinearClassifier(classes=[0, 1], feature_scale=1.0)._plan(10 * n, 9, 1).request
+    assert factor <= _shrinkage.shrinkage(more, length)
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("center", [0, 70, -2000])
+def test_few_records_end_at_the_mean_and_never_far_below_it(center):
+    """Raw columns, nothing stated: the middle is found, and features are let go."""
+    found = []
+    for n, epsilon in ((200, 1.0), (600, 0.3), (400, 1.0), (1500, 1.0)):
+        for seed in range(30):
+            rng = np.random.default_rng(seed)
+            X = rng.lognormal(0, 1, (n, 6)) * [1, 10, 1e3, 1e-2, 1, 5] + [0, 50, 0, 0, -9, 1e3]
+            y = center + 3 * (X[:, 0] / 2 + rng.standard_normal(n))
+            model = DPLinearRegressor(epsilon=epsilon, random_state=ReproducibleNoise(seed))
+            found.append(model.fit(X, y).score(X, y))
+    found = np.reshape(found, (4, 30))
+    assert (np.median(found, axis=1) >= -0.1).all()
+    assert (found >= -1.5).all()
+
+
+# --- the warning ----------------------------------------------------------------------------------
+
+
+def messages(model, X, y):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    return [one for one in caught if issubclass(one.category, FewRecordsWarning)]
+
+
+def test_too_few_records_are_told_once_from_public_numbers_alone():
+    X, y = records(300)
+    for model in (DPLinearClassifier(epsilon=0.1, classes=[0, 1]), DPLinearRegressor(epsilon=0.1)):
+        (told,) = messages(model, X, y)
+        assert told.filename == __file__
+        assert "expect no better than" in str(told.message) and "would do" in str(told.message)
+        (again,) = messages(clone(model), 1e6 * X[::-1] ** 2, 1 - y)
+        assert str(again.message) == str(told.message)
+
+
+def test_what_the_warning_asks_for_is_enough():
+    X, y = records(300)
+    model = DPLinearClassifier(epsilon=0.1, delta=1e-6, classes=[0, 1])
+    (told,) = messages(model, X, y)
+    words = str(told.message).replace(",", "").split()
+    n = int(words[words.index("n") + 3])
+    epsilon = float(words[words.index("epsilon") + 3])
+    more = records(n)
+    assert not messages(clone(model), *more)
+    assert not messages(clone(model).set_params(epsilon=epsilon), X, y)
+    fewer = records(n // 2)
+    assert messages(clone(model), *fewer)
+
+
+def test_a_warning_that_is_an_error_charges_nothing():
+    X, y = records(300)
+    accountant = PrivacyAccountant(epsilon=10.0, delta=1e-3)
+    model = DPLogisticGCD(epsilon=0.1, classes=[0, 1], accountant=accountant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FewRecordsWarning)
+        with pytest.raises(FewRecordsWarning):
+            model.fit(X, y)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("params", [{"epsilon": np.inf, "max_iter": 5}, {"epsilon": 50.0}], ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_enough_records_and_fits_without_noise_are_not_warned_of(params):
+    assert not messages(DPLinearClassifier(classes=[0, 1], **params), *records(300))
