@@ -37,7 +37,7 @@ def candidates():
         yield DPLinearRegressor(solver=solver, **TARGET, **FEW, **of_solver.get(solver, {}))
     for solver in ("cd", "gcd", "skgd", "sgd", "svrg", "newton"):
         yield DPLinearClassifier(solver=solver, **LABELS, **FEW)
-    yield DPLinearRegressor(solver="skgd", **TARGET, **HIDDEN)
+    yield DPLinearRegressor(solver="skgd", penalty="l2", **TARGET, **HIDDEN)
     yield DPRidgeSkGD(**TARGET, **HIDDEN)
     yield DPRidgeSkGD(target_bounds=(-2, 2), inference=True, **FEW)  # whose scales are found
     yield DPLassoCD(**TARGET, **FEW)
