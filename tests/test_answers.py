@@ -299,7 +299,7 @@ TARGETS = {
     "series": lambda: pytest.importorskip("pandas").Series(GOOD_Y),
 }
 CELLS_OF_X = [*((x, "good") for x in TABLES), *(("good", y) for y in TARGETS)]
-MADE = [private, foreign, lambda name: make_pipeline(StandardScaler(), private(name))]
+MADE = [private, foreign, lambda name: make_pipeline(BoundsScaler((-9, 9)), private(name))]
 MADE += [lambda name: make_pipeline(BoundsScaler((-3, 3)), private(name))]
 
 

@@ -111,7 +111,7 @@ def simulated(rng, n, heavy):
 def test_tails_that_found_bounds_cut_leave_no_intervals_and_the_table_says_why():
     X, y = simulated(np.random.default_rng(2), 30_000, heavy=True)
     model = DPLinearRegressor(penalty=None, inference=True, epsilon=3.0).fit(X, y)
-    assert model.outside_share_ > 0.02 and not model.inference_valid_
+    assert model.outside_share_ > 0.007 and not model.inference_valid_
     for found in (model.coef_std_, model.coef_cov_, model.privacy_std_):
         assert np.isnan(found).all()
     table = str(model.summary())

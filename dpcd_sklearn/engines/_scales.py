@@ -97,7 +97,10 @@ def n_choices(n_columns, how):
     return {"tails": 4, "quartiles": 3, "spread": 3, "octaves": 1}[how] * n_columns
 
 
-def find_scales(oracle, of, how, width=None, rare=TAIL):
+_FINER = ("tails", "quartiles")  # ways whose quartiles may be looked for a second time
+
+
+def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
     """Centre and half-width of each column.
 
     Parameters
@@ -112,6 +115,9 @@ def find_scales(oracle, of, how, width=None, rare=TAIL):
         what suits features.
     rare : Fraction, default=TAIL
         The quantile of the tails of columns whose quartiles are one number.
+    twice : bool, default=False
+        Whether quartiles are looked for again, among finer cells around those that were found: of
+        numbers far from zero beside their spread the first ones are a few cells apart.
 
     Returns
     -------
@@ -134,8 +140,16 @@ def find_scales(oracle, of, how, width=None, rare=TAIL):
         return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
     quartiles = oracle.release_quantiles(of, QUARTILES, prior=_LINEAR_PRIOR, edges=edges)
     low, high = np.sort(quartiles, axis=0)
-    center = (low + high + 1 - N_LINEAR) / 2 * cell
+    center, start = (low + high + 1 - N_LINEAR) / 2 * cell, edges[0]
     half_width = (width or WIDTH) * np.maximum(high - low, 1) * cell
+    if twice:
+        start, stop = start + (low - 1) * cell, start + (high + 2) * cell
+        finer = (stop - start) / N_LINEAR
+        quartiles = oracle.release_quantiles(of, QUARTILES, edges=(start, stop))
+        first, last = np.sort(quartiles, axis=0)
+        apart = first < last  # of one number the first ones say enough
+        center = np.where(apart, start + (first + last + 1) / 2 * finer, center)
+        half_width = np.where(apart, (width or WIDTH) * (last - first) * finer, half_width)
     indicator = mostly_zero & (high == low)
     center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
     one_number = high == low
@@ -191,6 +205,8 @@ class ScaleSearch:
         Which quantile is the tail of a column whose quartiles are one number.
     room : float
         By which widths of features and target that are found are multiplied.
+    target_twice : bool
+        Whether quartiles of the target are looked for twice.
     """
 
     features: str | None = None
@@ -200,6 +216,7 @@ class ScaleSearch:
     eta: float = 0.0
     rare: Fraction = TAIL
     room: float = 1.0
+    target_twice: bool = False
 
 
 NOTHING = ScaleSearch()
@@ -217,6 +234,8 @@ def wanted_scales(request):
     rho = zcdp_rho(request.epsilon, request.delta)
     for features, target, most in _ways(request):
         count = n_choices(request.n_targets, target) if target else 0
+        if request.inference and target in _FINER:
+            count += len(QUARTILES) * request.n_targets
         if features is not None:
             count += 1 if features == "rows" else n_choices(request.n_features, features)
         if not count:
@@ -234,8 +253,9 @@ def wanted_scales(request):
         if eta >= max(least / request.n_normalizer, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
+            twice = request.inference and target in _FINER
             rare = _rare(request, eta)
-            return ScaleSearch(features, target, count, spent, eta, rare, room)
+            return ScaleSearch(features, target, count, spent, eta, rare, room, twice)
     return NOTHING
 
 
@@ -349,7 +369,8 @@ def found_scales(search, receipt, part, place, key):
     features = row_norm = target = None
     if search.target is not None:
         how = "quartiles" if search.target == "tails" else search.target
-        center, half_width = find_scales(oracle, "target", how, _TARGET_WIDTHS[how])
+        width, twice = _TARGET_WIDTHS[how], search.target_twice
+        center, half_width = find_scales(oracle, "target", how, width, twice=twice)
         if search.target == "tails":
             doublings = find_tails(oracle, "target", center, half_width)
             half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
