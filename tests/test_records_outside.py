@@ -11,7 +11,7 @@ from dpcd_sklearn.engines._records_outside import are_few
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._label_counts import CountOracle, CountUnits
+from dpcd_sklearn.privacy.mechanisms._label_counts import CountUnits, OutsideOracle
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 LAYOUTS = {
@@ -70,13 +70,13 @@ def test_the_count_has_the_noise_that_was_paid_for():
     bounds = np.array([-0.5]), np.array([0.5])
     exact = place.counts("outside", edges=bounds)[0, 1]
     drawn = [
-        CountOracle(charge(None, event), units, place, bounds=bounds).release_counts()[0] - exact
+        OutsideOracle(charge(None, event), units, place, bounds=bounds).release_outside() - exact
         for _ in range(3000)
     ]
     assert 0.95 < np.std(drawn) / units.noise_std < 1.05 and units.noise_std >= 3.0
     three = CountUnits(event, n_classes=3, n_samples=50, n_normalizer=50)
     with pytest.raises(ValueError, match="two classes"):
-        CountOracle(charge(None, event), three, place, bounds=bounds)
+        OutsideOracle(charge(None, event), three, place, bounds=bounds)
 
 
 @pytest.mark.parametrize("kind", [DPLinearRegressor, DPLinearClassifier])

@@ -63,7 +63,7 @@ LONG = pytest.param("newton, softmax", marks=pytest.mark.slow)
 
 @pytest.mark.parametrize("name", [LONG if name in LONG.values else name for name in SOLVERS])
 def test_an_honest_solver_is_not_contradicted(name):
-    result = audit(SOLVERS[name], confidence=SURE, n_runs=100, broken=None)
+    result = audit(SOLVERS[name], families="all", confidence=SURE, n_runs=100, broken=None)
     assert not result.contradicts, str(result)
     assert result.statistic == "likelihood of all releases"
 
@@ -72,7 +72,7 @@ def test_an_honest_solver_is_not_contradicted(name):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_half_the_noise_of_a_solver_would_be_noticed(name):
     """With default parameters; the power is estimated from 500 fits."""
-    result = audit(SOLVERS[name], families=PAIRS.get(name, "auto"))
+    result = audit(SOLVERS[name], families=PAIRS.get(name, "all"))
     assert result.power > WEAK.get(name, 0.9), str(result)
 
 

@@ -3,7 +3,8 @@
 from functools import cached_property
 
 from ..privacy.accounting._calibration import hidden_state_fit_event
-from ..privacy.mechanisms._hidden_state import Descent, contraction, release_last_iterate
+from ..privacy.mechanisms import _hidden_state
+from ..privacy.mechanisms._hidden_state import Descent, contraction
 from ..solvers._problem import Solution
 from ._engines_coordinates import SkGDEngine
 from ._geometry import isotropic
@@ -90,9 +91,10 @@ class HiddenStateEngine(SkGDEngine):
 
     def run(self, receipt, records, key, generator):
         place = self.place(records)
-        coef = release_last_iterate(
+        units = self.units(place.n_samples)
+        coef = receipt.shown(_hidden_state, units).release_last_iterate(
             receipt,
-            self.units(place.n_samples),
+            units,
             place,
             loss=self.request.loss,
             row_norm=self.geometry.row_norm,

@@ -67,15 +67,17 @@ class CoordinateEngine(Engine):
 
     def run(self, receipt, records, key, generator):
         place = self.place(records)
+        units = self.units(place.n_samples)
         oracle = RecordOracle(
             receipt,
-            self.units(place.n_samples),
+            units,
             place,
             loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
             lazy=self.request.selection == "lazy",
         )
+        oracle = receipt.shown(oracle, units)
         return self.solve(oracle, self.attended, self.sampling, generator)
 
 

@@ -81,14 +81,16 @@ class GradientEngine(Engine):
 
     def run(self, receipt, records, key, generator):
         place = self.place(records)
+        units = self.units(place.n_samples)
         oracle = BatchOracle(
             receipt,
-            self.units(place.n_samples),
+            units,
             place,
             loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
         )
+        oracle = receipt.shown(oracle, units)
         return self.solve(oracle, self.attended, self.sampling, generator)
 
 

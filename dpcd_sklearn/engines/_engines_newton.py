@@ -300,6 +300,7 @@ class NewtonEngine(Engine):
                 max_weight=_HEAVIEST if self.request.private else math.inf,
                 key=key,
             )
+            oracle = receipt.shown(oracle, units)
             within = self._within_rows(oracle, units, records) if self._looks_at_rows else self
             solution = within.solve(oracle, within.attended, within.sampling, generator)
             if self.request.inference:

@@ -58,6 +58,7 @@ def with_inference(engine, receipt, place, solution, key):
     oracle = MomentOracle(
         receipt, units, place, loss=request.loss, fit_intercept=request.fit_intercept, key=key
     )
+    oracle = receipt.shown(oracle, units)
     at, clip = (walk.root, solution.coef), walk.clips[-1]
     # Gradients may be far within their clip. Their moments have a narrower one: five times the root
     # of the mean square, which is no less than three standard deviations of its noise, or as much

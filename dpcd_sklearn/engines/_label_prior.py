@@ -73,7 +73,8 @@ def found_intercepts(request, receipt, part, place, class_weight, key):
     if key is not None:
         key = hashlib.blake2b(key, digest_size=32, person=b"counts").digest()
     units = count_units(request, part, place.n_samples)
-    counts = CountOracle(receipt, units, place, key=key).release_counts()
+    oracle = receipt.shown(CountOracle(receipt, units, place, key=key), units)
+    counts = oracle.release_counts()
     if request.n_classes == 2:
         counts = np.append(request.n_normalizer - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.

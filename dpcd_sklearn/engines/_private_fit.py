@@ -29,6 +29,9 @@ def _warn_once(topic, words, *, stacklevel):
 class PrivateFit:
     """For an estimator with epsilon, delta, neighboring, n_public, accountant and random_state."""
 
+    # Of an audit, which hands one to a copy of its own; clones have none.
+    _recorder = None
+
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say
         for name, value in self.get_params(deep=False).items():
@@ -87,6 +90,10 @@ class PrivateFit:
                 "can't vouch for this fit. Leave random_state=None, or make the accountant with "
                 "testing=True"
             )
+
+    def _shown(self, plan):
+        """The plan, or in an audit that of as little noise as its recorder asks for."""
+        return plan if self._recorder is None else self._recorder.planned(plan)
 
     def _refuse_what_is_not_gaussian(self, scales):
         """A ledger of currency "gdp" can't count the choices that find scales."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..privacy.accounting._calibration import share_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..privacy.mechanisms._label_counts import CountOracle, CountUnits
+from ..privacy.mechanisms._label_counts import CountUnits, OutsideOracle
 
 # A cut share c moves a coefficient by about c sqrt(n) standard errors, times how far out records
 # lie. So many records, in units of sqrt(n), are few; the noise of the count is a quarter of it.
@@ -70,7 +70,8 @@ def found_share_outside(plan, receipt, records, key):
         lo, hi = np.append(lo, center - half_width), np.append(hi, center + half_width)
     place = records.unscaled(with_target)
     units = outside_units(request, plan.part_of_outside, place.n_samples)
-    (count,) = CountOracle(receipt, units, place, bounds=(lo, hi), key=key).release_counts()
+    oracle = OutsideOracle(receipt, units, place, bounds=(lo, hi), key=key)
+    count = receipt.shown(oracle, units).release_outside()
     return count / request.n_normalizer, units.noise_std / request.n_normalizer
 
 

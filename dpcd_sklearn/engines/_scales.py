@@ -365,7 +365,8 @@ def found_scales(search, receipt, part, place, key):
     """
     if key is not None:
         key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
-    oracle = QuantileOracle(receipt, QuantileUnits(part), place, key=key)
+    units = QuantileUnits(part)
+    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=key), units)
     features = row_norm = target = None
     if search.target is not None:
         how = "quartiles" if search.target == "tails" else search.target

@@ -79,6 +79,7 @@ def settled(engine, receipt, place, key, start, coef):
         key = hashlib.blake2b(key, digest_size=32, person=b"intercept").digest()
     units = settling_units(engine, place.n_samples)
     oracle = RecordOracle(receipt, units, place, loss=engine.loss, fit_intercept=True, key=key)
+    oracle = receipt.shown(oracle, units)
     curvature = max(expit(start) * expit(-start), _LEAST_CURVATURE)
     problem = replace(
         engine.problem,

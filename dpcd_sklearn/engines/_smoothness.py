@@ -127,7 +127,7 @@ def found_moments(request, receipt, part, place, key):
         In half-widths from the centre.
     """
     units = smoothness_units(request, part, place.n_samples)
-    oracle = SmoothnessOracle(receipt, units, place, key=_own(key))
+    oracle = receipt.shown(SmoothnessOracle(receipt, units, place, key=_own(key)), units)
     center, lo, hi, half_width = stated_scales(request)
     squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
     noise = units.noise_std
@@ -152,7 +152,7 @@ def found_mean_row(request, receipt, part, place, key, row_norm):
     means : ndarray of shape (n_features,)
     """
     units = smoothness_units(request, part, place.n_samples)
-    oracle = SmoothnessOracle(receipt, units, place, key=_own(key))
+    oracle = receipt.shown(SmoothnessOracle(receipt, units, place, key=_own(key)), units)
     norm = np.full(request.n_features, row_norm)
     _, means = oracle.release_mean_squares(-norm, norm, np.zeros_like(norm), norm)
     means = means.clip(-1.0, 1.0)

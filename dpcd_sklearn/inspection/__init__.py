@@ -1,7 +1,8 @@
 """Looking at what was done, or what to expect: audits, leaks, plots of budgets, theory."""
 
-from ._audit import AuditResult, audit
+from ._audit import audit
 from ._audit_display import AuditDisplay
+from ._audit_result import AuditResult
 from ._budget_display import BudgetDisplay
 from ._epsilon_display import EpsilonDisplay
 from ._find_leaks import Leak, LeakReport, find_leaks
@@ -9,6 +10,7 @@ from ._model_displays import CoefficientDisplay, CoefPathDisplay
 from ._one_run import OneRunResult, audit_one_run
 from ._plan_display import PlanDisplay
 from ._plan_fit import FitPlan, plan
+from ._release_audit import ReleaseResult
 from ._theory import (
     TheoreticalIterations,
     UtilityBound,
@@ -29,6 +31,7 @@ __all__ = [
     "LeakReport",
     "OneRunResult",
     "PlanDisplay",
+    "ReleaseResult",
     "TheoreticalIterations",
     "UtilityBound",
     "UtilityBounds",

@@ -15,14 +15,15 @@ which the audit measures on the same fit with half of its noise. It can show tha
 wrong; it can never show that one is right.
 """
 
-from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
-from scipy import stats
 from sklearn.base import clone
 
 from ..utils._public import check_real
+from ._audit_result import AuditResult
+from ._bounds import error_bound, power_of, verdict_of
+from ._by_release import audit_by_release, is_auditable, shape_of
 from ._claims import Claim, epsilon_shown, mu_shown
 from ._fits import Subject, best_test
 from ._pairs import FAMILIES, worst_pairs
@@ -32,96 +33,6 @@ from ._watch import is_watchable, last_step
 _FIRST_LOOK, _SHARE_OF_LOOK = 20, 25
 _FINALISTS = 3
 _POWER_RUNS = 250
-REQUIRED_POWER = 0.9
-
-
-@dataclass(frozen=True)
-class AuditResult:
-    """What an audit found.
-
-    Attributes
-    ----------
-    verdict : {"contradiction", "passed", "inconclusive"}
-        "passed" says that nothing contradicts the claim and that half the noise would have been
-        noticed, with a power of 0.9 or more.
-    epsilon_lower : float
-        Lower confidence bound on epsilon at `delta`.
-    mu_lower : float
-        Lower confidence bound on the parameter of Gaussian DP.
-    epsilon, delta : float
-        The claim.
-    mu : float or None
-        The claim in Gaussian DP, if the estimator makes one.
-    error : float
-        Share of wrong guesses.
-    error_upper : float
-        Upper confidence bound on the probability of a wrong guess.
-    error_claimed : float
-        The least that the claim allows.
-    power : float or None
-        Probability that the same audit contradicts the same fit with half of its noise, or the
-        `broken` estimator; None if it is not known.
-    pair : str
-        The family of the pair that was tested, or "stated".
-    refused : tuple of str
-        Families that were not looked at, since the estimator's fit raised a ValueError. What they
-        would have shown is not known: see that a parameter excludes them.
-    statistic : str
-        What the test looks at.
-    n_runs : int
-        Fits on each data set.
-    confidence : float
-        Probability that both lower bounds hold.
-    statistics : tuple of two ndarrays
-        The test's statistic in the fits that the bounds rest on, for plots.
-    threshold : float
-        The test says "first data set" above it.
-    """
-
-    verdict: str
-    epsilon_lower: float
-    mu_lower: float
-    epsilon: float
-    delta: float
-    mu: float | None
-    error: float
-    error_upper: float
-    error_claimed: float
-    power: float | None
-    pair: str
-    refused: tuple
-    statistic: str
-    n_runs: int
-    confidence: float
-    statistics: tuple = field(repr=False, compare=False)
-    threshold: float = field(repr=False, compare=False)
-
-    @property
-    def passed(self):
-        """Whether nothing contradicts the claim in an audit that would have noticed."""
-        return self.verdict == "passed"
-
-    @property
-    def contradicts(self):
-        """Whether the claim is wrong, with the stated confidence."""
-        return self.verdict == "contradiction"
-
-    def __str__(self):
-        verdict = {
-            "contradiction": "CONTRADICTION to",
-            "passed": "no contradiction to",
-            "inconclusive": "INCONCLUSIVE, no contradiction to",
-        }[self.verdict]
-        gaussian = "" if self.mu is None else f" and mu >= {self.mu_lower:.3g} of {self.mu:.3g}"
-        power = "unknown" if self.power is None else f"{self.power:.3g}"
-        refused = f"; fits of {', '.join(self.refused)} were refused" if self.refused else ""
-        return (
-            f"{verdict} epsilon={self.epsilon:.4g} at delta={self.delta:.4g}: in "
-            f"{self.n_runs:,} fits on each of two neighbours ({self.pair}) {self.error:.3g} of the "
-            f"guesses by {self.statistic} were wrong, the claim allows {self.error_claimed:.3g}; "
-            f"epsilon >= {self.epsilon_lower:.3g}{gaussian} (confidence {self.confidence:.4g}; "
-            f"power against half the noise {power}){refused}"
-        )
 
 
 def audit(
@@ -129,6 +40,8 @@ def audit(
     data=None,
     neighbor=None,
     *,
+    n_samples=None,
+    n_features=None,
     claim=None,
     families="auto",
     broken="half_noise",
@@ -137,38 +50,51 @@ def audit(
     statistic=None,
     n_jobs=None,
 ):
-    """Try to tell fits on two neighbouring data sets apart, and compare with what is claimed.
+    """Try to tell data sets apart by what fits release, and compare with what is claimed.
+
+    ``audit(model)``, ``audit(model, n_samples=..., n_features=...)`` and ``audit(model, X, y)`` go
+    release by release: all kinds that a fit of this shape makes, with the multipliers of its event,
+    on records that are made up. ``audit(model, (X, y), (other_X, other_y))`` compares whole fits.
 
     Parameters
     ----------
     estimator : estimator
-        Clones of it are fitted, without its accountant and seeds. A linear model of this package,
-        a pipeline that ends in one, or any other estimator with a `claim`.
-    data, neighbor : tuple (X, y) or (X, y, sample_weight), default=None
-        Two data sets that are neighbours under the estimator's relation.
+        Clones of it are fitted, without its accountant and seeds. A linear model or
+        DPStandardScaler of this package; with two data sets also a pipeline that ends in a linear
+        model of it, or any other estimator with a `claim`.
+    data, neighbor : X and y, or two tuples (X, y) or (X, y, sample_weight), default=None
+        X and y say of which shape, layout and labels records are made up: their values are not
+        looked at, but for the labels of a classifier without `classes`. Two tuples are two data
+        sets that are neighbours under the estimator's relation.
+    n_samples, n_features : int, default=None
+        Of made-up records, in place of X. None is 10,000 records, or `n_public` of them, where a
+        default fit looks for scales and counts classes; and ten features, or as many as bounds are
+        stated for.
     claim : tuple (epsilon, delta) or (epsilon, delta, mu), default=None
-        What to test; with mu, Gaussian DP too. None takes it from the fitted estimator's
-        ``privacy_spent_`` and ``privacy_event_``: all that these releases may tell is tested, which
-        is more than one (epsilon, delta).
+        What to test of whole fits; with mu, Gaussian DP too. None takes it from the fitted
+        estimator's ``privacy_spent_`` and ``privacy_event_``: all that these releases may tell is
+        tested, which is more than one (epsilon, delta).
     families : {"auto", "all"} or list of str, default="auto"
-        Families of made-up neighbours among which the worst is searched, for linear models of this
-        package: "one feature", "opposite signs", "several features", "intercept alone",
-        "heavy record", "pulling others", "many features", "other signs", "other axis",
-        and for more than two `classes` "turned record". "auto" is all of them
-        if no data are stated, and none beside stated ones. Stated data are one more candidate.
+        Of whole fits: families of six made-up records among which the worst pair is searched, for
+        linear models of this package: "one feature", "opposite signs", "several features",
+        "intercept alone", "heavy record", "pulling others", "many features", "other signs",
+        "other axis", and for more than two `classes` "turned record". "auto" is none of them beside
+        stated data, and all of them where a `claim`, a `statistic` or a `broken` estimator asks for
+        whole fits; else the audit goes release by release. Stated data are one more candidate.
     broken : {"half_noise"}, estimator or None, default="half_noise"
         What the audit must be able to catch, to measure its power: the same fit with half of its
         noise (of models of this package; unknown for others), or an estimator that tells too much.
         None measures nothing, and then an audit without a contradiction is inconclusive.
     n_runs : int >= 100, default=250
-        Fits on each data set that the bounds rest on. The search adds as many or fewer, the power
-        250 at most.
+        Fits on each data set that the bounds rest on, for each kind of release. The search adds as
+        many or fewer, the power 250 at most.
     confidence : float in (0.5, 1), default=0.95
-        An honest estimator contradicts its claim with a probability of one minus this, at most.
+        An honest estimator contradicts its claim with a probability of one minus this, at most, in
+        all kinds of releases together.
     statistic : callable, default=None
-        From a fitted estimator to a float or an array, which is reduced to its most telling
-        direction. None is the log likelihood ratio of everything that a model of this package
-        released on its way, and `coef_` and `intercept_`, whichever tells more.
+        Of whole fits: from a fitted estimator to a float or an array, which is reduced to its most
+        telling direction. None is the log likelihood ratio of everything that a model of this
+        package released on its way, and `coef_` and `intercept_`, whichever tells more.
     n_jobs : int, default=None
         For joblib.
 
@@ -183,8 +109,14 @@ def audit(
 
     Notes
     -----
-    With records of real people the result is no private release: it shows how they pull. For a
-    Poisson sample the claim that is tested is that of the worst pair that is known.
+    Release by release, one run over usual records leads, and what it released is what all other
+    runs go on from: only the kind in question is drawn afresh. So many records differ that a weak
+    release is heard: k records of a μ-GDP release are kμ-GDP. What a model keeps must follow from
+    its releases bit for bit. A kind that was not exercised makes the audit inconclusive. Of many
+    calls of one kind a few dozen are drawn, from the first to the last.
+
+    With records of real people the result of whole fits is no private release: it shows how they
+    pull. For a Poisson sample the claim that is tested is that of the worst pair that is known.
 
     References
     ----------
@@ -196,25 +128,49 @@ def audit(
     --------
     >>> from dpcd_sklearn import DPRidgeSkGD
     >>> from dpcd_sklearn.inspection import audit
-    >>> audit(DPRidgeSkGD(epsilon=2.0, delta=1e-2, max_iter=10), confidence=1 - 1e-9).contradicts
-    False
+    >>> model = DPRidgeSkGD(epsilon=2.0, max_iter=3)
+    >>> result = audit(model, n_samples=500, n_features=2, confidence=1 - 1e-9)
+    >>> result.contradicts, len(result.releases) > 2
+    (False, True)
     """
     n_runs = check_runs(n_runs)
     confidence = check_real(confidence, "confidence", low=0.5, high=1.0)
-    if (data is None) != (neighbor is None):
-        raise ValueError("give both data and neighbor, or neither")
-    stated = None if claim is None else Claim.stated(claim)
     model = without_ledger(estimator)
+    sizes = {"n_samples": n_samples, "n_features": n_features}
+    is_pair = isinstance(data, tuple) and isinstance(neighbor, tuple)
+    if not is_pair:
+        shape = shape_of(model, data, neighbor, **sizes)
+        asks_for_fits = claim is not None or statistic is not None or families != "auto"
+        if is_auditable(model) and not asks_for_fits and broken in ("half_noise", None):
+            measures = broken is not None
+            return audit_by_release(model, shape, n_runs, confidence, measures, n_jobs)
+    if (given := [name for name, size in sizes.items() if size is not None]) or (
+        data is not None and not is_pair
+    ):
+        raise ValueError(
+            f"{' and '.join(given) or 'X and y'} are for audits release by release of one linear "
+            "model or DPStandardScaler of this package, without claim, families, statistic and a "
+            "broken estimator; for whole fits give two neighbours: audit(model, (X, y), (X2, y2))"
+        )
+    return _audit_of_fits(
+        model, data, neighbor, claim, families, broken, n_runs, confidence, statistic, n_jobs
+    )
+
+
+def _audit_of_fits(
+    model, data, neighbor, claim, families, broken, n_runs, confidence, statistic, n_jobs
+):
+    """The audit of whole fits on two data sets."""
+    stated = None if claim is None else Claim.stated(claim)
     pairs = _candidates(model, data, neighbor, families)
     refused, best = _search(model, pairs, stated, statistic, n_runs, n_jobs)
     name, subject, claim, test = best
     values = [test.of(subject.shows(side, n_runs)) for side in (0, 1)]
     errors = int(np.sum(values[0] <= test.threshold) + np.sum(values[1] > test.threshold))
-    upper = _error_bound(errors, 2 * n_runs, confidence)
+    upper = error_bound(errors, 2 * n_runs, confidence)
     power = _power(subject, test, claim, broken, n_runs, confidence)
-    verdict = "passed" if power is not None and power >= REQUIRED_POWER else "inconclusive"
     return AuditResult(
-        verdict="contradiction" if upper < claim.error else verdict,
+        verdict=verdict_of(upper, claim.error, power),
         epsilon_lower=epsilon_shown(upper, claim.delta),
         mu_lower=mu_shown(upper),
         epsilon=claim.epsilon,
@@ -308,16 +264,7 @@ def _search(model, pairs, stated, statistic, n_runs, n_jobs):
         found, look = found[:_FINALISTS], 6 * look
 
 
-# ---- bounds -------------------------------------------------------------------------------------
-
-
-def _error_bound(errors, n, confidence):
-    """Upper confidence bound on the mean probability of an error in n independent guesses."""
-    if errors >= n:
-        return 1.0
-    binomial = stats.beta.isf(1 - confidence, errors + 1, n - errors)
-    # where Hoeffding's comparison with a binomial begins
-    return float(min(1.0, max(binomial, (errors + 1) / n)))
+# ---- power ------------------------------------------------------------------------------------
 
 
 def _power(subject, test, claim, broken, n_runs, confidence):
@@ -337,9 +284,4 @@ def _power(subject, test, claim, broken, n_runs, confidence):
     size = min(n_runs, _POWER_RUNS)
     values = [test.of(subject.shows(side, size, noise)) for side in (0, 1)]
     errors = int(np.sum(values[0] <= test.threshold) + np.sum(values[1] > test.threshold))
-    counts = np.arange(2 * n_runs + 1)
-    bounds = np.array([_error_bound(int(k), 2 * n_runs, confidence) for k in counts])
-    allowed = int(np.sum(bounds < claim.error)) - 1
-    if allowed < 0:
-        return 0.0
-    return float(stats.betabinom.cdf(allowed, 2 * n_runs, errors + 0.5, 2 * size - errors + 0.5))
+    return power_of(errors, 2 * size, n_runs, confidence, claim.error)

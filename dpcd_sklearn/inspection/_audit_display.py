@@ -4,11 +4,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ._audit import audit
+from ._bounds import REQUIRED_POWER, shown
 from ._pyplot import axes_of
 
 
 class AuditDisplay:
-    """Trade-off of the two error rates of an audit, beside the claimed curve.
+    """Powers of an audit by release, or the error rates of one of whole fits.
+
+    Of each kind of release a bar is the power against half the noise, beside what is required.
 
     Every test of a private mechanism makes errors on or above the claimed curve. The errors of the
     chosen test lie below the dotted line; a line that does not meet the claimed region contradicts
@@ -59,6 +62,8 @@ class AuditDisplay:
         """
         self.ax_ = ax = axes_of(ax)
         self.figure_ = ax.figure
+        if self.result.releases:
+            return self._plot_powers(ax)
         result, rate = self.result, np.linspace(1e-6, 1 - 1e-6, 1001)
         claimed = np.maximum.reduce(
             [
@@ -95,10 +100,25 @@ class AuditDisplay:
         ax.legend(loc="upper right", fontsize="small")
         return self
 
+    def _plot_powers(self, ax):
+        rows = self.result.releases
+        powers = [0.0 if row.power is None else row.power for row in rows]
+        colors = {"passed": "C0", "inconclusive": "C7", "contradiction": "C3"}
+        at = np.arange(len(rows))
+        self.line_ = ax.barh(at, powers, color=[colors[row.verdict] for row in rows])
+        for k, row in enumerate(rows):
+            noticed = "" if row.noticed_noise is None else f", noticed {row.noticed_noise:.2f}"
+            ax.text(0.02, k, f"{row.verdict}: {shown(row.power)}{noticed}", va="center")
+        ax.axvline(REQUIRED_POWER, color="k", ls=":", label=f"required, {REQUIRED_POWER}")
+        ax.set_yticks(at, [f"{row.kind}\n{row.claim}" for row in rows])
+        ax.invert_yaxis()
+        ax.set(xlim=(0, 1), xlabel="power against half the noise", title=self._title())
+        ax.legend(loc="lower right", fontsize="small")
+        return self
+
     def _title(self):
         result = self.result
-        power = "unknown" if result.power is None else f"{result.power:.2g}"
-        shown = rf"$\epsilon\geq${result.epsilon_lower:.2g} of {result.epsilon:.3g}"
+        bound = rf"$\epsilon\geq${result.epsilon_lower:.2g} of {result.epsilon:.3g}"
         if result.mu is not None:
-            shown = rf"$\mu\geq${result.mu_lower:.2g} of {result.mu:.3g}"
-        return f"{result.verdict}: {shown} (power {power})"
+            bound = rf"$\mu\geq${result.mu_lower:.2g} of {result.mu:.3g}"
+        return f"{result.verdict}: {bound} (power {shown(result.power)})"

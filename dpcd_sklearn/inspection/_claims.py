@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
 from ..privacy.accounting._accounting import epsilon_of, gdp_squared
 from ..privacy.accounting._events import GaussianEvent, PoissonSampledEvent, SelectionEvent
@@ -107,22 +108,28 @@ def least_error(event):
     elif n_known == len(event.releases) and len(of[PoissonSampledEvent]) == 1:
         (release,) = of[PoissonSampledEvent]
         if release.count <= _MOST_RELEASES and not of[SelectionEvent]:
-            floors.append((1 - _sampled_distance(release, event.neighboring, mu)) / 2)
+            floors.append((1 - sampled_distance(release, event.neighboring, mu)) / 2)
     floors += [_error_of_pair(epsilon_of(event, d), d) for d in (0.3, 0.1, 0.03, 0.01)]
     return max(floors)
 
 
-def _sampled_distance(release, neighboring, mu):
+def sampled_distance(release, neighboring, mu, group=1):
     """Total variation of samples' means and releases that are together mu-GDP.
+
+    Of a group of records each is in a sample by itself, and all pull one way.
 
     The likelihood ratio of one mean is split between the ends of its cell, on the chord, which
     keeps both distributions and tells more than the truth; the losses are added by an FFT.
     """
     rate, count = release.sampling_rate, release.count
     shift = 1 / release.noise_multiplier / (2 if neighboring == "replace_one" else 1)
-    edges = np.linspace(-9.0 - shift, 9.0 + shift, 20_001)
+    there = np.arange(group + 1)
+    odds = binom.pmf(there, group, rate)
+    there, odds = there[odds > 1e-15], odds[odds > 1e-15]
+    reach = 9.0 + shift * there[-1]
+    edges = np.linspace(-reach, reach, 20_001)
     masses = [
-        np.diff((1 - rate) * ndtr(edges) + rate * ndtr(edges - a))
+        np.diff(sum(share * ndtr(edges - j * a) for j, share in zip(there, odds, strict=True)))
         for a in (shift, -shift if neighboring == "replace_one" else 0.0)
     ]
     masses = [np.maximum(m, 1e-300) for m in masses]

@@ -14,6 +14,7 @@ Nothing that an audit proves rests on these formulas: a wrong one makes a weak t
 alarm (see ``_audit``).
 """
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -210,6 +211,30 @@ def _of_choices(plan, recorder, rows):
             scores = _scores(problem, w, gradient, smoothness) / scale
             total += sign * _log_probability(scores, coordinates, moves)
     return np.array([total])
+
+
+def choice_tables(plan, asked, rows):
+    """For each choice of one data set a function: the log probability of what was chosen.
+
+    Parameters
+    ----------
+    plan : Engine
+    asked : list of (problem, iterate)
+        Between what was chosen, and where.
+    rows : Rows
+        Of this data set alone.
+    """
+    release, neighbors = _release(plan, SelectionEvent)
+    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    clip = _coordinate_clip(plan)
+    scale, tables = 2 * neighbors * clip / n / release.eta, []
+    for problem, iterate in asked:
+        w = iterate.reshape(-1, len(smoothness))
+        each = _derivatives(plan, rows, w[None])[0][..., None] * rows.features[:, None, :]
+        each = np.clip(np.nan_to_num(each), -clip * smoothness**0.5, clip * smoothness**0.5)
+        scores = _scores(problem, w, each.sum(axis=0) / n, smoothness) / scale
+        tables.append(functools.partial(_log_probability, scores))
+    return tables
 
 
 def _scores(problem, w, gradient, smoothness):

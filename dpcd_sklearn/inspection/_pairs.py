@@ -81,14 +81,14 @@ def worst_pairs(model, names):
     unfit = set()
     if not intercept:
         unfit.add("intercept alone")
-    if _stated_width(model) == 1:
+    if stated_width(model) == 1:
         unfit.add("other axis")
     if len(_labels(model)) < 3:  # of two classes another label does as much
         unfit.add("turned record")
     return {name: _pair(model, FAMILIES[name], intercept) for name in names if name not in unfit}
 
 
-def _stated_width(model):
+def stated_width(model):
     """The number of features that a parameter fixes, or None."""
     bounds, scale = getattr(model, "feature_bounds", None), getattr(model, "feature_scale", None)
     if isinstance(bounds, (list, dict)):  # a pair a feature
@@ -100,7 +100,7 @@ def _stated_width(model):
 
 
 def _pair(model, family, intercept):
-    p = _stated_width(model) or family.n_features or (3 if intercept else 4)
+    p = stated_width(model) or family.n_features or (3 if intercept else 4)
     n = min(N_SAMPLES, getattr(model, "n_public", None) or N_SAMPLES)
     # the intercept's 1 comes last: signs that balance it begin with the other one
     signs = (-1.0) ** np.arange(1, p + 1) if family.alternate else np.ones(p)

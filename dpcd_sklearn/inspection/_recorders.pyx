@@ -2,6 +2,9 @@
 
 A recorder stands between an oracle and a solver. It sees what the solver sees, released numbers
 and public steps, so a transcript is post-processing: it costs nothing and holds no record.
+
+With a `stand` (``_tape``) a fit follows another one: the stand says which releases are drawn, keeps
+what was, and tells what the solver hears in their place.
 """
 
 import numpy as np
@@ -32,23 +35,27 @@ cdef class RecordingOracle(Oracle):
     oracle : Oracle
     n_coordinates : int
         Of all outputs.
+    stand : object with ``draws`` and ``keep``, default=None
     """
 
     cdef Oracle _oracle
-    cdef object _iterate, _penalty
+    cdef object _iterate, _penalty, _stand
     cdef double[::1] _w
     cdef Py_ssize_t _n_penalized
     cdef Rule _rule
     cdef list _of_sums, _blocks, _values, _of_choices, _chosen, _directions
 
-    def __init__(self, Oracle oracle, Py_ssize_t n_coordinates):
-        self._oracle, self._iterate = oracle, np.zeros(n_coordinates)
+    def __init__(self, Oracle oracle, Py_ssize_t n_coordinates, stand=None):
+        self._oracle, self._iterate, self._stand = oracle, np.zeros(n_coordinates), stand
         self._w = self._iterate
         self._of_sums, self._blocks, self._values = [], [], []
         self._of_choices, self._chosen, self._directions = [], [], []
 
     cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
-        cdef int status = self._oracle.release_partial(j, partial)
+        cdef int status
+        if self._stand is not None:
+            return self._follow_sum(&j, 1, partial, True)
+        status = self._oracle.release_partial(j, partial)
         if status >= 0:
             with gil:
                 self._keep_sum(&j, 1, partial)
@@ -56,7 +63,10 @@ cdef class RecordingOracle(Oracle):
 
     cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
                               double *gradient) noexcept nogil:
-        cdef int status = self._oracle.release_gradient(block, size, gradient)
+        cdef int status
+        if self._stand is not None:
+            return self._follow_sum(block, size, gradient, False)
+        status = self._oracle.release_gradient(block, size, gradient)
         if status >= 0:
             with gil:
                 self._keep_sum(block, size, gradient)
@@ -65,8 +75,11 @@ cdef class RecordingOracle(Oracle):
     cdef int release_argmax(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
                             const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
                             int *directions) noexcept nogil:
-        cdef int status = self._oracle.release_argmax(penalty, n_penalized, rule, coef, size,
-                                                      chosen, directions)
+        cdef int status
+        if self._stand is not None:
+            return self._follow_choice(penalty, n_penalized, rule, coef, size, chosen, directions)
+        status = self._oracle.release_argmax(penalty, n_penalized, rule, coef, size, chosen,
+                                             directions)
         if status >= 0:
             with gil:
                 self._penalty, self._n_penalized, self._rule = penalty, n_penalized, rule
@@ -81,6 +94,48 @@ cdef class RecordingOracle(Oracle):
         self._oracle.apply_step(block, size, step)
         for k in range(size):
             self._w[block[k]] += step[k]
+
+    cdef int _follow_sum(self, const Py_ssize_t *block, Py_ssize_t size, double *values,
+                         bint partial) noexcept with gil:
+        cdef Py_ssize_t k
+        cdef int status = 0
+        cdef object name = "release_partial" if partial else "release_gradient", mine = None, heard
+        try:
+            if self._stand.draws(name):
+                if partial:
+                    status = self._oracle.release_partial(block[0], values)
+                else:
+                    status = self._oracle.release_gradient(block, size, values)
+                if status < 0:
+                    return status
+                mine = _stacked([_doubles(values, size)])
+            heard = self._stand.keep(name, mine)
+            for k in range(size):
+                values[k] = heard[k]
+        except Exception:  # the solver is told of a refusal
+            return -1
+        return status
+
+    cdef int _follow_choice(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                            const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
+                            int *directions) noexcept with gil:
+        cdef Py_ssize_t k
+        cdef int status = 0
+        cdef object name = "release_argmax", mine = None, heard, iterate
+        try:
+            if self._stand.draws(name):
+                status = self._oracle.release_argmax(penalty, n_penalized, rule, coef, size,
+                                                     chosen, directions)
+                if status < 0:
+                    return status
+                mine = ([chosen[k] for k in range(size)], [directions[k] for k in range(size)])
+            iterate = np.array(self._iterate)
+            heard = self._stand.keep(name, mine, size, ((penalty, n_penalized, rule), iterate))
+            for k in range(size):
+                chosen[k], directions[k] = heard[0][k], heard[1][k]
+        except Exception:
+            return -1
+        return status
 
     cdef _keep_sum(self, const Py_ssize_t *block, Py_ssize_t size, const double *values):
         self._of_sums.append(_doubles(&self._w[0], self._w.shape[0]))
@@ -128,22 +183,28 @@ cdef class RecordingIterateOracle(IterateOracle):
     ----------
     oracle : IterateOracle
     n_outputs, n_coordinates : int
+    stand : as of RecordingOracle
     """
 
     cdef IterateOracle _oracle
+    cdef object _stand
     cdef Py_ssize_t _n_outputs, _n_coordinates
     cdef list _kinds
 
-    def __init__(self, IterateOracle oracle, Py_ssize_t n_outputs, Py_ssize_t n_coordinates):
+    def __init__(self, IterateOracle oracle, Py_ssize_t n_outputs, Py_ssize_t n_coordinates,
+                 stand=None):
         self._oracle, self._n_outputs, self._n_coordinates = oracle, n_outputs, n_coordinates
+        self._stand = stand
         self._kinds = [([], [], [], []), ([], [], [], [])]
 
     cdef int release_mean(self, bint sampled, const double *coef, const double *anchor,
                           const double *directions, Py_ssize_t n_directions,
                           double *mean) noexcept nogil:
-        cdef int status = self._oracle.release_mean(sampled, coef, anchor, directions,
-                                                    n_directions, mean)
         cdef Py_ssize_t size = self._n_outputs * self._n_coordinates
+        cdef int status
+        if self._stand is not None:
+            return self._follow(sampled, coef, anchor, directions, n_directions, mean)
+        status = self._oracle.release_mean(sampled, coef, anchor, directions, n_directions, mean)
         if status >= 0:
             with gil:
                 iterates, anchors, projections, values = self._kinds[sampled]
@@ -154,6 +215,27 @@ cdef class RecordingIterateOracle(IterateOracle):
                     projections.append(_doubles(directions, n_directions * self._n_coordinates))
                     size = self._n_outputs * n_directions
                 values.append(_doubles(mean, size))
+        return status
+
+    cdef int _follow(self, bint sampled, const double *coef, const double *anchor,
+                     const double *directions, Py_ssize_t n_directions,
+                     double *mean) noexcept with gil:
+        cdef Py_ssize_t k, size = self._n_outputs
+        cdef int status = 0
+        cdef object name = "release_sample" if sampled else "release_mean", mine = None, heard
+        size *= self._n_coordinates if directions == NULL else n_directions
+        try:
+            if self._stand.draws(name):
+                status = self._oracle.release_mean(sampled, coef, anchor, directions,
+                                                   n_directions, mean)
+                if status < 0:
+                    return status
+                mine = _stacked([_doubles(mean, size)])
+            heard = self._stand.keep(name, mine)
+            for k in range(size):
+                mean[k] = heard[k]
+        except Exception:  # the solver is told of a refusal
+            return -1
         return status
 
     def means(self, bint sampled):

@@ -247,6 +247,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         # 2. plan: everything public, fixed from here on
         columns = getattr(self, "feature_names_in_", None)
         plan = self._plan(*shape, n_outputs, sparse=records.sparse, columns=columns)
+        plan = self._shown(plan)
         self._refuse_unprotected_charge()
         self._refuse_what_is_not_gaussian(plan.request.scales)
         start = self._start(plan, shape[1])
@@ -260,6 +261,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         receipt = charge(
             self.accountant,
             plan.event,
+            recorder=self._recorder,
             estimator=type(self).__name__,
             params=self._stated_params(),
             n_samples=plan.request.n_normalizer,
@@ -270,7 +272,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         found = self._found(plan, receipt, records, key)
         if found is not None:
-            plan = self._plan(*shape, n_outputs, located=(plan, found))
+            plan = self._shown(self._plan(*shape, n_outputs, located=(plan, found)))
         if plan.part_of_outside is not None:
             self._outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)

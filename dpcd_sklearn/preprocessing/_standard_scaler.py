@@ -217,6 +217,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         if issparse(X) and self.with_centering:
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
         units, n_normalizer, delta = self._plan(*X.shape)
+        units = self._shown(units)
         self._refuse_unprotected_charge()
         if getattr(self.accountant, "currency", "rdp") == "gdp":
             raise ValueError(
@@ -228,6 +229,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         receipt = charge(
             self.accountant,
             units.event,
+            recorder=self._recorder,
             estimator=type(self).__name__,
             params=self.get_params(deep=False),
             n_samples=n_normalizer,
@@ -235,7 +237,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
             reproducible=key is not None,
         )
         self._was_charged = self.accountant is not None
-        oracle = QuantileOracle(receipt, units, LocalPlace(X), key=key)
+        oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
         self.center_, self.scale_ = find_scales(oracle, "features", self._how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self.privacy_event_ = units.event

@@ -9,12 +9,15 @@ class Receipt:
 
     Made by `charge` only, and by a `Prepaid` from a part of one that was. It can't be copied or
     pickled: a second one would be a release that nobody paid.
+
+    An audit hands a recorder to a fit that no ledger counts. It stands between mechanisms and
+    solvers: what a mechanism answers is all that it is told.
     """
 
-    __slots__ = ("_entry_id", "_event", "_left", "_lock", "_pid")
+    __slots__ = ("_entry_id", "_event", "_left", "_lock", "_pid", "_recorder")
 
-    def __init__(self, event, entry_id):
-        self._event, self._entry_id = event, entry_id
+    def __init__(self, event, entry_id, recorder=None):
+        self._event, self._entry_id, self._recorder = event, entry_id, recorder
         self._left = list(event.releases)  # not redeemed yet
         self._lock = threading.Lock()  # of two threads one gets a part
         self._pid = os.getpid()
@@ -28,6 +31,12 @@ class Receipt:
     def entry_id(self):
         """Number of the ledger's entry; None when there is no ledger."""
         return self._entry_id
+
+    def shown(self, mechanism, units):
+        """The mechanism, or in an audit what stands before it; `units` are those it releases by."""
+        if self._recorder is None:
+            return mechanism
+        return self._recorder.stand_before(mechanism, units)
 
     def redeem(self, part=None):
         """Take what pays for the releases of a part of the event, the first time.

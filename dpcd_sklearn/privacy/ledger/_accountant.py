@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-def charge(accountant, event, **facts):
+def charge(accountant, event, *, recorder=None, **facts):
     """Charge an event to an accountant, or to nobody.
 
     Parameters
@@ -44,6 +44,8 @@ def charge(accountant, event, **facts):
         With None nothing is recorded; of a Prepaid a part is taken.
     event : FitEvent
         Everything that the fit will release.
+    recorder : object, default=None
+        Of an audit: it hears what mechanisms answer. Fits that are charged have none.
     **facts
         As in `PrivacyAccountant.charge`.
 
@@ -54,12 +56,14 @@ def charge(accountant, event, **facts):
     Raises
     ------
     BudgetExceededError, LedgerError, TypeError, ValueError
-        As `PrivacyAccountant.charge` does.
+        As `PrivacyAccountant.charge` does, and a TypeError for a recorder of a charged fit.
     """
     if accountant is None:
         if not isinstance(event, FitEvent):
             raise TypeError(f"a FitEvent is charged, got {event!r}")
-        return Receipt(event, None)
+        return Receipt(event, None, recorder)
+    if recorder is not None:
+        raise TypeError("a fit that is charged is not recorded; audits have no accountant")
     if not isinstance(accountant, (PrivacyAccountant, Prepaid)):
         raise TypeError(f"accountant must be a PrivacyAccountant or None, got {accountant!r}")
     return accountant.charge(event, **facts)

@@ -74,21 +74,15 @@ class CountOracle:
         Proof that the units' event was charged; it is redeemed here, once.
     units : CountUnits
     place : Place
-        Where the records lie. Targets are numbers of classes, if these are counted.
-    bounds : pair (lo, hi) of arrays, default=None
-        Public. Counted is then who lies within them in every column, and who does not: two classes.
-        See `count_outside`.
+        Where the records lie. Targets are numbers of classes.
     key : bytes of length 32, default=None
         Reproducible noise, which protects nobody.
     """
 
-    def __init__(self, receipt, units, place, *, bounds=None, key=None):
+    def __init__(self, receipt, units, place, *, key=None):
         if place.n_samples != units.n_samples:
             raise ValueError(f"the units are of {units.n_samples} records, not {place.n_samples}")
-        if bounds is not None and units.n_classes != 2:
-            raise ValueError("a record lies within bounds or not: two classes")
         receipt.redeem(units.event)
-        self._of = ("target", _EDGES) if bounds is None else ("outside", bounds)
         self._units, self._place, self._noise, self._left = units, place, NoiseSource(key), 1
 
     def release_counts(self):
@@ -108,11 +102,49 @@ class CountOracle:
             raise RuntimeError("counts were paid for once")
         self._left = 0
         units = self._units
-        of, edges = self._of
-        counts = self._place.counts(of, edges=edges)[0]
+        counts = self._counts()
         counts = counts[1:2] if units.n_classes == 2 else counts[: units.n_classes]
         noisy = counts * units.units + self._noise.gaussians(len(counts), units.bits)
         return (noisy + 0.5) / units.units
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
+
+    def _counts(self):
+        return self._place.counts("target", edges=_EDGES)[0]
+
+
+class OutsideOracle(CountOracle):
+    """Releases how many records lie outside of bounds, once: of two classes, within and outside.
+
+    Parameters
+    ----------
+    receipt, units, place, key : as of CountOracle
+        Units of two classes.
+    bounds : pair (lo, hi) of arrays
+        Public; see `count_outside`.
+    """
+
+    def __init__(self, receipt, units, place, *, bounds, key=None):
+        if units.n_classes != 2:
+            raise ValueError("a record lies within bounds or not: two classes")
+        super().__init__(receipt, units, place, key=key)
+        self._bounds = bounds
+
+    def release_outside(self):
+        """The noisy number of records outside.
+
+        Returns
+        -------
+        count : float
+
+        Raises
+        ------
+        RuntimeError
+            If it was not paid for a second time; nothing is drawn.
+        """
+        (count,) = self.release_counts()
+        return float(count)
+
+    def _counts(self):
+        return self._place.counts("outside", edges=self._bounds)[0]

@@ -1,0 +1,313 @@
+"""Records that an audit makes up for one fit: of its shape and layout, as bad as its clips admit.
+
+What is at stake is told best by the records that a release was made safe against: those that reach
+its clip, in opposite directions, or along different axes where their squares are summed. The more
+of them differ, the more is told, as group privacy says: `count` of them, that a weak release shows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import is_classifier
+
+from ..utils._public import check_bounds
+
+_FAR_TARGET = 1e9
+# In units of a feature that nothing bounds.
+_FAR = 1e3
+# Numbers whose octaves lie on both sides of that of the middle one, where odds are highest.
+_OCTAVES = 2.0**-9, 6.0, 2.0**14
+# Odds of tails fall so far from the first cell to those beyond the next, as a logarithm.
+_TAIL_ODDS = 3.9
+
+
+@dataclass(frozen=True)
+class Change:
+    """How records differ between two data sets.
+
+    Parameters
+    ----------
+    one, other : {"one", "all", "signs", "turned", "middle", "half", "other half"}
+        Which features lie at which end of their bounds.
+    turns_target : bool
+        Whether targets differ, in place of features.
+    weight : float
+    far : bool
+        Whether features that nothing bounds are far out.
+    at_rest : bool
+        Whether the target is in the middle of its bounds.
+    quiets : bool
+        Whether that of the other data set is.
+    beyond : bool
+        Whether features lie beyond their bounds.
+    """
+
+    one: str
+    other: str | None = None
+    turns_target: bool = True
+    weight: float = 1.0
+    far: bool = False
+    at_rest: bool = False
+    quiets: bool = False
+    beyond: bool = False
+
+
+CHANGES = {
+    "one feature": Change("one"),
+    "all features": Change("all", far=True),
+    "opposite signs": Change("signs"),
+    "intercept alone": Change("middle", weight=64.0),
+    "heavy record": Change("signs", weight=64.0),
+    "heavy feature": Change("one", weight=64.0),
+    "many features": Change("all", weight=1e4),
+    "other signs": Change("signs", "turned signs", turns_target=False),
+    "turned record": Change("all", "turned", turns_target=False, weight=1e4),
+    "other axis": Change("half", "other half", turns_target=False, far=True),
+    "other axis, at rest": Change("half", "other half", False, far=True, at_rest=True),
+    "from the middle": Change("all", "middle", turns_target=False, far=True),
+    "one that is heard": Change("all", "middle", far=True, quiets=True),
+    "far and turned": Change("signs", "turned signs", turns_target=False, far=True),
+    "out of bounds": Change("all", "middle", quiets=True, beyond=True),
+}
+# Which of them are tried for which releases; all that turn something, for those not named.
+_OF_ROWS = ("far and turned", "from the middle", "other signs")
+OF_METHOD = {
+    "release_counts": ("one feature",),
+    "release_outside": ("out of bounds",),
+    "release_mean_squares": _OF_ROWS,
+    "release_mean_square": (*_OF_ROWS, "one that is heard"),
+    "release_mean_row": _OF_ROWS,
+    # of few features turned ones, and the intercept's 1 of all, are nearest to a right angle
+    "release_curvature": ("other axis", "far and turned", "from the middle"),
+    "release_moments": ("other axis", "other axis, at rest", "from the middle"),
+}
+
+
+def _pattern(name, p):
+    """Multiples of a feature's reach."""
+    signs = (-1.0) ** np.arange(1, p + 1)  # the intercept's 1 comes last and is balanced
+    half = np.where(np.arange(p) < (p + 1) // 2, 1.0, -1.0)
+    return {
+        "one": np.eye(1, p)[0],
+        "all": np.ones(p),
+        "turned": -np.ones(p),
+        "signs": signs,
+        "turned signs": -signs,
+        "middle": np.zeros(p),
+        "half": np.ones(p),
+        "other half": half,
+    }[name]
+
+
+class MadeUp:
+    """Records of the shape and layout of one fit.
+
+    Parameters
+    ----------
+    model : estimator of this package
+    n_samples, n_features : int
+    n_targets : int or None
+        Of a regression with several targets.
+    labels : ndarray or None
+        Of a classifier.
+    sparse : {None, "array", "matrix"}
+    dtype : dtype
+    columns : sequence of str or None
+    """
+
+    def __init__(
+        self, model, n_samples, n_features, *, n_targets=None, labels=None, sparse=None,
+        dtype=np.float64, columns=None,
+    ):  # fmt: skip
+        self.model, self.n, self.p = model, n_samples, n_features
+        self.labels, self._n_targets = labels, n_targets
+        self._sparse, self._dtype, self._columns = sparse, dtype, columns
+        self.adds = model.neighboring == "add_remove"
+
+    # ---- a run to follow ----
+
+    def usual(self, generator):
+        """Records as a fit may see them."""
+        X = generator.normal(size=(self.n, self.p))
+        if (bounds := self._stated_bounds()) is not None:
+            lo, hi = bounds
+            X = (lo + hi) / 2 + (hi - lo) / 4 * np.clip(X, -2, 2)
+        if self._sparse:
+            X *= generator.random(X.shape) < 0.2
+        noise = generator.normal(size=self.n)
+        return self._laid_out(X), self._usual_target(noise), None
+
+    def _usual_target(self, noise):
+        if not hasattr(self.model, "fit_intercept"):
+            return None
+        if self.labels is not None:
+            at = np.argsort(noise)
+            y = np.empty(self.n, dtype=self.labels.dtype)
+            y[at] = self.labels[np.arange(self.n) * len(self.labels) // self.n]
+            return y
+        lo, hi = self._target_bounds() or (-3.0, 3.0)
+        return self._targets((lo + hi) / 2 + (hi - lo) / 6 * np.clip(noise, -3, 3))
+
+    # ---- quantiles ----
+
+    def ties(self, asked, count, eta):
+        """Two data sets between which records move over every quantile, and what lies between.
+
+        A few records hold each quantile. Cells on one side of them that hold none, and on the
+        other, are nearly as good: a record that moves over raises these and lowers those.
+
+        Parameters
+        ----------
+        asked : list of (of, quantiles, cells)
+            As of `QuantileOracle.release_quantiles`: all of octaves, of linear cells or of tails.
+        count : int
+            How many records move.
+        eta : float
+            Range of a choice.
+        """
+        return tuple(self._tied(asked, count, side * count / 2, eta) for side in (1, -1, 0))
+
+    def _tied(self, asked, count, moved, eta):
+        X, y = np.ones((self.n, self.p)), None
+        if hasattr(self.model, "fit_intercept"):
+            y = self._usual_target(np.linspace(-1, 1, self.n))
+        for of, quantiles, cells in asked:
+            around = cells.get("around")
+            tilt = 0.0 if around is None else _TAIL_ODDS / eta
+            values = self._around_quantiles(quantiles, count, moved, tilt)
+            if of == "row_norm":
+                X = _in_octaves(values)[:, None] / self.p**0.5 * np.ones(self.p)
+                continue
+            if around is not None:
+                center, reach = map(np.atleast_1d, around)
+                steps = np.array([0.0, 1.5, 100.0])[1 + np.sign(values).astype(int)]
+                table = center + steps[:, None] * reach
+            elif "edges" in cells:
+                lo, hi = map(np.atleast_1d, cells["edges"])
+                table = (lo + hi) / 2 + (hi - lo) * values[:, None] / 8 * 0.98
+            else:
+                table = np.repeat(_in_octaves(values)[:, None], 1, axis=1)
+            if of == "features":
+                X = table * np.ones(self.p)
+            else:
+                y = table[:, 0] if self._n_targets is None else table * np.ones(self._n_targets)
+        return self._laid_out(X), y, None
+
+    def _around_quantiles(self, quantiles, count, moved, tilt):
+        """Numbers from -2 to 2: those of few records are where a quantile is.
+
+        Of one quantile -2, 0 and 2; of two -2, -1, 0, 1 and 2.
+        """
+        few = min(count // 2 + 1 + tilt / 2, self.n * float(1 - max(quantiles)) * 0.9)
+        ends = []
+        for quantile in quantiles:
+            at = self.n * float(quantile) + moved - min(tilt / 2, 0.5 * few)
+            ends += [at - few, at + few]
+        values = {1: [-2.0, 0.0, 2.0], 2: [-2.0, -1.0, 0.0, 1.0, 2.0]}[len(quantiles)]
+        # downwards, so that ends that are a whole number apart stay so
+        return np.array(values)[np.searchsorted(np.floor(ends), np.arange(self.n), side="right")]
+
+    # ---- other releases ----
+
+    def pair(self, name, plan, count, generator):
+        """Two data sets that differ in so many records.
+
+        Parameters
+        ----------
+        name : str
+            Of CHANGES.
+        plan : Engine
+            Whose scales they are made for.
+        count : int
+        generator : numpy Generator
+            Says which records.
+        """
+        change, at = CHANGES[name], generator.choice(self.n, count, replace=False)
+        middle = self._features(plan, np.zeros(self.p), change)
+        one = self._features(plan, _pattern(change.one, self.p), change)
+        other = one
+        if change.other is not None:
+            other = self._features(plan, _pattern(change.other, self.p), change)
+        y, turned = self._pair_of_targets(plan, at, change)
+        weights = None
+        if change.weight != 1.0:
+            weights = np.ones(self.n)
+            weights[at] = change.weight
+        sets = []
+        for row, target in ((one, y), (other, turned if change.turns_target else y)):
+            X = np.tile(middle, (self.n, 1))
+            X[at] = row
+            sets.append((X, target, weights))
+        if self.adds:
+            rest = np.setdiff1d(np.arange(self.n), at)
+            X, y, weights = sets[0]
+            sets[1] = X[rest], y[rest], None if weights is None else weights[rest]
+        return tuple((self._laid_out(X), y, weights) for X, y, weights in sets)
+
+    def _pair_of_targets(self, plan, at, change):
+        if self.labels is not None:
+            y = self.labels[np.arange(self.n) % len(self.labels)]
+            other = y.copy()
+            y[at], other[at] = self.labels[1], self.labels[0]
+            return y, other
+        center = np.broadcast_to(plan.request.target_center, (self._n_targets or 1,))
+        y = np.tile(center, (self.n, 1)).astype(np.float64)
+        other = y.copy()
+        if not change.at_rest:
+            y[at] = _FAR_TARGET
+            if not change.quiets:
+                other[at] = -_FAR_TARGET
+        return (y, other) if self._n_targets else (y[:, 0], other[:, 0])
+
+    def _features(self, plan, multiples, change):
+        geometry = plan.geometry
+        if geometry.lo is None:
+            return multiples * (_FAR if change.far else 1.0)
+        lo, hi = np.maximum(geometry.lo, -1e150), np.minimum(geometry.hi, 1e150)
+        middle = np.clip(geometry.center, lo, hi)
+        if change.beyond:
+            lo, hi = 2 * lo - hi, 2 * hi - lo
+        return np.where(multiples > 0, hi, np.where(multiples < 0, lo, middle))
+
+    # ---- layout ----
+
+    def _laid_out(self, X):
+        X = np.asarray(X, dtype=self._dtype)
+        if self._sparse:
+            return (csr_array if self._sparse == "array" else csr_matrix)(X)
+        if self._columns is None:
+            return X
+        import pandas as pd  # the user's X was a data frame
+
+        return pd.DataFrame(X, columns=list(self._columns))
+
+    def _targets(self, y):
+        return np.repeat(y[:, None], self._n_targets, axis=1) if self._n_targets else y
+
+    def _stated_bounds(self):
+        bounds = getattr(self.model, "feature_bounds", None)
+        if bounds is None:
+            return None
+        columns = None if self._columns is None else tuple(self._columns)
+        lo, hi = check_bounds(bounds, self.p, columns=columns)
+        return np.maximum(lo, -1e9), np.minimum(hi, 1e9)
+
+    def _target_bounds(self):
+        bounds = getattr(self.model, "target_bounds", None)
+        if bounds is None or np.ndim(bounds[0]):
+            return None
+        return float(bounds[0]), float(bounds[1])
+
+
+def _in_octaves(values):
+    return np.choose(1 + np.sign(values).astype(int), _OCTAVES)
+
+
+def labels_of(model, y=None):
+    """The labels of a classifier; those of y are public where none are stated."""
+    if not is_classifier(model):
+        return None
+    if model.classes is not None:
+        return np.unique(model.classes)
+    return np.array([0, 1]) if y is None else np.unique(y)

@@ -1,0 +1,119 @@
+"""What a fit claims of one kind of release: the least error of a guess between two groups.
+
+Data sets that differ in k records are k steps apart. Of a μ-GDP release a guess errs at least with
+Φ(-kμ/2); choices of bounded range η have a range of kη; of samples it is that of k records which
+all pull one way in one data set and the other way in the other, each in the sample or not.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from ..privacy.accounting._accounting import gdp_squared
+from ..privacy.accounting._events import PoissonSampledEvent, SelectionEvent
+from ..privacy.accounting._selections import is_tractable, selections_delta
+from ._claims import sampled_distance
+
+# At this μ a guess errs once in ten times: often enough to count errors, while half of the noise
+# leaves one of a hundred.
+_BEST_MU = 2.5
+# Calls that a run draws, of those of one kind: further ones take time, and tell what these do.
+_MOST_CALLS = {"release_partial": 48, "release_argmax": 24, "release_preconditioned": 64}
+_MOST_OF_OTHERS = 12
+
+
+@dataclass(frozen=True)
+class Game:
+    """Which calls are drawn, how many releases they are, and how many records differ.
+
+    Attributes
+    ----------
+    calls : tuple of int
+    n_releases, group : int
+    error : float
+        What the claim allows.
+    """
+
+    calls: tuple
+    n_releases: int
+    group: int
+    error: float
+
+
+def game_of(kind, paid, n_samples):
+    """The game that shows most of one kind of release.
+
+    Parameters
+    ----------
+    kind : Kind
+    paid : list of int
+        Releases of each call of a whole run.
+    n_samples : int
+    """
+    most = _MOST_CALLS.get(kind.method, _MOST_OF_OTHERS)
+    while True:
+        calls = np.unique(np.linspace(0, len(paid) - 1, min(most, len(paid))).astype(int))
+        size = sum(paid[at] for at in calls)
+        mu = _mu_of_one(kind, size)
+        group = max(1, min(round(_BEST_MU / mu), n_samples // 4))
+        if group * mu > 0.8 * _BEST_MU or len(calls) == len(paid):
+            break
+        most *= 2
+    while group * mu > 1.5 * _BEST_MU and len(calls) > 1:  # one record tells too much already
+        calls = calls[::2]
+        size = sum(paid[at] for at in calls)
+        mu = _mu_of_one(kind, size)
+    while isinstance(kind.release, SelectionEvent) and len(calls) > 1:
+        if is_tractable(group * kind.release.eta, size):
+            break
+        calls = calls[::2]
+        size = sum(paid[at] for at in calls)
+    return Game(tuple(map(int, calls)), size, group, least_error(kind, size, group))
+
+
+def _mu_of_one(kind, size):
+    release = kind.release
+    if isinstance(release, SelectionEvent):
+        return release.eta / 2 * math.sqrt(size)
+    if isinstance(release, PoissonSampledEvent):
+        return release.sampling_rate / release.noise_multiplier * math.sqrt(size)
+    if hasattr(release, "contraction") or kind.method == "release_last_iterate":
+        return math.sqrt(gdp_squared(kind.event))
+    return math.sqrt(size) / release.noise_multiplier
+
+
+def least_error(kind, size, group):
+    """The floor of a guess's error, of so many releases and records."""
+    release = kind.release
+    if isinstance(release, SelectionEvent):
+        if not is_tractable(group * release.eta, size):
+            return 0.0
+        return (1 - selections_delta(group * release.eta, size, 0.0, 0.0, 1e-7)) / 2
+    if isinstance(release, PoissonSampledEvent):
+        some = replace(release, count=size)
+        return (1 - sampled_distance(some, kind.event.neighboring, 0.0, group)) / 2
+    return float(ndtr(-group * _mu_of_one(kind, size) / 2))
+
+
+def unused(event, events):
+    """What of a fit's event no mechanism releases by, and what these release by beside it.
+
+    Parameters
+    ----------
+    event : FitEvent
+    events : list of FitEvent
+        Of each mechanism.
+
+    Returns
+    -------
+    left, beyond : lists of releases
+    """
+    left, beyond = list(event.releases), []
+    for release in (release for part in events for release in part.releases):
+        if release in left:
+            left.remove(release)
+        else:
+            beyond.append(release)
+    return left, beyond
