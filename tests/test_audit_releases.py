@@ -23,7 +23,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines import _label_prior, _smoothness
+from dpcd_sklearn.engines import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.inspection import AuditDisplay, audit
 from dpcd_sklearn.inspection._bounds import shown
 from dpcd_sklearn.inspection._by_release import shape_of
@@ -38,7 +38,12 @@ from dpcd_sklearn.privacy.accounting._events import (
     PoissonSampledEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy.mechanisms import _curvature, _label_counts, _moments, _quantiles
+from dpcd_sklearn.privacy.mechanisms import (
+    _curvature_units,
+    _label_counts,
+    _moments,
+    _quantiles,
+)
 
 SURE = 1 - 1e-6
 IN_BOUNDS = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-1.0, 1.0)}
@@ -89,7 +94,7 @@ def _gradient_bits(grid):
     return bits - 1, shift, limit
 
 
-NEWTON = _curvature.CurvatureUnits
+NEWTON = _curvature_units.CurvatureUnits
 
 
 def _of_curvature(attribute):
@@ -108,6 +113,7 @@ def _of_curvature(attribute):
 
 FLAWS = {
     "a quarter of the noise of counts": _narrower("CountUnits", _label_prior, "bits", bits=2),
+    "half the noise of records outside": _narrower("CountUnits", _records_outside, "bits"),
     "a quarter of the Gumbel scale": _replaced(
         _quantiles.QuantileUnits, "noise_scale", lambda scale: scale / 4
     ),
@@ -116,7 +122,7 @@ FLAWS = {
     ),
     "half the noise of Newton gradients": _replaced(NEWTON, "gradient_grid", _gradient_bits),
     "a dropped root of two": _replaced(
-        _curvature, "matrix_sensitivity", lambda size: size / math.sqrt(2)
+        _curvature_units, "matrix_sensitivity", lambda size: size / math.sqrt(2)
     ),
     "a dropped root of two in counts": _replaced(
         _label_counts, "count_sensitivity", lambda size: size / math.sqrt(2)
@@ -149,6 +155,11 @@ FAST = [
         "moments of features",
         DPLinearRegressor(epsilon=4.0, solver="skgd", feature_scale="private", **IN_BOUNDS),
         "half the noise of moments of features",
+    ),
+    (
+        "records outside of bounds",
+        DPLinearRegressor(epsilon=8.0, solver="newton", inference=True),
+        "half the noise of records outside",
     ),
     (
         "moments for inference",
