@@ -26,6 +26,8 @@ _SIGNAL, _SIGNAL_OF_OTHERS = 50.0, 100.0
 _NOISE_OF_MARGINS, _NOISE_OF_ROWS, _NOISE_OF_ONE_SCALE = 1.0, 0.75, 0.5
 # Rows of a bounded norm have so many entries that count, if there are as many columns.
 _ENTRIES = 100
+# Of margins as much is kept in any case: their order chooses the label, at no cost in log loss.
+_LEAST = 0.05
 # Parameters of a recipe: who states one of them gets the iterate itself.
 _OF_RECIPE = ("clip", "max_iter", "step_size", "momentum", "averaging", "coef_bounds")
 _UNSTATED = ("auto", None)
@@ -64,7 +66,8 @@ def shrinkage(request, length=math.inf):
     if not request.n_classes:
         noise = _NOISE_OF_ONE_SCALE if scales.features == "rows" else 0.0
     told = 1 - (noise / max(length, 1e-9)) ** 2
-    return max(told, 0.0) * min(signal_of_rows(request) / least, 1.0)
+    factor = max(told, 0.0) * min(signal_of_rows(request) / least, 1.0)
+    return max(factor, _LEAST) if request.n_classes else factor
 
 
 def signal_of_rows(request):
@@ -111,6 +114,8 @@ def shrunk(plan, solution, start):
     known = np.zeros_like(solution.coef)
     if start is not None:
         known[..., -1] = np.reshape(start[1], known.shape[:-1])
+    elif plan.request.n_classes and plan.request.fit_intercept and lacks_scale(plan.request):
+        known[..., -1] = _LEAST * solution.coef[..., -1]  # the first class is not the likeliest
     elif plan.request.fit_intercept and not (plan.request.n_classes or _knows_middle(plan.request)):
         known[..., -1] = solution.coef[..., -1]  # of nothing else the mean is known
     moved = solution.coef - known
