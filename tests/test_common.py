@@ -57,7 +57,14 @@ ESTIMATORS = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD, DPLinearRegressor, DPLinear
 VARIANTS = [
     DPLassoCD(sampling="importance", feature_bounds=(-10, 10), target_bounds=(-10, 10)),
     DPLassoCD(epsilon=math.inf),
-    DPLassoCD(0.01, neighboring="add_remove", n_public=100, delta=1e-4, fit_intercept=False),
+    DPLassoCD(
+        0.01,
+        neighboring="add_remove",
+        n_public=100,
+        delta=1e-4,
+        fit_intercept=False,
+        feature_scale=1.0,
+    ),
     DPLogisticGCD(l1_ratio=0.5, row_norm_bound=10.0, averaging="tail"),
     DPLogisticGCD(epsilon=math.inf),
     DPRidgeSkGD(sampling="block", block_size=2, feature_scale=3.0, max_iter=2.5),
@@ -68,7 +75,11 @@ VARIANTS = [
     DPLinearRegressor(constraint="l2_ball", solver="compgd", n_directions=2),
     DPLinearRegressor("huber", penalty="nonnegative", solver="newton"),
     DPLinearRegressor(
-        penalty=None, constraint="l1_ball", solver="frank-wolfe", penalize_intercept=True
+        penalty=None,
+        constraint="l1_ball",
+        feature_scale=1.0,
+        solver="frank-wolfe",
+        penalize_intercept=True,
     ),
     DPLinearClassifier("multinomial"),
     DPLinearClassifier(penalty="l1", solver="gcd", rule="gs-q", block_size=2),
