@@ -1,10 +1,16 @@
-"""Time of a call to the accountant against the number of entries in its ledger.
+"""What a budget admits, and the time of a call to the accountant against its number of entries.
 
     python benchmarks/ledger.py [--quick]
 
-The commit of a charge waits for the disk, which says more about the machine than about the ledger:
-its time stands in a column of its own. Each time is the median of 20 calls, each on a handle that
-was pickled when the ledger was new. Of `verify`, which waits for nothing, the processor's time.
+*What is admitted.* Of each kind of work the largest ε of one fit or search that a budget admits: by
+the ledger; by the sum of Rényi divergences at one order, as a filter without residues would; and by
+the exact composition of events that are fixed beforehand, which no filter exceeds. Found by
+bisection, at the budget's δ.
+
+*Time.* The commit of a charge waits for the disk, which says more about the machine than about the
+ledger: its time stands in a column of its own. Each time is the median of 20 calls, each on a
+handle that was pickled when the ledger was new. Of `verify`, which waits for nothing, the
+processor's time.
 """
 
 import argparse
@@ -12,10 +18,18 @@ import contextlib
 import pickle
 import statistics
 import time
+import warnings
 
 from papers import print_environment
 
-from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn import DPLinearRegressor, PrivacyAccountant
+from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap, epsilon_of, rdp
+from dpcd_sklearn.privacy.accounting._calibration import (
+    gaussian_fit_event,
+    greedy_fit_event,
+    search_fit_event,
+)
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import _filter, _ledger
 from dpcd_sklearn.privacy.ledger._facts import facts_of_charge
@@ -33,7 +47,8 @@ CALLS = 20
 def fill(accountant, entries):
     """Write entries as charges do, but in one transaction: nobody waits for the disk each time."""
     ledger = accountant._ledger
-    facts = facts_of_charge(EVENT, _filter.price(ledger.parameters, EVENT), None, **FACTS)
+    price = _filter.price(ledger.parameters, EVENT, False)
+    facts = facts_of_charge(EVENT, price, None, **FACTS)
     with _ledger.connected(ledger.path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         balance, previous = ledger._head(connection, ledger.seen)
@@ -58,6 +73,97 @@ class Watched:
                 self._commits.append(time.perf_counter() - start)
 
 
+# ---- what a budget admits -----------------------------------------------------------------------
+
+
+def raw(epsilon, delta):
+    """A default regression of 100,000 raw records and 8 features, which finds its scales."""
+    return DPLinearRegressor(epsilon=epsilon, delta=delta).planned_event(100_000, 8)
+
+
+def greedy(epsilon, delta):
+    return greedy_fit_event(epsilon, delta, 40, 0.8, "replace_one")
+
+
+def gaussian(epsilon, delta):
+    return gaussian_fit_event(epsilon, delta, 40, "replace_one")
+
+
+def search(epsilon, delta):
+    return search_fit_event(epsilon, delta, "logarithmic", 10.0, 1, True, 1, "replace_one")[0]
+
+
+# Of each the events of one ε, as many of each kind as it says, the first charge first.
+WORK = {
+    "one raw regression": ((raw, 1),),
+    "one greedy classifier": ((greedy, 1),),
+    "one search": ((search, 1),),
+    "a search and three fits": ((search, 1), (gaussian, 3)),
+    "three fits, then a search": ((gaussian, 3), (search, 1)),
+    "13 Gaussian fits": ((gaussian, 13),),
+    "13 raw regressions": ((raw, 13),),
+    "13 greedy fits": ((greedy, 13),),
+    "100 Gaussian fits": ((gaussian, 100),),
+    "100 greedy fits": ((greedy, 100),),
+}
+
+
+def by_ledger(events, budget):
+    accountant = PrivacyAccountant(*budget)
+    try:
+        for event in events:
+            accountant.charge(event)
+    except BudgetExceededError:
+        return False
+    return True
+
+
+def by_one_order(events, budget):
+    order, _ = best_order(*budget)
+    limit = budget[0] - conversion_gap(order, budget[1])
+    amounts = [rdp(event, order) for event in events]
+    return None if None in amounts else sum(amounts) <= limit
+
+
+def by_composition(events, budget):
+    whole = FitEvent(tuple(r for event in events for r in event.releases))
+    return epsilon_of(whole, budget[1]) <= budget[0] * (1 + 1e-9)
+
+
+def largest(work, rule, budget):
+    """The largest ε of one event that a rule admits; None where it knows no bound."""
+    low, high = 0.0, budget[0]
+    for step in range(14):
+        middle = high if step == 0 else (low + high) / 2
+        events = [kind(middle, budget[1]) for kind, count in work for _ in range(count)]
+        admitted = rule(events, budget)
+        if admitted is None:
+            return None
+        if admitted and step == 0:
+            return high
+        low, high = (middle, high) if admitted else (low, middle)
+    return low
+
+
+def print_admitted(quick):
+    names = ("ledger", "one order", "composed", "composed / ledger")
+    for budget in ((1.0, 1e-6), (10.0, 1e-5)):
+        print(f"\nThe largest epsilon of each fit or search within {budget}\n")
+        print(f"{'':28}" + "".join(f"{name:>18}" for name in names))
+        for name, work in WORK.items():
+            if quick and sum(count for _, count in work) > 4:
+                continue
+            found = [
+                largest(work, rule, budget) for rule in (by_ledger, by_one_order, by_composition)
+            ]
+            cells = ["-" if value is None else f"{value:.4f}" for value in found]
+            cells.append(f"{found[2] / found[0]:.4f}")
+            print(f"{name:28}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+# ---- time ---------------------------------------------------------------------------------------
+
+
 def milliseconds(times):
     return f"{1e3 * statistics.median(times):10.2f}"
 
@@ -65,8 +171,11 @@ def milliseconds(times):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="up to 1,000 entries")
-    sizes = (0, 10, 1_000) if parser.parse_args().quick else (0, 100, 10_000, 100_000)
+    quick = parser.parse_args().quick
+    sizes = (0, 10, 1_000) if quick else (0, 100, 10_000, 100_000)
     print_environment()
+    warnings.simplefilter("ignore")
+    print_admitted(quick)
     names = ("charge", "its commit", "the rest", "spent", "remaining", "verify")
     print("\nTime of a call in ms\n\n   entries" + "".join(f"{name:>11}" for name in names))
     commits, connected = [], _ledger.connected

@@ -392,7 +392,6 @@ def try_accountant(rng):
     choices = {
         "epsilon": [1.0, 1e-3, 1e3, 1e-12, 1e12],
         "delta": [1e-5, 0.5, 1e-300],
-        "currency": ["rdp", "rdp", "gdp", "gdp", "zcdp"],
         "neighboring": ["replace_one"] * 6 + ["swap"],
         "n_public": [None, None, None, 1],
         "testing": [True, False],

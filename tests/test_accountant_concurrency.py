@@ -23,9 +23,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy.accounting._accounting import zcdp_epsilon
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
 from dpcd_sklearn.privacy.ledger import _sqlite
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant, charge
 
@@ -36,8 +35,8 @@ SMALL = FitEvent((GaussianEvent(100.0),))
 
 def budget_for(fits, **params):
     """An accountant and an event of which it admits exactly `fits`."""
-    accountant = PrivacyAccountant(1.0, 1e-6, currency="gdp", **params)
-    return accountant, FitEvent((GaussianEvent(math.sqrt(fits) / gdp_mu(1.0, 1e-6)),))
+    accountant = PrivacyAccountant(1.0, 1e-6, **params)
+    return accountant, FitEvent((GaussianEvent(math.sqrt(fits) / gdp_mu(1.0, 0.99e-6)),))
 
 
 def in_child(function):
@@ -287,7 +286,8 @@ def test_reports_read_one_snapshot_while_others_charge():
             report = accountant.report()
             n_entries = len(report.entries)
             assert [entry.id for entry in report.entries] == list(range(1, n_entries + 1))
-            spent = zcdp_epsilon(math.fsum(entry.rho for entry in report.entries), 1e-5)
+            together = math.fsum(entry.amount for entry in report.entries)
+            spent = gdp_epsilon(math.sqrt(together), 1e-5)
             assert report.spent.epsilon == pytest.approx(spent, rel=1e-6)
     finally:
         stop.set()

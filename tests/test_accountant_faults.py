@@ -404,7 +404,7 @@ def test_a_foreign_database_is_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [0, 1, 3])
+@pytest.mark.parametrize("version", [0, 1, 2, 4])
 def test_another_schema_version_asks_for_the_package_that_wrote_it(accountant, version):
     edit(accountant.path, f"PRAGMA user_version = {version}")
     assert_fails_closed(accountant, f"schema version {version}.*Use the version of dpcd_sklearn")
@@ -426,8 +426,8 @@ def test_a_schema_without_its_tables_fails_closed(accountant):
         "UPDATE entries SET amount = 0.0 WHERE id = 2",
         "DELETE FROM entries",
         "REPLACE INTO entries SELECT * FROM entries WHERE id = 2",
-        "INSERT INTO entries SELECT 9, time, estimator, params, event, releases, amount, rho, "
-        "mu_squared, n_samples, n_features, private, version, amount_sum, rho_sum, all_private, "
+        "INSERT INTO entries SELECT 9, time, estimator, params, event, releases, amount, delta, "
+        "n_samples, n_features, private, version, amount_sum, delta_sum, all_private, "
         "hash FROM entries WHERE id = 2",
         "UPDATE ledger SET parameters = ''",
         "DELETE FROM ledger",
@@ -443,7 +443,7 @@ def test_triggers_keep_the_ledger_append_only(accountant, statement):
     ("drop", "statement", "fault"),
     [
         ("entries_are_fixed", "UPDATE entries SET amount = 1e-9 WHERE id = 2", "entry 2 is not"),
-        ("entries_are_fixed", "UPDATE entries SET rho = NULL WHERE id >= 2", "entry 2 is not"),
+        ("entries_are_fixed", "UPDATE entries SET delta = 1.0 WHERE id >= 2", "entry 2 is not"),
         ("entries_are_fixed", "UPDATE entries SET n_samples = 101 WHERE id = 3", "entry 3 is not"),
         ("entries_are_fixed", "UPDATE entries SET params = x'00ff' WHERE id = 1", "entry 1 is not"),
         ("entries_are_fixed", "UPDATE entries SET estimator = 'other'", "entry 1 is not"),

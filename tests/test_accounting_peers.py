@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from dpcd_sklearn.privacy.accounting import _events, _tuning
+from dpcd_sklearn.privacy.accounting import _events
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from dpcd_sklearn.privacy.accounting._events import (
@@ -105,18 +105,15 @@ def test_pure_releases_cost_no_less_than_randomised_response(epsilon, count):
     ours = epsilon_of(fit, DELTA)
     single = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
     peer = by_pld(dp_accounting.ComposedDpEvent([single] * count), REPLACE)
-    assert peer * (1 - 1e-3) <= ours <= count * epsilon * (1 + 1e-9)
+    assert peer * (1 - 2e-3) <= ours <= count * epsilon * (1 + 1e-9)  # its grid rounds upwards
     assert ours <= by_rdp(fit.to_dp_event()) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("distribution", ["logarithmic", "geometric"])
-def test_tuning_is_that_of_the_peer_without_the_trade_off_curve(distribution, monkeypatch):
+def test_tuning_is_tighter_than_the_peers_renyi_bound(distribution):
     base = gaussian_fit_event(0.5, DELTA, 10, "replace_one")
     fit = FitEvent((TuningEvent(base, distribution, 10.0),))
-    peer = by_rdp(fit.to_dp_event())
-    assert epsilon_of(fit, DELTA) < 0.85 * peer
-    monkeypatch.setattr(_tuning, "_curve_penalty", lambda *args: math.inf)
-    assert epsilon_of(fit, DELTA) == pytest.approx(peer, rel=5e-3)
+    assert epsilon_of(base, DELTA) < epsilon_of(fit, DELTA) < 0.8 * by_rdp(fit.to_dp_event())
 
 
 def test_a_mixed_fit_is_translated_whole():

@@ -478,11 +478,6 @@ def test_a_closed_accountant_is_refused(data, estimator):
     refuse(estimator(accountant=accountant), *data, match="closed", ledger=reopened)
 
 
-def test_a_ledger_of_gaussians_refuses_greedy_selection(data):
-    accountant = PrivacyAccountant(1e6, 0.01, currency="gdp")
-    refuse(DPLogisticGCD(solver="gcd", accountant=accountant), *data, match="currency='rdp'")
-
-
 @every_estimator
 def test_a_budget_that_is_too_small_refuses_before_a_record_is_read(data, estimator, monkeypatch):
     accountant = PrivacyAccountant(epsilon=0.5, delta=1e-6)

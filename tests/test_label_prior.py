@@ -165,7 +165,7 @@ def test_counts_have_two_percent_of_a_budget_that_is_kept(name, stated, epsilon)
 def test_intercepts_start_where_the_classes_are(name, stated):
     model = clone(MODELS[name]).set_params(coef_path=True, max_iter=3, epsilon=2.0, delta=1e-6)
     y = labels_of(model)
-    accountant = PrivacyAccountant(2.0, 1e-6, single_fit=True)  # not one bit more than the budget
+    accountant = PrivacyAccountant(2.0, 1e-6)  # not one bit more than the budget
     model.set_params(accountant=accountant, **stated).fit(X, y)
     (entry,) = accountant.entries()
     assert entry.event == str(model.privacy_event_) == str(model.planned_event(N, 3))
@@ -186,18 +186,6 @@ def test_intercepts_start_where_the_classes_are(name, stated):
         getattr(release, "noise_multiplier", None) for release in plan.part.releases
     ]
     assert plan.part_of_counts.releases[0] in model.privacy_event_.releases
-
-
-@every_model
-def test_the_plan_of_a_gaussian_ledger_has_counts_too(name):
-    ledger = PrivacyAccountant(4.0, 1e-6, currency="gdp")
-    model = clone(MODELS[name]).set_params(
-        epsilon=2.0, delta=1e-6, max_iter=3, accountant=ledger, **UNIT
-    )
-    if gdp_squared(model.planned_event(N, 3)) is None:
-        pytest.skip("not Gaussian without counts either")
-    model.fit(X, labels_of(model))
-    assert len(ledger.entries()) == 1
 
 
 def test_public_weights_of_classes_move_the_start_with_them():

@@ -84,12 +84,12 @@ def in_model(grid):
 
 
 def budget_for(fits, estimator, **params):
-    """An accountant that admits exactly `fits` fits of this model, whatever its currency."""
+    """An accountant that admits exactly `fits` fits of this model."""
     low, high = 0.01, 1000.0
     for _ in range(60):
         accountant = PrivacyAccountant(epsilon=math.sqrt(low * high), delta=1e-3)
         model = pipeline(estimator, **params)["model"]
-        left = accountant.cost(model, N_SAMPLES, 4).fits_left
+        left = accountant.cost(model, 2 * N_SAMPLES // 3, 4).fits_left  # a fold of three
         if left == fits:
             return accountant
         low, high = (accountant.epsilon, high) if left < fits else (low, accountant.epsilon)

@@ -39,7 +39,7 @@ every_model = pytest.mark.parametrize("name", MODELS)
 
 @every_model
 def test_several_targets_are_one_charge_of_a_part_for_each(name):
-    accountant = PrivacyAccountant(8.0, 1e-6, single_fit=True)  # not one bit more
+    accountant = PrivacyAccountant(8.0, 1e-6)  # not one bit more
     model = clone(MODELS[name]).set_params(
         epsilon=8.0, delta=1e-6, target_bounds=BOUNDS, accountant=accountant
     )
@@ -123,7 +123,7 @@ def test_no_two_targets_share_their_noise():
 
 
 def test_bounds_of_each_target_are_found_and_those_of_features_once():
-    accountant = PrivacyAccountant(8.0, 1e-6, single_fit=True)
+    accountant = PrivacyAccountant(8.0, 1e-6)
     Z = Y * [1.0, 1.0, 20.0]
     model = DPRidgeSkGD(epsilon=8.0, delta=1e-6, accountant=accountant, solver="skgd")
     model.fit(X * [1, 2, 5, 9], Z)
@@ -183,17 +183,8 @@ def test_what_one_target_refuses_is_found_for_none(monkeypatch):
     assert model.feature_bounds_ is None and model.privacy_event_ == model.planned_event(N, 4, 3)
 
 
-def test_a_gaussian_ledger_has_targets_whose_scales_are_stated():
-    ledger = PrivacyAccountant(4.0, 1e-6, currency="gdp")
-    model = DPRidgeSkGD(accountant=ledger, feature_bounds=(-1, 1))
-    with pytest.raises(ValueError, match="state feature_bounds"):
-        model.fit(X, Y)
-    model.set_params(target_bounds=BOUNDS).fit(X, Y)
-    assert len(ledger.entries()) == 1
-
-
 def test_a_pipeline_shares_its_budget_with_all_targets():
-    ledger = PrivacyAccountant(8.0, 1e-6, single_fit=True)
+    ledger = PrivacyAccountant(8.0, 1e-6)
     steps = DPStandardScaler(), DPRidgeSkGD()
     model = make_private_pipeline(*steps, epsilon=8.0, delta=1e-6, accountant=ledger).fit(X, Y)
     (entry,) = ledger.entries()

@@ -90,7 +90,7 @@ def test_what_the_steps_released_is_the_event_that_was_charged():
         (entry,) = accountant.entries()
         assert (entry.estimator, entry.n_samples, entry.n_features) == ("PrivatePipeline", N, P)
         assert len(entry.releases) == len(of_steps.releases)
-        assert accountant.cost(fitted, N, P).amount == entry.amount
+        assert ledger().cost(fitted, N, P).amount == entry.amount
 
 
 def test_one_private_step_has_all_of_the_budget():
@@ -492,7 +492,7 @@ def test_a_mixed_table_with_bounds_by_name_tells_the_model_the_bounds_of_every_c
     np.testing.assert_array_equal(lo, [-1, -1, 0, 0])
     np.testing.assert_array_equal(hi, [1, 1, 1, 1])
     assert model.planned_event(N, FRAME.head(1)) == model.privacy_event_
-    assert accountant.cost(model, N, FRAME.head(1)).amount == accountant.entries()[0].amount
+    assert ledger().cost(model, N, FRAME.head(1)).amount == accountant.entries()[0].amount
     unseen = FRAME.assign(town="elsewhere", age=1e9)
     assert np.isfinite(model.predict(unseen)).all()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcd_sklearn.privacy.accounting import _renyi, _tuning
+from dpcd_sklearn.privacy.accounting import _renyi
 from dpcd_sklearn.privacy.accounting._accounting import delta_of, epsilon_of, gdp_squared, rdp, zcdp
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
 from dpcd_sklearn.privacy.accounting._events import (
@@ -102,38 +102,6 @@ def test_a_pure_release_is_at_most_randomised_response_at_any_order(epsilon, ord
     found = _renyi.pure_divergence(epsilon, order)
     assert truth <= found <= min(epsilon, order * epsilon**2 / 2)
     assert found <= truth * (1 + mpmath.mpf(1e-8)) + mpmath.mpf(1e-12) / (a - 1)
-
-
-@pytest.mark.parametrize(
-    ("distribution", "total"), [("logarithmic", 1.4634), ("poisson", 1.93), ("geometric", 1.540)]
-)
-def test_tuning_costs_what_its_trade_off_curve_says(distribution, total):
-    tuning = FitEvent((TuningEvent(BASE, distribution, 10.0),))
-    assert epsilon_of(tuning, 1e-6) == pytest.approx(total, abs=0.001 + 0.004 * (total == 1.93))
-
-
-@pytest.mark.parametrize(("epsilon", "total"), [(0.541, 0.802), (0.6775, 1.0)])
-def test_a_logarithmic_search_of_total_one_has_runs_of_two_thirds(epsilon, total):
-    """By the published bound, runs of 0.541 would already be at the total of one."""
-    base = gaussian_fit_event(epsilon, 1e-6, 7, "replace_one")
-    tuning = FitEvent((TuningEvent(base, "logarithmic", 10.0),))
-    assert epsilon_of(tuning, 1e-6) == pytest.approx(total, abs=0.001)
-
-
-@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson"])
-def test_more_runs_cost_more_and_one_run_at_least_itself(distribution):
-    means = [1.5, 3.0, 10.0, 100.0, 1e4]
-    costs = [epsilon_of(FitEvent((TuningEvent(BASE, distribution, m),)), 1e-6) for m in means]
-    assert (np.diff(costs) > 0).all()
-    assert costs[0] > 1.0
-
-
-@pytest.mark.parametrize("mean", [1.0001, 1.7, 10.0, 1e6])
-def test_the_law_of_a_logarithmic_search_has_the_stated_mean(mean):
-    gamma = _tuning.success_probability(0.0, mean)
-    found = (1 / gamma - 1) / math.log(1 / gamma)
-    assert found == pytest.approx(mean, rel=1e-6)
-    assert _tuning.success_probability(1.0, mean) == 1 / mean
 
 
 # ---- sums ---------------------------------------------------------------------------------------

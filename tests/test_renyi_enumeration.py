@@ -8,10 +8,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import ndtr
 
-from dpcd_sklearn.privacy.accounting import _tuning
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, rdp
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
@@ -19,7 +17,6 @@ from dpcd_sklearn.privacy.accounting._events import (
     LaplaceEvent,
     PureEvent,
     SelectionEvent,
-    TuningEvent,
 )
 
 N_CASES = 3000
@@ -158,95 +155,3 @@ def test_no_mechanism_exceeds_the_curve_of_its_event(kind):
             P, Q = pair_of(rng, event)
             if P is not None:
                 assert hockey_stick(P, Q, epsilon) <= delta * (1 + 1e-9) + 1e-15
-
-
-def curve_of(P, Q):
-    """Points of the privacy curve of a pair: some δ at ε = 0, where it bends, and beyond."""
-    bends = np.abs(np.log(P / Q))
-    epsilons = np.unique(np.concatenate([[0.0], bends, np.linspace(0, bends.max(), 30)]))
-    return epsilons, np.array([hockey_stick(P, Q, epsilon) for epsilon in epsilons])
-
-
-# ---- tuning --------------------------------------------------------------------------------------
-
-
-def best_of_runs(P, distribution, mean):
-    """Law of the best of K runs of law P, the last outcome the best; for Poisson, none at first."""
-    below = np.concatenate([[0.0], np.cumsum(P)[:-1]])  # of a run that is worse
-    if distribution == "poisson":
-        some = np.exp(mean * (below - 1)) * np.expm1(mean * P)
-        return np.append(math.exp(-mean), some)
-    gamma = _tuning.success_probability({"logarithmic": 0.0, "geometric": 1.0}[distribution], mean)
-    left = 1 - (1 - gamma) * below
-    if distribution == "geometric":
-        return gamma * P / (left * (left - (1 - gamma) * P))
-    return np.log1p(-(1 - gamma) * P / left) / math.log(gamma)
-
-
-def some_mean(rng, distribution):
-    return math.exp(rng.uniform(-4, 4)) + (distribution != "poisson")
-
-
-@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson"])
-def test_the_enumerated_best_is_the_best_of_simulated_runs(distribution):
-    rng, mean, P = np.random.default_rng(2), 2.5, np.array([0.5, 0.2, 0.3])
-    law = best_of_runs(P, distribution, mean)
-    assert law.sum() == pytest.approx(1.0)
-    gamma = _tuning.success_probability(0.0, mean)
-    counts = {
-        "poisson": lambda n: rng.poisson(mean, n),
-        "geometric": lambda n: rng.geometric(1 / mean, n),
-        "logarithmic": lambda n: rng.logseries(1 - gamma, n),
-    }[distribution](20_000)
-    best = [rng.choice(3, k, p=P).max() if k else -1 for k in counts]
-    seen = np.bincount(np.array(best) + 1, minlength=4)[-len(law) :]
-    assert stats.chisquare(seen, 20_000 * law).pvalue > 1e-6
-
-
-@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson"])
-def test_no_search_diverges_more_than_its_formula(distribution):
-    rng, closest = np.random.default_rng(3), 0.0
-    for _ in range(N_CASES):
-        P, Q = any_pair(rng)
-        mean, order = some_mean(rng, distribution), some_order(rng)
-        bound = _tuning.tuning_divergence(
-            lambda a, P=P, Q=Q: divergence(P, Q, a),
-            curve_of(P, Q),
-            distribution,
-            mean,
-            order,
-        )
-        truth = divergence(*(best_of_runs(L, distribution, mean) for L in (P, Q)), order)
-        assert truth <= bound * (1 + 1e-9) + 1e-9
-        closest = max(closest, truth / bound if bound > 1e-3 else 0.0)
-    assert closest > 0.8
-
-
-@pytest.mark.parametrize("kind", [PureEvent, LaplaceEvent, GaussianEvent, SelectionEvent])
-@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson"])
-def test_no_search_over_a_mechanism_diverges_more_than_its_event(distribution, kind):
-    rng = np.random.default_rng(4)
-    for _ in range(4 if kind is GaussianEvent else 2):
-        base = some_event(rng, kind)
-        event = TuningEvent(FitEvent((base,)), distribution, some_mean(rng, distribution))
-        order = some_order(rng)
-        bound = rdp(FitEvent((event,)), order)
-        for _ in range(250):
-            P, Q = pair_of(rng, base)
-            if P is None:
-                continue
-            laws = (best_of_runs(L, distribution, event.mean) for L in (P, Q))
-            assert divergence(*laws, order) <= bound * (1 + 1e-9) + 1e-9
-
-
-def test_a_poisson_search_pays_for_there_being_no_run():
-    # 200 searches of 0.05 randomised responses each: that there was a run tells nothing, its
-    # outcome tells all; without the outcome "none" the bound was zero
-    search = TuningEvent(FitEvent((PureEvent(1.0),)), "poisson", 0.05)
-    P = np.array([1.0, math.e]) / (1 + math.e)
-    orders = [1.5, 3.0, 10.0, 40.0]
-    for order in orders:
-        laws = (best_of_runs(L, "poisson", 0.05) for L in (P, P[::-1]))
-        truth = divergence(*laws, order)
-        assert truth > 0.01
-        assert truth <= rdp(FitEvent((search,)), order) <= 1.2 * truth

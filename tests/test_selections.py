@@ -21,6 +21,10 @@ from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 REFERENCE = [(1, 5.51), (5, 13.35), (10, 18.95), (50, 42.36)]
 
 
+def delta_of_choices(eta, count, mu, epsilon, tail):
+    return _selections.choices_loss(eta, count, tail).with_gaussian(mu).delta(epsilon)
+
+
 def scale_of(delta_of, count):
     """The c at which delta_of(eta, mu) is 1e-6, for equal shares of the loss."""
     start = 6.407 * math.sqrt(count)
@@ -98,7 +102,7 @@ def test_one_choice_is_its_closed_form(eta, share):
     # the supremum over t is attained at t = (ε + η) / 2
     epsilon = share * eta
     exact = (math.exp(eta / 2) - math.exp(epsilon / 2)) ** 2 / math.expm1(eta)
-    found = _selections.selections_delta(eta, 1, 0.0, epsilon, 1e-20)
+    found = delta_of_choices(eta, 1, 0.0, epsilon, 1e-20)
     assert exact <= found <= exact * 1.002 + eta / 64**2
 
 
@@ -123,8 +127,7 @@ def test_every_adaptive_sequence_of_choices_is_covered(data, eta, count, epsilon
             longer += [(probability * alpha, loss + t), (probability * (1 - alpha), loss + t - eta)]
         outcomes = longer + outcomes[16:]
     assert (
-        exact_delta(outcomes, epsilon)
-        <= _selections.selections_delta(eta, count, 0.0, epsilon, 1e-12) + 1e-15
+        exact_delta(outcomes, epsilon) <= delta_of_choices(eta, count, 0.0, epsilon, 1e-12) + 1e-15
     )
 
 
@@ -141,7 +144,7 @@ def test_every_interleaving_with_gaussians_is_covered():
             alpha = math.expm1(eta - t) * math.exp(t) / math.expm1(eta)
             best = max(best, exact_delta([(alpha, loss + t), (1 - alpha, loss + t - eta)], epsilon))
         worst += weight * best
-    found = _selections.selections_delta(eta, 1, mu, epsilon, 1e-12)
+    found = delta_of_choices(eta, 1, mu, epsilon, 1e-12)
     assert 0.998 * found < worst < 1.0001 * found  # the mean by 2,001 points
 
 
@@ -149,7 +152,7 @@ def test_every_interleaving_with_gaussians_is_covered():
 @settings(max_examples=60)
 def test_more_loss_never_counts_less(eta, count, mu, epsilon):
     def delta(eta, count, mu, epsilon):
-        return _selections.selections_delta(eta, count, mu, epsilon, 1e-12)
+        return delta_of_choices(eta, count, mu, epsilon, 1e-12)
 
     here = delta(eta, count, mu, epsilon)
     slack = 1e-9 + 1e-3 * here  # grids differ

@@ -33,7 +33,7 @@ def plan_of(**params):
 
 
 def test_the_derivatives_are_a_part_of_one_budget():
-    accountant = PrivacyAccountant(2.0, 1e-6, single_fit=True)  # not one bit more
+    accountant = PrivacyAccountant(2.0, 1e-6)  # not one bit more
     model = clone(MODEL).set_params(accountant=accountant).fit(X, Y)
     plan, (entry,) = plan_of(), accountant.entries()
     assert entry.event == str(model.privacy_event_) and model.privacy_event_ == plan.event
@@ -46,12 +46,6 @@ def test_the_derivatives_are_a_part_of_one_budget():
     assert 2 * (1 - 1e-5) < epsilon_of(plan.event, 1e-6) <= 2.0
     assert model.noise_multiplier_ == updates.releases[0].noise_multiplier
     assert len(plan_of(feature_scale=None, row_norm_bound=None).parts) == 4  # with scales
-
-
-def test_a_gaussian_ledger_takes_them():
-    ledger = PrivacyAccountant(4.0, 1e-6, currency="gdp")
-    clone(MODEL).set_params(accountant=ledger).fit(X, Y)
-    assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize(

@@ -216,13 +216,6 @@ def test_a_refused_fit_releases_nothing(X):
             method(X)
 
 
-def test_a_ledger_that_counts_no_choices_is_told_apart_and_not_charged(X):
-    accountant = PrivacyAccountant(1.0, 1e-6, currency="gdp")
-    with pytest.raises(ValueError, match="BoundsScaler"):
-        DPStandardScaler(accountant=accountant).fit(X)
-    assert accountant.entries() == []
-
-
 BAD = {
     "epsilon 0": ({"epsilon": 0.0}, ValueError),
     "epsilon NaN": ({"epsilon": math.nan}, ValueError),

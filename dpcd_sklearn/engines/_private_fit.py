@@ -95,15 +95,6 @@ class PrivateFit:
         """The plan, or in an audit that of as little noise as its recorder asks for."""
         return plan if self._recorder is None else self._recorder.planned(plan)
 
-    def _refuse_what_is_not_gaussian(self, scales):
-        """A ledger of currency "gdp" can't count the choices that find scales."""
-        if scales.n_choices and getattr(self.accountant, "currency", "rdp") == "gdp":
-            raise ValueError(
-                "scales are found by noisy choices, which a ledger of currency 'gdp' can't count; "
-                "state feature_bounds (or feature_scale) and, of a regression, target_bounds, or "
-                "keep the ledger in 'rdp'"
-            )
-
     def _warn_before_charge(self, delta, n_normalizer):
         """Once a process of each thing, and before the charge: a warning may be made an error."""
         level = 5  # the caller of fit, beyond two decorators

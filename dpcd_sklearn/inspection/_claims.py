@@ -19,7 +19,7 @@ from scipy.stats import binom
 from ..privacy.accounting._accounting import epsilon_of, gdp_squared
 from ..privacy.accounting._events import GaussianEvent, PoissonSampledEvent, SelectionEvent
 from ..privacy.accounting._gaussian_dp import gdp_delta
-from ..privacy.accounting._selections import is_tractable, selections_delta
+from ..privacy.accounting._selections import choices_loss, is_tractable
 from ..utils._public import check_real
 
 _CELL = 0.005  # of the table of losses of samples
@@ -104,7 +104,7 @@ def least_error(event):
             sum(r.count for r in of[SelectionEvent]),
         )
         if is_tractable(eta, count):
-            floors.append((1 - selections_delta(eta, count, mu, 0.0, 1e-7)) / 2)
+            floors.append((1 - choices_loss(eta, count, 1e-7).with_gaussian(mu).delta(0.0)) / 2)
     elif n_known == len(event.releases) and len(of[PoissonSampledEvent]) == 1:
         (release,) = of[PoissonSampledEvent]
         if release.count <= _MOST_RELEASES and not of[SelectionEvent]:

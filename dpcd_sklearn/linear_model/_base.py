@@ -249,7 +249,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         plan = self._plan(*shape, n_outputs, sparse=records.sparse, columns=columns)
         plan = self._shown(plan)
         self._refuse_unprotected_charge()
-        self._refuse_what_is_not_gaussian(plan.request.scales)
         start = self._start(plan, shape[1])
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
@@ -390,9 +389,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
                 "positive=True leaves the intercept free, so penalize_intercept must be False"
             )
 
-    def _plan(
-        self, n_samples, n_features, n_outputs, *, sparse=False, columns=None, located=None
-    ):
+    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None, located=None):
         """The engine of a fit, every number of it fixed by parameters, shapes and public facts.
 
         `located` is an earlier plan and the FoundScales that became public since.

@@ -54,7 +54,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     A secret random number of candidates is drawn, each is fitted and scored privately, and the best
     one leaves with its noisy score. Its cost grows with the *mean* number of runs, slowly, and not
-    with the size of the grid: of a total of epsilon = 1 every single run has 0.68 (mean 10).
+    with the size of the grid: of a total of epsilon = 1 every single run has 0.71 (mean 10).
 
     **Privacy**
 
@@ -167,7 +167,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> search.privacy_spent_.epsilon
     2.0
     >>> round(search.run_epsilon_, 1)
-    1.4
+    1.5
     >>> float(search.best_score_) < 2.0
     True
     """

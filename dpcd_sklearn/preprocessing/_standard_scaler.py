@@ -65,7 +65,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
     accountant : PrivacyAccountant, default=None
-        What is charged; its currency must be "rdp".
+        What is charged.
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
         Leave it None. This fit has no public choices that an int could draw; its noise comes from
         the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
@@ -96,8 +96,8 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     LedgerError
         If the accountant's ledger can't be written; no record was used.
     TypeError, ValueError
-        If a parameter is invalid, if X is empty, NaN or infinite somewhere, if X is sparse and to
-        be centred, or if the ledger's currency is "gdp"; nothing was charged.
+        If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
+        to be centred; nothing was charged.
 
     Warns
     -----
@@ -219,11 +219,6 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         units, n_normalizer, delta = self._plan(*X.shape)
         units = self._shown(units)
         self._refuse_unprotected_charge()
-        if getattr(self.accountant, "currency", "rdp") == "gdp":
-            raise ValueError(
-                "scales are found by noisy choices, which a ledger of currency 'gdp' can't count; "
-                "state bounds that you know to a BoundsScaler, or keep the ledger in 'rdp'"
-            )
         key, _ = self._randomness()
         self._warn_before_charge(delta, n_normalizer)
         receipt = charge(

@@ -1,18 +1,18 @@
-"""From events to privacy loss: δ(ε), ε(δ), and the currencies of a ledger.
+"""From events to privacy loss: δ(ε), ε(δ), and the distribution of loss behind them.
 
 ``COSTS`` is the one table of what is known: a row for each kind of release. Whatever is said of a
 fit is a sum over its releases by their rows, and what has no row is refused.
 
-Accounting rounds towards more loss. Three languages are spoken here:
+Accounting rounds towards more loss. Four languages are spoken here:
 
 - *Gaussian DP* (Dong, Roth & Su 2022): ``count`` Gaussian releases of noise multiplier z are
   exactly μ-GDP with μ = sqrt(count) / z, and μ² adds over adaptive releases fixed beforehand.
+- *Losses* (``_loss``): the curve at every real e, of choices, searches and all of them together.
 - *zCDP* (Bun & Steinke 2016): ρ = μ²/2 for Gaussians, η²/8 for a selection of bounded range η
   (Cesar & Rogers 2021). Converted by Canonne, Kamath & Steinke (2020), Prop. 12.
-- *Rényi DP at one order α*: α ρ for these, and a bound of its own for every other event
-  (``_renyi``); the default currency of a ledger.
+- *Rényi DP at many orders*: for samples, and for what states no more (``_renyi``).
 
-Proofs: ``proofs/accounting.md``, ``proofs/selections.md``, ``proofs/renyi.md``.
+Proofs: ``proofs/accounting.md``, ``proofs/loss.md``, ``proofs/selections.md``, ``proofs/renyi.md``.
 """
 
 import dataclasses
@@ -24,6 +24,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ...utils._public import check_count, check_real
+from ._cover import cover
 from ._events import (
     FitEvent,
     GaussianEvent,
@@ -37,17 +38,18 @@ from ._events import (
     ZCDPEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, hidden_state_factor
+from ._loss import WIDEST, Loss, composed, of_points, pure_loss
 from ._renyi import (
     laplace_divergence,
     pure_divergence,
     sampled_gaussian_divergence,
 )
-from ._selections import is_tractable, selections_delta, selections_epsilon
-from ._tuning import check_law, tuning_divergence
+from ._selections import TAIL, choices_loss, is_tractable
+from ._tuning import check_law, tuning_loss
 
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
-_WIDEST = 600.0  # of the ε of a curve: exponentials stay in double precision
+_SPARE = 1e-14  # of the cover of a run
 MOST = 2**63 - 1  # counts are stored as integers of 64 bits
 
 
@@ -71,9 +73,11 @@ class Cost:
         From the event, an order α > 1 and the relation to the Rényi divergence; α ρ if left out.
     pure : callable, optional
         ε at δ = 0.
-    curve : callable, optional
-        (η, count, μ²): so many choices of bounded range η and Gaussians that are together μ-GDP,
-        if the tight curve of ``_selections`` holds for it.
+    choices : callable, optional
+        (η, count): so many choices of bounded range η, if the tight curve of ``_selections`` holds.
+    loss : callable, optional
+        From the event and a probability that may count as an infinite loss to a `Loss` that holds
+        in both directions, where one is known that is tighter than what orders give.
     """
 
     checked: Callable
@@ -81,11 +85,12 @@ class Cost:
     rho: Callable | None = None
     renyi: Callable | None = None
     pure: Callable | None = None
-    curve: Callable | None = None
+    choices: Callable | None = None
+    loss: Callable | None = None
 
     def __post_init__(self):
-        if self.rho is None and self.renyi is None:
-            raise TypeError("a row needs rho or renyi: a Rényi divergence is known of all")
+        if self.rho is None and self.renyi is None and self.loss is None:
+            raise TypeError("a row needs rho, renyi or loss: without one nothing bounds the event")
 
 
 def checked_numbers(**highest):
@@ -114,8 +119,11 @@ def _checked_tuning(release, neighboring):
     return dataclasses.replace(release, base=base, distribution=distribution, mean=mean)
 
 
-def _gaussian_mu_squared(e):
-    return e.count / e.noise_multiplier**2
+def _loss_of_tuning(release, tail):
+    base = loss_of(release.base, tail)
+    spare = _SPARE + 1.01 * base.infinite
+    covered = cover((base,), spare), spare
+    return tuning_loss(base, release.distribution, release.mean, covered)
 
 
 def _hidden_mu_squared(e):
@@ -125,9 +133,8 @@ def _hidden_mu_squared(e):
 COSTS = {
     GaussianEvent: Cost(
         checked=checked_numbers(noise_multiplier=None),
-        mu_squared=_gaussian_mu_squared,
+        mu_squared=lambda e: e.count / e.noise_multiplier**2,
         rho=lambda e: e.count / (2 * e.noise_multiplier**2),
-        curve=lambda e: (0.0, 0, _gaussian_mu_squared(e)),
     ),
     HiddenStateEvent: Cost(
         checked=checked_numbers(noise_multiplier=None, contraction=1.0),
@@ -138,7 +145,7 @@ COSTS = {
         checked=checked_numbers(eta=None),
         rho=lambda e: e.count * e.eta**2 / 8,
         pure=lambda e: e.count * e.eta,
-        curve=lambda e: (e.eta, e.count, 0.0),
+        choices=lambda e: (e.eta, e.count),
     ),
     LaplaceEvent: Cost(
         checked=checked_numbers(noise_multiplier=None),
@@ -151,6 +158,7 @@ COSTS = {
         rho=lambda e: e.count * e.epsilon**2 / 2,
         renyi=lambda e, order, _: e.count * pure_divergence(e.epsilon, order),
         pure=lambda e: e.count * e.epsilon,
+        loss=lambda e, tail: pure_loss(e.epsilon, e.count),
     ),
     ZCDPEvent: Cost(
         checked=checked_numbers(rho=None),
@@ -166,9 +174,7 @@ COSTS = {
     ),
     TuningEvent: Cost(
         checked=_checked_tuning,
-        renyi=lambda e, order, _: tuning_divergence(
-            lambda a: rdp(e.base, a), privacy_curve(e.base), e.distribution, e.mean, order
-        ),
+        loss=lambda e, tail: _loss_of_tuning(e, tail),
     ),
     NonPrivateEvent: Cost(
         checked=lambda e, _: e,
@@ -221,7 +227,12 @@ def _leaves(event):
 
 def _total(bounds):
     bounds = list(bounds)
-    return None if None in bounds else math.fsum(bounds)
+    if None in bounds:
+        return None
+    try:
+        return math.fsum(bounds)
+    except OverflowError:
+        return math.inf
 
 
 def _sum(event, bound, neighboring=None):
@@ -250,41 +261,49 @@ def zcdp(event):
 
 
 def rdp(event, order, neighboring=None):
-    """Rényi divergence bound of an event at one order α > 1; a FitEvent names its neighbours."""
+    """Rényi divergence bound of an event at one order α > 1, None where there is none.
+
+    A FitEvent names its neighbours.
+    """
 
     def divergence(release, relation):
         cost = cost_of(release)
-        if cost.renyi is None:
-            return order * cost.rho(release)
-        return cost.renyi(release, order, relation)
+        if cost.renyi is not None:
+            return cost.renyi(release, order, relation)
+        return None if cost.rho is None else order * cost.rho(release)
 
     return _sum(event, divergence, neighboring)
+
+
+# ---- the curve of a fit -----------------------------------------------------------------------
 
 
 def epsilon_of(event, delta):
     """The smallest ε that this module can prove for an event at δ.
 
-    Gaussians alone are exact (Gaussian DP); with selections it is the tight curve of as many
-    selections of the largest range, or zCDP with the best conversion, whichever is less; with
-    anything else, the best of many Rényi orders, zCDP's among them where it has a bound.
+    Gaussians alone are exact (Gaussian DP); with choices, pure releases and searches it is the
+    curve of `loss_of`; what is known by its orders only takes the best of many. Where all of an
+    event has a bound in zCDP or a pure one, the least of them all.
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
     releases = list(_leaves(event))
-    curves = [_bound("curve")(release) for release in releases]
-    if None in curves:
-        return _best_rdp_epsilon(event, releases, delta)
-    epsilon = zcdp_epsilon(zcdp(event), delta)
-    etas, counts, mus_squared = zip(*curves, strict=True)
-    eta, count = max(etas), sum(counts)
-    if epsilon in (0.0, math.inf) or not is_tractable(eta, count):
-        return epsilon
-    return selections_epsilon(eta, count, math.sqrt(math.fsum(mus_squared)), delta, high=epsilon)
-
-
-def _best_rdp_epsilon(event, releases, delta):
     if NonPrivateEvent() in releases:
         return math.inf
+    loss, by_orders = _parts(event)
+    bounds = []
+    if (rho := zcdp(event)) is not None:  # at tiny ε the best order is beyond those below
+        bounds.append(zcdp_epsilon(rho, delta))
+    if (pure := _total(map(_bound("pure"), releases))) is not None:
+        bounds.append(pure)
+    if by_orders and rdp(event, 2.0) is not None:
+        bounds.append(_best_rdp_epsilon(event, delta))
+    else:
+        bounds.append(loss_of(event, TAIL * delta).epsilon(delta))
+    return float(max(0.0, min(bounds)))
+
+
+def _best_rdp_epsilon(event, delta):
     # any order is valid: a minimiser that is not exact costs tightness only
     found = minimize_scalar(
         lambda x: rdp(event, 1 + math.exp(x)) + conversion_gap(1 + math.exp(x), delta),
@@ -292,17 +311,15 @@ def _best_rdp_epsilon(event, releases, delta):
         method="bounded",
         options={"xatol": 1e-4},
     )
-    epsilon = found.fun * (1 + _ROUNDING)
-    if (rho := zcdp(event)) is not None:  # at tiny ε the best order is beyond the bounds above
-        epsilon = min(epsilon, zcdp_epsilon(rho, delta))
-    pure = _total(map(_bound("pure"), releases))
-    return float(max(0.0, epsilon if pure is None else min(epsilon, pure)))
+    return found.fun * (1 + _ROUNDING)
 
 
 def delta_of(event, epsilon):
     """A δ at which an event is (epsilon, δ)-DP: exact for Gaussians alone."""
     if (mu_squared := gdp_squared(event)) is not None:
         return float(gdp_delta(math.sqrt(mu_squared), epsilon))
+    if not _parts(event)[1]:
+        return loss_of(event, 1e-20).delta(epsilon)
     if epsilon_of(event, 1 - 1e-12) > epsilon:
         return 1.0
     # epsilon_of falls with δ: bisection in log δ from the safe side
@@ -315,38 +332,65 @@ def delta_of(event, epsilon):
     return math.exp(high)
 
 
-def privacy_curve(event):
-    """Points (ε, δ(ε)) of an event, each of them valid by itself: two arrays, ε from 0 on."""
+def _parts(event):
+    """Releases with a loss of their own, and whether others are known by orders only."""
+    releases = list(_leaves(event))
+    found = [r for r in releases if cost_of(r).loss is not None]
+    choices = [cost_of(r).choices(r) for r in releases if cost_of(r).choices is not None]
+    known = not choices or is_tractable(max(eta for eta, _ in choices), sum(k for _, k in choices))
+    by_orders = any(
+        (cost := cost_of(r)).loss is None
+        and cost.mu_squared is None
+        and (cost.choices is None or not known)
+        for r in releases
+    )
+    return found, by_orders
+
+
+def loss_of(event, tail):
+    """The distribution of loss of a fit, in both directions; a tail may count as infinite.
+
+    Gaussians are exact beside choices on their tight curve, and whatever has a loss of its own.
+    What is known by its Rényi divergences only is converted together with all Gaussians and choices
+    beside it.
+    """
     # checked, so that what is cached was computed with Python's numbers
-    return _curve(FitEvent(tuple(checked_releases(event)), event.neighboring))
+    event = FitEvent(tuple(checked_releases(event)), event.neighboring)
+    return _loss_of(event, 10.0 ** math.floor(math.log10(max(tail, 1e-300))))
 
 
 @lru_cache(maxsize=256)
-def _curve(event):
-    if (mu_squared := gdp_squared(event)) is not None:
-        mu = min(math.sqrt(mu_squared), 1e3)
-        epsilons = np.minimum(mu * np.linspace(0.0, 10.0 + mu / 2, 513), _WIDEST)
-        return epsilons, gdp_delta(math.sqrt(mu_squared), epsilons)
+def _loss_of(event, tail):
+    releases = event.releases
+    if NonPrivateEvent() in releases:
+        return Loss(infinite=1.0)
+    own, by_orders = _parts(event)
+    losses = [cost_of(release).loss(release, tail) for release in own]
+    others = tuple(release for release in releases if release not in own)
+    if by_orders:
+        losses.append(_loss_of_orders(FitEvent(others, event.neighboring), tail))
+        return composed(losses)
+    choices = [cost_of(r).choices(r) for r in others if cost_of(r).choices is not None]
+    if choices:
+        eta, count = max(eta for eta, _ in choices), sum(count for _, count in choices)
+        losses.append(choices_loss(eta, count, tail))
+    squares = map(_bound("mu_squared"), others)
+    mu_squared = math.fsum(squared for squared in squares if squared is not None)
+    return composed(losses).with_gaussian(math.sqrt(mu_squared))
+
+
+def _loss_of_orders(event, tail):
+    """CKS 2020, Prop. 12, solved for δ at many ε; at e < 0 by reflection."""
     orders = 1 + np.geomspace(1e-2, 1e6, 201)
     divergences = np.array([rdp(event, float(order)) for order in orders])
-    top = min(map(rdp_epsilon, divergences, orders, [1e-20] * len(orders)))
-    epsilons = np.linspace(0.0, min(top, _WIDEST), 257)
-    # CKS 2020, Prop. 12, solved for δ; any order is valid
+    top = min(map(rdp_epsilon, divergences, orders, [tail] * len(orders)))
+    n = 256
+    epsilons = np.linspace(0.0, min(max(top, 1e-9), WIDEST), n + 1)
     logs = (orders - 1) * (divergences + np.log1p(-1 / orders) - epsilons[:, None])
     deltas = np.exp(np.minimum(0.0, np.min(logs - np.log(orders), axis=1) + _ROUNDING))
-    releases = list(_leaves(event))
-    curves = [_bound("curve")(release) for release in releases]
-    if None not in curves:
-        etas, counts, mus_squared = zip(*curves, strict=True)
-        eta, count, mu = max(etas), sum(counts), math.sqrt(math.fsum(mus_squared))
-        if is_tractable(eta, count):
-            tight = [selections_delta(eta, count, mu, float(e), 1e-14) for e in epsilons]
-            deltas = np.minimum(deltas, tight)
-    pure = _total(map(_bound("pure"), releases))
-    if pure is not None and pure <= epsilons[-1]:
-        epsilons = np.append(epsilons[epsilons < pure], pure)
-        deltas = np.append(deltas[: len(epsilons) - 1], 0.0)
-    return epsilons, deltas
+    x = np.exp(-epsilons[:0:-1])
+    below = np.minimum(1.0, 1.0 - x + x * deltas[:0:-1])
+    return of_points(-n, float(epsilons[1]), np.concatenate([below, deltas]))
 
 
 # ---- Rényi DP and zCDP ------------------------------------------------------------------------

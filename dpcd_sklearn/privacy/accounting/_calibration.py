@@ -2,7 +2,7 @@
 
 Everything that a fit will release is fixed here, before a record is used: this is what makes
 the tight curves of ``_accounting`` valid (a ledger, whose charges depend on earlier outputs,
-counts in its own currency instead).
+counts by residues and covers instead).
 """
 
 import math

@@ -194,7 +194,9 @@ class TuningEvent:
     def __str__(self):
         law = self.distribution
         law = law if isinstance(law, str) else f"negative binomial (shape {law:g})"
-        return f"the best of {law} many runs, {self.mean:.4g} on average, of {self.base}"
+        base = self.base.releases if isinstance(self.base, FitEvent) else [self.base]
+        run = " and ".join(map(str, base))
+        return f"the best of {law} many runs, {self.mean:.4g} on average, of {run}"
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,16 @@ def gdp_delta(mu, epsilon):
     return (np.exp(exponent) * delta - np.expm1(exponent))[()]
 
 
+def gdp_delta_below(mu, epsilon):
+    """δ(ε) of a μ-GDP mechanism, ε ≥ 0, and its derivative in x = e^ε: both rounded downwards."""
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    scale = 0.5 * np.exp(-a * a / 2)
+    first = np.where(a > 0, scale * erfcx(np.maximum(a, 0) / math.sqrt(2)), ndtr(-a))
+    second = scale * erfcx(b / math.sqrt(2))
+    delta = (first - second) * (1 - _ROUNDING) - first * 2.0**-50
+    return delta, -ndtr(-b) * (1 + _ROUNDING)
+
+
 def gdp_epsilon(mu, delta):
     """The smallest ε ≥ 0 with δ(ε) ≤ delta for a μ-GDP mechanism, rounded upwards."""
     if gdp_delta(mu, 0.0) <= delta:

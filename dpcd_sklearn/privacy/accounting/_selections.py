@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from scipy.optimize import brentq
 
-from ._gaussian_dp import gdp_delta
+from ._loss import Loss
 from ._selection_curve import loss_distribution
 
 # Tables of about so many operations, and at least so fine: the noise multiplier is then above its
@@ -20,9 +20,7 @@ _FINEST, _COARSEST = 64, 8
 # double precision, zCDP is used instead.
 _MOST = 1e9
 _WIDEST = 500.0
-# Share of delta that may be moved to an infinite loss.
-_TAIL = 1e-7
-_UP = 1 + 1e-10
+TAIL = 1e-12  # share of a delta that may be moved to an infinite loss
 
 
 def _cells(eta, count):
@@ -42,31 +40,11 @@ def is_tractable(eta, count):
 
 
 @lru_cache(maxsize=64)
-def _distribution(eta, count, tail):
-    return loss_distribution(eta, count, _cells(eta, count), tail)
-
-
-def selections_delta(eta, count, mu, epsilon, tail):
-    """δ(epsilon) of `count` choices of range `eta` and releases that are together mu-GDP.
-
-    A probability of up to `tail` may count as an infinite loss.
-    """
-    losses, masses, infinite = _distribution(eta, count, tail)
-    delta = float(masses @ gdp_delta(mu, epsilon - losses)) + infinite
-    return min(1.0, delta * _UP)
-
-
-def selections_epsilon(eta, count, mu, delta, high):
-    """The smallest ε ≤ high with δ(ε) ≤ delta; `high` is a valid ε by another argument."""
-
-    def excess(epsilon):
-        return selections_delta(eta, count, mu, epsilon, _TAIL * delta) - delta
-
-    if excess(0.0) <= 0:
-        return 0.0
-    if excess(high) >= 0:
-        return high
-    return min(high, float(brentq(excess, 0.0, high, xtol=1e-300, rtol=1e-12)) * _UP)
+def choices_loss(eta, count, tail):
+    """The loss of `count` choices of range `eta`; a probability of up to `tail` may be infinite."""
+    cells = _cells(eta, count)
+    losses, masses, infinite = loss_distribution(eta, count, cells, tail)
+    return Loss(round(losses[0] / (eta / cells)), eta / cells, masses, infinite)
 
 
 def largest_factor(event, epsilon, delta):
@@ -81,7 +59,8 @@ def largest_factor(event, epsilon, delta):
     """
 
     def excess(factor):
-        found = selections_delta(*event(factor), epsilon, _TAIL * delta)
+        eta, count, mu = event(factor)
+        found = choices_loss(eta, count, TAIL * delta).with_gaussian(mu).delta(epsilon)
         return math.log(max(found, 1e-300) / delta)
 
     low = high = 1.0

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import NamedTuple
 
+_POOR = 1.05  # times the own loss of an event, from which on its cover is called poor
+
 
 class PrivacySpent(NamedTuple):
     """What was spent: (epsilon, delta)-DP, delta being the ledger's."""
@@ -21,11 +23,12 @@ class PrivacyCost:
     Attributes
     ----------
     epsilon, delta : float
-        The loss at the ledger's delta: of one fit by the tightest curve known, of several by their
-        sum in the ledger.
+        The loss at the ledger's delta: of one fit by the tightest curve known, of several as they
+        would count in the ledger.
+    counted : float
+        The epsilon of a Gaussian fit that would take as much of the ledger's budget.
     amount : float
-        What it would count in the ledger's currency.
-    currency : {"rdp", "gdp"}
+        What it would take of the ledger's limit, as entries state it.
     fits_left : int
         How many times what is left of the budget admits it (``inf`` when it counts nothing).
     n_fits : int
@@ -37,8 +40,8 @@ class PrivacyCost:
 
     epsilon: float
     delta: float
+    counted: float
     amount: float
-    currency: str
     fits_left: int
     n_fits: int = 1
     sizes: tuple = ()
@@ -48,10 +51,13 @@ class PrivacyCost:
         left = "time is" if self.fits_left == 1 else "times are"
         if not several:
             left = "such fit is" if self.fits_left == 1 else "such fits are"
-        text = (
-            f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g} ({self.amount:.4g} in the "
-            f"ledger's {self.currency} currency); {self.fits_left} {left} left"
-        )
+        text = f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
+        if not several and self.counted > _POOR * self.epsilon:
+            text += (
+                f", counted as epsilon={self.counted:.4g}, since no Gaussian is near it (the first "
+                "charge of a ledger counts as it is: make it this one)"
+            )
+        text += f"; {self.fits_left} {left} left"
         if not several:
             return text
         sizes = ", ".join(

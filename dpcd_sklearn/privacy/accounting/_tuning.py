@@ -1,26 +1,31 @@
-"""The best of a secret random number of runs, and what it costs at one Rényi order.
+"""The best of a secret random number of runs, and the distribution of its privacy loss.
 
 (a) *Laws.* A truncated negative binomial law of shape η > -1 has P(K ≥ 1) = 1; its shapes 0 and 1
     are the logarithmic and the geometric law. With f its generating function,
     f'(1 - u) = m (1 + κ u)^-(1+η), m the mean and κ = 1/γ - 1.
-(b) *Bounds.* That of the trade-off curve of one run, that of Papernot & Steinke (2022), or the less
-    of both: each is valid by itself.
-(c) A curve is given by points (ε, δ(ε)). Every point is a line above the trade-off curve, and
-    every line gives a bound, so that nothing rests on how fine the points are.
+(b) *Bound.* E[H(e^(e-L))], L the loss of a run, H(s) = sup_u f'(1-u) - s f'(1-G(u)), G its
+    trade-off curve in the same direction; and that there was no run.
+(c) *H* is a mixture of hockey sticks, so the curve of a search is a mixture of shifted curves of
+    a run. Every point of that curve is a line above G, and every line bounds H.
 
 Proof: ``proofs/private_tuning.md``.
 """
 
 import math
+from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ...utils._public import check_real
+from ._gaussian_dp import gdp_delta
+from ._loss import WIDEST, of_points, on_grid
 
 _UP = 1 + 1e-9
+_FINENESS = 16  # steps of a grid for one standard deviation of a Gaussian run
+_BLOCK, _MOST_BLOCKS = 64, 60
+_MOST_COUNTED = 2000  # runs, where all are counted; more are as if nothing were private
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0}
 TUNING_DISTRIBUTIONS = (*_SHAPES, "poisson")
 MOST_RUNS = 1e6  # on average
@@ -71,74 +76,152 @@ def success_probability(shape, mean):
         low, high = (middle, high) if expected(middle) > mean else (low, middle)
 
 
-# ---- the Rényi divergence ---------------------------------------------------------------------
+# ---- the distribution of loss -------------------------------------------------------------------
 
 
-def tuning_divergence(divergence, curve, distribution, mean, order):
-    """Of the best of a random number of runs, at one order.
+def tuning_loss(base, distribution, mean, covered=None):
+    """Of the best of a random number of runs, in the direction (or both) of the loss of one run.
 
     Parameters
     ----------
-    divergence : callable
-        From an order to the divergence of one run.
-    curve : tuple (epsilons, deltas) of ndarrays
-        Points of which each is a valid δ(ε), ε ≥ 0, of one run, epsilons increasing.
+    base : Loss
+        Of one run; of one whose curves differ, call it for each direction.
     distribution : {"logarithmic", "geometric", "poisson"} or float > -1
         A number is the shape of a truncated negative binomial law.
     mean : float
         Expected number of runs.
-    order : float, > 1
+    covered : tuple (μ, δ), default=None
+        A cover of one run, in both directions: a tighter bound at small e.
     """
+    base, half = _on_grid(base)
+    if half is None:
+        return _crude(base, distribution, mean)
+    step, e = base.step, base.step * np.arange(-half, half + 1)
+    heights, first = _heights(e, base.deltas(-half, 1, len(e)), step, distribution, mean)
+    if heights[-1] > 0.0:
+        return _crude(base, distribution, mean)
+    sticks = of_points(first, step, heights / mean)
+    # A stick at log s makes of E[H] the curve of a run at e - log s.
+    n = len(sticks.masses)
+    reach = half + n
+    run = base.deltas(-reach - first - (n - 1), 1, 2 * reach + n)
+    deltas = mean * (np.convolve(run, sticks.masses, "valid") + sticks.infinite) * _UP
+    e = step * np.arange(-reach, reach + 1)
+    deltas += _no_run(distribution, mean) * np.maximum(-np.expm1(e), 0.0)
+    if covered is not None:
+        deltas = np.minimum(deltas, _by_all_runs(*covered, distribution, mean, e))
+    return of_points(-reach, step, np.minimum(1.0, deltas))
+
+
+def _no_run(distribution, mean):
+    """P(K = 0)."""
+    return math.exp(-mean) if distribution == "poisson" else 0.0
+
+
+def _by_all_runs(mu, spare, distribution, mean, e):
+    """The curve if all runs left, given their number: better at small e, where ranks tell little.
+
+    Covers compose: k runs are covered by k spares and a Gaussian of sqrt(k) times the μ of one.
+    """
+    if not math.isfinite(mu):
+        return 1.0
+    probabilities = _probabilities(distribution, mean, _MOST_COUNTED)
+    more = max(0.0, 1.0 - math.fsum(probabilities)) + 1e-14
+    deltas = np.full(len(e), more + mean * spare)
+    last = 0
+    while last < len(probabilities):  # numbers of runs in groups, each counted as its largest
+        until = max(last + 1, math.floor(1.1 * last))
+        share = math.fsum(probabilities[last:until])
+        deltas += share * gdp_delta(math.sqrt(min(until, len(probabilities)) - 1) * mu, e)
+        last = until
+    return deltas * _UP
+
+
+def _probabilities(distribution, mean, n):
+    """P(K = k) for k < n."""
+    k = np.arange(1, n)
     if distribution == "poisson":
-        return _poisson_divergence(divergence(order), curve, mean, order)
+        return np.exp(np.append(0.0, np.cumsum(np.log(mean / k))) - mean)
     shape = shape_of(distribution)
     gamma = success_probability(shape, mean)
-    base = divergence(order) + (math.log(mean) + 1e-12) / (order - 1)
-    penalty = min(_curve_penalty(curve, gamma, order), _published_penalty(divergence, gamma))
-    return (base + (1 + shape) * penalty) * _UP
+    if shape == 0:
+        first = (1 - gamma) / -math.log(gamma)
+    else:
+        first = shape * (1 - gamma) / math.expm1(-shape * math.log(gamma))
+    ratios = (1 - gamma) * (k[:-1] + shape) / (k[:-1] + 1)
+    return np.append(0.0, first * np.cumprod(np.append(1.0, ratios)))
 
 
-def _curve_penalty(curve, gamma, order):
-    """The least over lines e^ε u + δ of sup_u log(1 + κ (e^ε u + δ)) - c log(1 + κ u)."""
-    epsilons, deltas = curve
-    kappa, c = (1 - gamma) / gamma, order / (order - 1)
-    slopes, top = np.exp(epsilons), 1 + kappa * deltas
-    # unimodal in u; where its derivative is zero, within [0, 1]
-    u = np.clip((slopes - c * top) / ((c - 1) * kappa * slopes), 0.0, 1.0)
-    gain = np.log(top + kappa * slopes * u)
-    return float(np.min(gain - c * np.log1p(kappa * u) + 2.0**-48 * (1 + c) * (1 + gain)))
+def _on_grid(base):
+    """The loss of a run on a grid that is fine enough, and how many steps its curve reaches."""
+    # that of a Gaussian whose curve ends where this one does
+    spread = base.epsilon(1e-14 + base.infinite * (1 + 1e-6)) / 7.5
+    if not 0 < spread < math.inf:
+        return base, None
+    step = spread / _FINENESS
+    base = replace(base, step=step) if base.is_gaussian else on_grid(base, max(step, base.step))
+    half = math.ceil(9.5 * spread / base.step)
+    return base, half if half * base.step < WIDEST / 2 else None
 
 
-def _published_penalty(divergence, gamma):
-    """(1 - 1/α̂) R(α̂) + log(1/γ)/α̂ at the best α̂: Papernot & Steinke (2022), Theorem 2."""
-
-    def penalty(log_excess):
-        other = 1 + math.exp(log_excess)
-        return (1 - 1 / other) * divergence(other) - math.log(gamma) / other
-
-    return minimize_scalar(penalty, bounds=(-3.0, 14.0), method="bounded").fun
-
-
-def _poisson_divergence(base, curve, mean, order):
-    """log(e^-m + m e^((α-1)(R + m δ̂))) / (α-1): the runs, and the outcome that there was none."""
-    delta = _delta_at(curve, math.log1p(1 / (order - 1)))
-    some = (order - 1) * (base + mean * delta) + math.log(mean)
-    log_moment = np.logaddexp(-mean, some)
-    rounding = 2.0**-50 * (1 + mean + abs(some))
-    return float(max(0.0, log_moment + rounding) / (order - 1) * _UP)
+def _crude(base, distribution, mean):
+    """Of runs with so wide a loss that exponentials overflow: f'(1-u) / f'(1-u') at its most."""
+    if distribution == "poisson":
+        most = mean
+    else:
+        shape = shape_of(distribution)
+        most = -(1 + shape) * math.log(success_probability(shape, mean))
+    first = base.first + math.ceil(most / base.step * _UP)
+    masses, infinite = mean * base.masses * _UP, mean * base.infinite * _UP
+    # that there was no run is a loss of zero, and the last one is not below
+    masses[-1] += _no_run(distribution, mean)
+    return replace(base, first=max(first, 1 - len(masses)), masses=masses, infinite=infinite)
 
 
-def _delta_at(curve, epsilon):
-    """δ at some ε ≥ 0 between points: on a chord in e^ε, in which a curve is convex."""
-    epsilons, deltas = curve
-    if epsilon < epsilons[0]:
-        return 1.0
-    i = int(np.searchsorted(epsilons, epsilon, side="right"))
-    if i == len(epsilons):
-        return float(deltas[-1])
-    low, high = epsilons[i - 1], epsilons[i]
-    share = math.expm1(epsilon - low) / math.expm1(high - low)
-    return float(min(deltas[i - 1], (1 - share) * deltas[i - 1] + share * deltas[i]) + 1e-300)
+def _heights(e, curve, step, distribution, mean):
+    """H(s) = sup_u f'(1-u) - s f'(1-G(u)) at s = exp(k step), and the first k; rounded upwards."""
+    slopes = np.exp(-e)  # every point of the curve is a line above G: u' <= a + b u
+    lines = slopes, 1.0 - slopes * (1.0 - curve)
+    height = _poisson_height if distribution == "poisson" else _binomial_height
+    if distribution != "poisson":
+        shape = shape_of(distribution)
+        distribution = shape, 1 / success_probability(shape, mean) - 1
+    first = -(len(e) // 3)
+    found = []
+    for start in range(first, first + _MOST_BLOCKS * _BLOCK, _BLOCK):
+        s = np.exp(step * np.arange(start, start + _BLOCK))[:, None]
+        # the differences cancel: each is good to a few 2^-53 of f'(1)
+        found.append(height(s, *lines, distribution, mean) + mean * 2.0**-48)
+        if found[-1][-1] <= 0.0:
+            break
+    heights = np.minimum(np.maximum(np.concatenate(found), 0.0) * _UP, mean)
+    return heights, first
+
+
+def _highest(slope, intercept, u, s, derivative):
+    """For each s the least over lines of the largest value at u or at an end of [0, 1]."""
+    u = np.clip(np.where(np.isfinite(u), u, 0.0), 0.0, 1.0)
+    values = [derivative(v) - s * derivative(intercept + slope * v) for v in (u, 0.0, 1.0)]
+    return np.min(np.maximum.reduce(values), axis=1)
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _binomial_height(s, slope, intercept, law, mean):
+    shape, kappa = law
+    root = (s * slope) ** (1 / (2 + shape))
+    # where the derivative in u is zero: (1 + κ u') / (1 + κ u) = root
+    u = (root - 1 - kappa * intercept) / (kappa * (slope - root))
+
+    def derivative(v):
+        return mean * np.maximum(1 + kappa * v, 1e-300) ** -(1 + shape)
+
+    return _highest(slope, intercept, u, s, derivative)
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _poisson_height(s, slope, intercept, law, mean):
+    u = (np.log(s * slope) / mean - intercept) / (slope - 1)
+    return _highest(slope, intercept, u, s, lambda v: mean * np.exp(-mean * v))
 
 
 # ---- drawing the number of runs -----------------------------------------------------------------

@@ -22,8 +22,7 @@ def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_f
         n_public = _known(n_samples, "n_samples")
     return {
         "amount": price.amount,
-        "rho": price.rho,
-        "mu_squared": price.mu_squared,
+        "delta": price.delta,
         "private": int(price.private),
         "estimator": plain_text(estimator),
         "params": to_json(params or {}),

@@ -1,13 +1,15 @@
-"""The privacy filter: what an event counts, and what is admitted. Arithmetic only.
+"""The privacy filter: what an event takes of a budget, and what is admitted. Arithmetic only.
 
 A filter, not a composition: later charges may depend on earlier outputs, and so may the choice of
-what to charge. It is valid (Feldman & Zrnic 2021, for the Rényi divergence at one order) because
-the rule was fixed before the first of them: one currency, one order, one limit, all stored in the
-ledger. The tight curves of ``_accounting`` calibrate single fits and make reports;
-they admit in a ledger for a single fit only, which was asked for as such and admits nothing after
-its first charge (``proofs/accountant.md``).
+what to charge. A budget (ε, δ) admits one event of any kind by its own tight curve. What is left
+then is its *residue*, the μ² of Gaussians that may follow it whatever they are; every later event
+pays the square of its *cover*, a Gaussian that tells as much, and the small probability by which it
+exceeds that from a reserve of δ. A Gaussian event is its own cover, so nothing is lost.
 
-Rounding goes towards more loss. An amount is rounded upwards by one part in 10^12, more than all
+The first event is entered as what it takes away: the limit (the residue of nothing) less its
+residue. So a ledger has one rule, two sums that stay within two limits (``proofs/accountant.md``).
+
+Rounding goes towards more loss: an amount is rounded upwards by one part in 10^12, more than all
 errors of the operations behind it and behind the limit; sums and comparisons of amounts are exact.
 """
 
@@ -16,46 +18,47 @@ import math
 import platform
 import uuid
 from fractions import Fraction
+from functools import lru_cache
 
 from ...utils._public import check_count, check_real
-from ..accounting._accounting import (
-    MOST,
-    best_order,
-    checked_releases,
-    conversion_gap,
-    epsilon_of,
-    gdp_squared,
-    rdp,
-    zcdp,
-)
+from ..accounting._accounting import MOST, checked_releases, epsilon_of, gdp_squared, loss_of
+from ..accounting._cover import cover, residue
 from ..accounting._events import NEIGHBORING, FitEvent, NonPrivateEvent
 from ..accounting._gaussian_dp import gdp_delta, gdp_mu
+from ..accounting._selections import TAIL
 from ._ledger_records import LedgerParameters, now, package_version
 
 _UP = 1 + 1e-12
+_RESERVE = 0.01  # share of δ that pays for what covers leave out
 
 
 @dataclasses.dataclass(frozen=True)
 class Price:
-    """What one event counts in one ledger; rho and mu_squared are for information.
+    """What one event takes of a budget.
 
-    `alone`: by itself it is within the budget; found out for a ledger for a single fit only.
+    Parameters
+    ----------
+    amount : float
+        Of the μ² that the budget admits; infinite for an event that it never admits.
+    delta : float
+        Of the reserve.
+    private : bool
+        Whether it protects anybody; what does not, in a ledger made for tests, takes nothing.
+    first : bool
+        Whether this is the price of a first event, by its own curve.
     """
 
     amount: float
-    rho: float | None
-    mu_squared: float | None
+    delta: float
     private: bool
-    alone: bool = False
+    first: bool
 
 
 # ---- the rule -----------------------------------------------------------------------------------
 
 
-def fixed_parameters(
-    epsilon, delta, currency, neighboring, n_public, testing=False, single_fit=False
-):
-    """Check what a new ledger is asked to be, and fix its order and limit for good.
+def fixed_parameters(epsilon, delta, neighboring, n_public, testing=False):
+    """Check what a new ledger is asked to be, and fix its limits for good.
 
     Raises
     ------
@@ -67,8 +70,6 @@ def fixed_parameters(
     delta = check_real(
         delta, "delta", low=0, high=0.5, closed="right", advice="take less than 1 / n_samples"
     )
-    if currency not in ("rdp", "gdp"):
-        raise ValueError(f"currency must be 'rdp' or 'gdp', got {currency!r}")
     if neighboring not in NEIGHBORING:
         raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
     if neighboring == "add_remove":
@@ -77,10 +78,8 @@ def fixed_parameters(
         n_public = check_count(n_public, "n_public", high=MOST)
     elif n_public is not None:
         raise ValueError("n_public belongs to neighboring='add_remove'; leave it out")
-    for name, value in (("testing", testing), ("single_fit", single_fit)):
-        if not isinstance(value, bool):
-            raise TypeError(f"{name} must be True or False, got {value!r}")
-    order, limit = _limit(epsilon, delta, currency)
+    if not isinstance(testing, bool):
+        raise TypeError(f"testing must be True or False, got {testing!r}")
     return LedgerParameters(
         ledger_id=uuid.uuid4().hex,
         created=now(),
@@ -88,50 +87,50 @@ def fixed_parameters(
         version=package_version(),
         epsilon=epsilon,
         delta=delta,
-        currency=currency,
         neighboring=neighboring,
         n_public=n_public,
         testing=testing,
-        single_fit=single_fit,
-        order=order,
-        limit=limit,
+        limit=_limit(epsilon, delta),
+        reserve=_RESERVE * delta,
     )
 
 
-def _limit(epsilon, delta, currency):
-    """The order and the largest sum of amounts that is (epsilon, delta)-DP."""
-    if currency == "rdp":
-        order = best_order(epsilon, delta)[0]
-        return order, epsilon - conversion_gap(order, delta)
+def _limit(epsilon, delta):
+    """The largest sum of squares that is (epsilon, delta less the reserve)-DP."""
+    delta = (1 - _RESERVE) * delta * (1 - 1e-12)
     limit = gdp_mu(epsilon, delta) ** 2
-    # gdp_mu rounds down by 1e-10. So much of this is given back that a budget for exactly k fits
+    # gdp_mu rounds down by 1e-10. So much of this is given back that a limit for exactly k fits
     # admits k, although each amount was rounded upwards; the exact curve has the last word.
     generous = limit * (1 + 1e-11)
-    return None, generous if gdp_delta(math.sqrt(generous), epsilon) <= delta else limit
+    return generous if gdp_delta(math.sqrt(generous), epsilon) <= delta else limit
 
 
 def admits(parameters, balance, price):
     """The one rule of a ledger, by which anything is ever admitted.
 
-    The sum of all amounts, exact, stays within the limit; or, where the ledger is for a single fit,
-    that fit is the first entry and by itself within the budget.
+    Both sums, exact, stay within their limits; and the price of a first event is that of the first.
     """
-    if parameters.single_fit:
-        return balance.entries == 0 and price.alone
-    if not math.isfinite(price.amount):
+    if not price.private and price.amount == 0:
+        return True
+    if price.first != balance.fresh or not math.isfinite(price.amount):
         return False
-    return balance.amount + Fraction(price.amount) <= Fraction(parameters.limit)
+    return balance.amount + Fraction(price.amount) <= Fraction(
+        parameters.limit
+    ) and balance.delta + Fraction(price.delta) <= Fraction(parameters.reserve)
 
 
-def price(parameters, event):
-    """What an event counts in a ledger.
+# ---- prices -------------------------------------------------------------------------------------
+
+
+def price(parameters, event, first):
+    """What an event takes of a ledger's budget, as its first one or later.
 
     Raises
     ------
     TypeError
         If the event is malformed, or no accounting is known for it.
     ValueError
-        If it has another neighbouring relation, is not private, or is unknown to the currency.
+        If it has another neighbouring relation, or is not private.
     """
     releases = tuple(checked_releases(event))
     if event.neighboring != parameters.neighboring:
@@ -146,50 +145,50 @@ def price(parameters, event):
                 "a fit without noise (epsilon=inf) is not private and can't be charged; give the "
                 "estimator a finite epsilon, or fit without an accountant"
             )
-        return Price(0.0, None, None, private=False, alone=True)
-    rho, mu_squared = (
-        _total(_loss(measure, release) for release in releases) for measure in (zcdp, gdp_squared)
-    )
-    if parameters.currency == "rdp":
-        amount = _total(
-            _loss(rdp, release, parameters.order, event.neighboring) for release in releases
-        )
-    elif mu_squared is None:
-        raise ValueError(
-            "the currency of this ledger is fixed to 'gdp', and this fit does not release "
-            "Gaussians only; create the accountant with currency='rdp' for it"
-        )
-    else:
-        amount = mu_squared
-    amount *= _UP
-    alone = parameters.single_fit and math.isfinite(amount) and within_budget(parameters, event)
-    if rho == math.inf:
-        rho = None  # no bound, and nothing that a sum can hold
-    return Price(amount, rho, mu_squared, private=True, alone=alone)
-
-
-def amount(parameters, event):
-    """What an event counts in the ledger's currency."""
-    return price(parameters, event).amount
-
-
-def _total(losses):
-    """The sum of losses rounded once; None where one of them is unknown."""
-    losses = list(losses)
-    if None in losses:
-        return None
+        return Price(0.0, 0.0, private=False, first=first)
+    priced = _first_price if first else _later_price
+    event = FitEvent(releases, event.neighboring)
     try:
-        return math.fsum(losses)
-    except OverflowError:
-        return math.inf
+        amount, delta = priced(event, *(getattr(parameters, name) for name in _STATED))
+    except ArithmeticError as error:
+        raise ValueError(f"the loss of {event} is out of range") from error
+    if not amount > 0:
+        raise ValueError(f"the loss of {event} is no positive number")
+    return Price(amount, delta, private=True, first=first)
 
 
-def within_budget(parameters, event):
-    """Whether an event by itself is (epsilon, delta)-DP by the tightest curve known."""
-    event = FitEvent(tuple(checked_releases(event)), event.neighboring)
-    if (mu_squared := gdp_squared(event)) is not None:
-        return bool(gdp_delta(math.sqrt(mu_squared), parameters.epsilon) <= parameters.delta)
-    return epsilon_alone(event, parameters.delta) <= parameters.epsilon
+_STATED = ("epsilon", "delta", "limit", "reserve")
+
+
+@lru_cache(maxsize=1024)
+def _first_price(event, epsilon, delta, limit, reserve):
+    """The limit less the residue of an event that is by itself within the budget."""
+    squared = gdp_squared(event)
+    if squared is not None:
+        if not gdp_delta(math.sqrt(squared), epsilon) <= delta:
+            return math.inf, 0.0
+        return min(squared * _UP, limit), 0.0
+    if epsilon_alone(event, delta) > epsilon:
+        return math.inf, 0.0
+    spare = (1 - _RESERVE) * delta
+    left = residue((loss_of(event, TAIL * delta),), epsilon, spare * (1 - 1e-12))
+    taken = Fraction(limit) - Fraction(left)
+    amount = max(float(taken) * _UP, limit * 2.0**-50)
+    return min(amount, limit), 0.0
+
+
+@lru_cache(maxsize=1024)
+def _later_price(event, epsilon, delta, limit, reserve):
+    """The square of a cover; of the reserve half the share that it takes of the limit."""
+    squared = gdp_squared(event)
+    if squared is not None:
+        return squared * _UP, 0.0
+    loss = loss_of(event, TAIL * reserve)
+    about = cover((loss,), reserve / 4) ** 2
+    if not math.isfinite(about):
+        return math.inf, 0.0
+    spare = reserve * max(min(1.0, about / limit) / 2, 1e-9)
+    return max(cover((loss,), spare) ** 2 * _UP, limit * 2.0**-50), spare
 
 
 def epsilon_alone(event, delta):
@@ -198,13 +197,3 @@ def epsilon_alone(event, delta):
         return float(epsilon_of(event, delta))
     except ValueError:  # no root: noise below 1e-15 of the sensitivity
         return math.inf
-
-
-def _loss(measure, release, *args):
-    try:
-        value = measure(release, *args)
-    except ArithmeticError as error:
-        raise ValueError(f"the loss of {release!r} is out of range") from error
-    if value is not None and not value >= 0:
-        raise ValueError(f"the loss of {release!r} is no number >= 0")
-    return value

@@ -1,16 +1,14 @@
 """What a ledger says about itself, in epsilon: spent, left, refused. Nothing here admits."""
 
-import dataclasses
 import math
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 
-from ..accounting._accounting import gdp_squared, rdp_epsilon, zcdp_epsilon
+from ..accounting._accounting import gdp_squared
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
 from ..accounting._spent import PrivacyCost, PrivacySpent
-from ._filter import Price, admits, epsilon_alone, price, within_budget
-from ._ledger_records import Balance
+from ._filter import Price, admits, epsilon_alone, price
 
 
 def _upwards(total):
@@ -20,49 +18,54 @@ def _upwards(total):
 
 
 def spent(parameters, balance):
-    """What the entries of a ledger cost together, at the ledger's delta."""
+    """What the entries of a ledger took of it, as the loss of a Gaussian fit."""
     if not balance.all_private:
         return PrivacySpent(math.inf, parameters.delta)
-    # What was admitted is within the budget, though conversions round upwards.
-    return PrivacySpent(min(_epsilon(parameters, balance), parameters.epsilon), parameters.delta)
+    return PrivacySpent(_equivalent(parameters, balance.amount), parameters.delta)
 
 
-def _epsilon(parameters, balance):
-    """The loss of a sum of entries, whether or not it was admitted."""
-    total, delta = _upwards(balance.amount), parameters.delta
-    if parameters.currency == "gdp":
-        return float(gdp_epsilon(math.sqrt(total), delta))
-    epsilon = rdp_epsilon(total, parameters.order, delta)
-    if balance.rho is not None:  # then every order has a bound, not only the ledger's
-        epsilon = min(epsilon, zcdp_epsilon(_upwards(balance.rho) * (1 + 1e-12), delta))
-    return float(epsilon)
+def _equivalent(parameters, amount):
+    """The loss of a Gaussian fit that takes so much; of all that there is, the budget's."""
+    if amount >= Fraction(parameters.limit):
+        return parameters.epsilon
+    epsilon = float(gdp_epsilon(math.sqrt(_upwards(amount)), parameters.delta))
+    return min(epsilon, parameters.epsilon)
+
+
+def amount(parameters, event):
+    """What an event takes as a later entry."""
+    return price(parameters, event, False).amount
 
 
 def cost(parameters, balance, fits):
     """What fits would cost together, each a pair of an event and its number of records."""
-    found = [(price(parameters, event), event, n) for event, n in fits]
-    alone = Balance()
-    for each, _, _ in found:
-        alone = alone.after(dataclasses.asdict(each))
+    first, found = balance.fresh, []
+    for event, _ in fits:
+        found.append(price(parameters, event, first))
+        first = first and found[-1].amount == 0
     sizes = {}
-    for _, event, n in found:
+    for event, n in fits:
         sizes.setdefault(n, []).append(event)
     dearest = {n: max(_alone_of_each(parameters, events)) for n, events in sizes.items()}
-    together = _upwards(alone.amount)
-    if len(found) == 1:
-        (epsilon,), (whole, _, _) = dearest.values(), found[0]
-    else:
-        epsilon = _epsilon(parameters, alone) if alone.all_private else math.inf
-        whole = Price(together, None, None, private=alone.all_private)
+    private = all(each.private for each in found)
+    together = math.fsum(each.amount for each in found)
+    counted = _counted(parameters, together) if private else math.inf
     return PrivacyCost(
-        epsilon=epsilon,
+        epsilon=next(iter(dearest.values())) if len(fits) == 1 else counted,
         delta=parameters.delta,
+        counted=counted,
         amount=together,
-        currency=parameters.currency,
-        fits_left=fits_left(parameters, balance, whole),
+        fits_left=_times_left(parameters, balance, [event for event, _ in fits], found),
         n_fits=len(found),
         sizes=tuple((len(sizes[n]), n, dearest[n]) for n in sorted(sizes)),
     )
+
+
+def _counted(parameters, amount):
+    """As `_equivalent`, also of more than there is."""
+    if amount == parameters.limit:
+        return parameters.epsilon
+    return float(gdp_epsilon(math.sqrt(amount), parameters.delta)) if amount < 1e16 else math.inf
 
 
 def _alone_of_each(parameters, events):
@@ -72,53 +75,72 @@ def _alone_of_each(parameters, events):
 
 def remaining(parameters, balance):
     """The largest epsilon of one more Gaussian fit that is admitted, rounded downwards."""
-    if parameters.single_fit:
-        return 0.0 if balance.entries else parameters.epsilon
+    if balance.fresh:
+        return parameters.epsilon
     left = float(Fraction(parameters.limit) - balance.amount)
     if left <= 0:
         return 0.0
-    mu = math.sqrt(left if parameters.currency == "gdp" else 2 * left / parameters.order)
-    target = gdp_epsilon(mu, parameters.delta)
+    target = gdp_epsilon(math.sqrt(left), parameters.delta)
 
     def admitted(epsilon):
         fit = gaussian_fit_event(epsilon, parameters.delta, 1, parameters.neighboring)
         # A fit of more than one release differs by its rounding.
-        amount = price(parameters, fit).amount * (1 + 1e-14)
-        return admits(parameters, balance, Price(amount, None, None, private=True))
+        amount = price(parameters, fit, False).amount * (1 + 1e-14)
+        return admits(parameters, balance, Price(amount, 0.0, private=True, first=False))
 
     # The conversions there and back round by 1e-10; near epsilon = 0 they are ill-conditioned.
-    for step in (-1e-9, 0.0, *(10.0**k for k in range(-11, 0))):
-        epsilon = min(target * (1 - step), parameters.epsilon)
-        if epsilon > 0 and admitted(epsilon):
-            return float(epsilon)
-    return 0.0
+    low, step = 0.0, 1e-9
+    while step < 1 and target > 0:
+        if admitted(target * (1 - step)):
+            low = target * (1 - step)
+            break
+        step *= 4
+    if low == 0.0:
+        return 0.0
+    high = min(target * (1 + 1e-8), parameters.epsilon)
+    if admitted(high):
+        return high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if admitted(middle) else (low, middle)
+    return float(low)
 
 
-def fits_left(parameters, balance, price):
-    """How many events of one price are admitted in a row; infinitely many if they count 0."""
-    if not admits(parameters, balance, price):
+def _times_left(parameters, balance, events, prices):
+    """How often in a row some events are admitted together; infinitely if they take nothing."""
+    amount = sum((Fraction(p.amount) for p in prices if math.isfinite(p.amount)), Fraction(0))
+    if not all(math.isfinite(p.amount) for p in prices):
         return 0
-    if parameters.single_fit:
-        return 1
-    if price.amount == 0:
+    if amount == 0:
         return math.inf
-    return int((Fraction(parameters.limit) - balance.amount) / Fraction(price.amount))
+    left = Fraction(parameters.limit) - balance.amount
+    spare = Fraction(parameters.reserve) - balance.delta
+    delta = sum((Fraction(p.delta) for p in prices), Fraction(0))
+    if amount > left or delta > spare:
+        return 0
+    # the first time may have another price than the following
+    later = [price(parameters, event, False) for event in events]
+    if not all(math.isfinite(p.amount) for p in later):
+        return 1
+    times = (left - amount) / sum(Fraction(p.amount) for p in later)
+    if any(p.delta for p in later):
+        times = min(times, (spare - delta) / sum(Fraction(p.delta) for p in later))
+    return 1 + int(times)
 
 
 def refusal(parameters, balance, event):
     """Why an event was refused, and what to do; from public facts only."""
     delta = parameters.delta
     entries = "1 entry" if balance.entries == 1 else f"{balance.entries:,} entries"
-    text = (
-        f"this fit would cost epsilon={epsilon_alone(event, delta):.6g} at delta={delta:g} by "
-        "itself and does not fit into the budget; nothing was drawn or recorded. Spent so far: "
+    alone = epsilon_alone(event, delta)
+    text = f"this fit would cost epsilon={alone:.6g} at delta={delta:g} by itself"
+    if not balance.fresh:
+        counted = _counted(parameters, price(parameters, event, False).amount)
+        if counted > 1.001 * alone:
+            text += f", counts as epsilon={counted:.6g} after other charges"
+    text += (
+        " and does not fit into the budget; nothing was drawn or recorded. Spent so far: "
         f"epsilon={spent(parameters, balance).epsilon:.6g} of {parameters.epsilon:g} in {entries}. "
     )
-    if parameters.single_fit and balance.entries:
-        return text + (
-            "The ledger was made for a single fit (single_fit=True): no other fit may use these "
-            "records under it"
-        )
     left = remaining(parameters, balance)
     # cut, not rounded: what is read here must be admitted when it is typed in
     shown = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
@@ -126,16 +148,9 @@ def refusal(parameters, balance, event):
     if left == 0:
         return text + "The budget is spent: no other fit may use these records under it"
     gaussian = gdp_squared(event) is not None
-    if not balance.entries and not parameters.single_fit and within_budget(parameters, event):
-        exact = ", or currency='gdp', which admits Gaussian fits only" if gaussian else ""
-        return text + (
-            "By itself it is within the budget: a ledger that adds up fits counts it a little "
-            "higher than it was calibrated. For this fit and no other make the accountant with "
-            f"single_fit=True{exact}; for several fits lower the estimator's epsilon to at most "
-            "remaining()"
-        )
-    other = "" if gaussian else " (to less, since this one makes private choices too)"
+    other = "" if gaussian or balance.fresh else " (to less: this one makes other releases too)"
     return text + (
         f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often; cost() "
-        "tells the price beforehand"
+        "tells the price beforehand, and what is charged first, or by reserve(), counts by its own "
+        "curve"
     )

@@ -33,7 +33,7 @@ from ._sqlite import (
 )
 
 # What the user asks for; the rest of the parameters follows from it.
-_FIXED = ("epsilon", "delta", "currency", "neighboring", "n_public", "testing", "single_fit")
+_FIXED = ("epsilon", "delta", "neighboring", "n_public", "testing")
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
 _INSERT = (
     f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + c for c in COLUMNS)})"

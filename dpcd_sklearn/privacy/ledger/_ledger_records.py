@@ -26,13 +26,11 @@ class LedgerParameters:
     version: str
     epsilon: float
     delta: float
-    currency: str
     neighboring: str
     n_public: int | None
     testing: bool
-    single_fit: bool
-    order: float | None
     limit: float
+    reserve: float
 
     def to_json(self):
         return canonical(dataclasses.asdict(self))
@@ -49,25 +47,29 @@ class Balance:
     entries : int
         How many there are.
     amount : Fraction
-        Sum of what they count in the ledger's currency.
-    rho : Fraction or None
-        Sum of their losses in zCDP; None if one of them has none.
+        Sum of what they took of the limit.
+    delta : Fraction
+        Sum of what they took of the reserve.
     all_private : bool
         Whether every one of them is.
     """
 
     entries: int = 0
     amount: Fraction = Fraction(0)
-    rho: Fraction | None = Fraction(0)
+    delta: Fraction = Fraction(0)
     all_private: bool = True
+
+    @property
+    def fresh(self):
+        """Whether nothing was taken: the next entry is the first one of the budget."""
+        return self.amount == 0
 
     def after(self, facts):
         """The sums with one more entry."""
-        unknown = self.rho is None or facts["rho"] is None
         return Balance(
             self.entries + 1,
             self.amount + Fraction(facts["amount"]),
-            None if unknown else self.rho + Fraction(facts["rho"]),
+            self.delta + Fraction(facts["delta"]),
             self.all_private and bool(facts["private"]),
         )
 
@@ -75,18 +77,17 @@ class Balance:
         """As an entry stores them: fractions as text, which holds every digit."""
         return {
             "amount_sum": str(self.amount),
-            "rho_sum": None if self.rho is None else str(self.rho),
+            "delta_sum": str(self.delta),
             "all_private": int(self.all_private),
         }
 
     @classmethod
     def of_row(cls, row):
         """Read the sums from a verified row."""
-        rho = row["rho_sum"]
         return cls(
             row["id"],
             Fraction(row["amount_sum"]),
-            None if rho is None else Fraction(rho),
+            Fraction(row["delta_sum"]),
             bool(row["all_private"]),
         )
 
@@ -110,9 +111,10 @@ class LedgerEntry:
     releases : tuple of dict
         The same as numbers.
     amount : float
-        What it counts in the ledger's currency.
-    rho, mu_squared : float or None
-        Its loss in zCDP and in Gaussian DP, for information; None where there is none.
+        What it took of the ledger's limit, the μ² of all Gaussian releases that the budget admits:
+        the first entry by its own curve, a later one the square of its cover.
+    delta : float
+        What it took of the reserve, a hundredth of the ledger's delta.
     n_samples, n_features : int or None
         Shape of the data; ``n_public`` stands for n_samples under add_remove neighbours.
     private : bool
@@ -131,8 +133,7 @@ class LedgerEntry:
     event: str
     releases: tuple
     amount: float
-    rho: float | None
-    mu_squared: float | None
+    delta: float
     n_samples: int | None
     n_features: int | None
     private: bool

@@ -1,7 +1,10 @@
 """A ledger for people to read: text, HTML and a data frame. Nothing here decides anything."""
 
+import csv
 import dataclasses
 import html
+import io
+import json
 import textwrap
 
 from ...utils._leak_rules import RULES
@@ -61,7 +64,7 @@ class LedgerReport:
         fits = "1 entry" if len(self.entries) == 1 else f"{len(self.entries):,} entries"
         return (
             f"{fits}: spent epsilon={self.spent.epsilon:.4g} of {stated.epsilon:g} at "
-            f"delta={stated.delta:g} ({stated.currency}, {stated.neighboring} neighbours); one "
+            f"delta={stated.delta:g} ({stated.neighboring} neighbours); one "
             f"more Gaussian fit may have epsilon={self.remaining:.4g}"
         )
 
@@ -101,14 +104,39 @@ class LedgerReport:
         ImportError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
-        columns = [field.name for field in dataclasses.fields(LedgerEntry)]
-        rows = [[getattr(entry, name) for name in columns] for entry in self.entries]
-        frame = pd.DataFrame(rows, columns=columns).set_index("id")
-        return frame.assign(epsilon_so_far=list(self.epsilons))
+        return frame_of(self.entries).assign(epsilon_so_far=list(self.epsilons))
+
+
+_FIELDS = [field.name for field in dataclasses.fields(LedgerEntry)]
+
+
+def frame_of(entries):
+    """Entries as a data frame, one row each; ImportError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("a data frame of entries needs pandas: pip install pandas") from error
+    rows = [[getattr(entry, name) for name in _FIELDS] for entry in entries]
+    return pd.DataFrame(rows, columns=_FIELDS).set_index("id")
+
+
+def csv_of(entries):
+    """Entries as a text of comma-separated values; what has parts of its own as JSON."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_FIELDS)
+    for entry in entries:
+        values = (getattr(entry, name) for name in _FIELDS)
+        writer.writerow(json.dumps(v) if isinstance(v, (dict, tuple)) else v for v in values)
+    return text.getvalue()
+
+
+def shown_as(output, entries):
+    """Entries as a list, a data frame or comma-separated values."""
+    outputs = {"list": list, "frame": frame_of, "csv": csv_of}
+    if output not in outputs:
+        raise ValueError(f"output must be one of {tuple(outputs)}, got {output!r}")
+    return outputs[output](entries)
 
 
 def _flaw(entry):
@@ -148,4 +176,5 @@ def _value(value):
 
 
 def _cut(text):
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    """As many whole words as there is room for."""
+    return textwrap.shorten(text, _WIDEST, placeholder=" …") if len(text) > _WIDEST else text

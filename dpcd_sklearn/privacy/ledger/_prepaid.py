@@ -67,22 +67,27 @@ class Prepaid:
             part = self._receipt.redeem(event)
         return Receipt(part, self._receipt.entry_id)
 
+    def charge_now(self):
+        """Charge the whole before any of its parts asks.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError, TypeError, ValueError
+            As the accountant does, of the whole.
+        """
+        with self._lock:
+            if self._receipt is None:
+                self._receipt = self._charge_all()
+
     def _charge_all(self):
         if self._accountant is None:
             return Receipt(self._event, None)
-        return self._accountant.charge(
-            self._event, reproducible=self._reproducible, **self._facts
-        )
+        return self._accountant.charge(self._event, reproducible=self._reproducible, **self._facts)
 
     @property
     def testing(self):
         """Whether what protects nobody is admitted: as without an accountant, if there is none."""
         return self._accountant is None or self._accountant.testing
-
-    @property
-    def currency(self):
-        """What the ledger adds up; "rdp", which admits everything, if there is none."""
-        return "rdp" if self._accountant is None else self._accountant.currency
 
     def cost(self, *args, **kwargs):
         """As `PrivacyAccountant.cost`."""

@@ -26,7 +26,7 @@ from ._gate import Connected, Gate
 from ._ledger_records import LedgerParameters
 
 APPLICATION_ID = 0x64706364  # "dpcd"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_SECONDS = 60.0
 URI_OPTIONS = "mode=rw"  # never creates a file: a ledger that was deleted must not come back empty
 
@@ -40,14 +40,13 @@ CREATE TABLE entries (
     event TEXT NOT NULL,
     releases TEXT NOT NULL,
     amount REAL NOT NULL CHECK (amount >= 0),
-    rho REAL,
-    mu_squared REAL,
+    delta REAL NOT NULL CHECK (delta >= 0),
     n_samples INTEGER,
     n_features INTEGER,
     private INTEGER NOT NULL,
     version TEXT NOT NULL,
     amount_sum TEXT NOT NULL,
-    rho_sum TEXT,
+    delta_sum TEXT NOT NULL,
     all_private INTEGER NOT NULL,
     hash TEXT NOT NULL
 );
@@ -66,8 +65,8 @@ _TRIGGERS = (
     BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
 )
 COLUMNS = (
-    "id", "time", "estimator", "params", "event", "releases", "amount", "rho", "mu_squared",
-    "n_samples", "n_features", "private", "version", "amount_sum", "rho_sum", "all_private", "hash",
+    "id", "time", "estimator", "params", "event", "releases", "amount", "delta", "n_samples",
+    "n_features", "private", "version", "amount_sum", "delta_sum", "all_private", "hash",
 )  # fmt: skip
 
 RESTORE = (

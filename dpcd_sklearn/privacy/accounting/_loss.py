@@ -1,0 +1,183 @@
+"""Distributions of privacy loss: of choices, of searches, of anything with a known curve.
+
+For neighbours D, D' the curve of a mechanism is δ(e) = sup_S P(S) - e^e Q(S), for every real e; P
+and Q are the laws of its output in one of both directions. A `Loss` is a distribution whose curve
+
+    δ(e) = infinite + Σ_i mass_i δ_mu(e - loss_i)
+
+is nowhere below that of a mechanism: losses on a grid, and a Gaussian apart, which stays exact.
+Curves are convex in x = e^e and δ(-∞) = 1, so a bound at points bounds all between by chords, and
+its bends are the masses. Rounding goes towards more loss. Proof: ``proofs/loss.md``.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.optimize import brentq
+from scipy.signal import lfilter
+
+from ._gaussian_dp import gdp_delta
+
+_UP = 1 + 1e-10
+WIDEST = 600.0  # of losses: exponentials stay in double precision
+_MOST_CELLS = 2e7  # of a product of two grids at once
+_MOST_STEPS = 6000  # of a grid
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """A distribution of privacy loss in one direction, or in both if their curves are equal.
+
+    Parameters
+    ----------
+    first, step : int, float
+        Losses are (first + i) step.
+    masses : ndarray of shape (n,)
+        Their probabilities.
+    infinite : float
+        Probability of an infinite loss.
+    mu : float
+        Of a Gaussian part beside them.
+    """
+
+    first: int = 0
+    step: float = 1.0
+    masses: np.ndarray = field(default_factory=lambda: np.ones(1))
+    infinite: float = 0.0
+    mu: float = 0.0
+
+    @property
+    def is_gaussian(self):
+        """Whether there is nothing beside the Gaussian part."""
+        return len(self.masses) == 1 and self.first == 0 and self.infinite == 0.0
+
+    @property
+    def losses(self):
+        """The finite losses."""
+        return self.step * (self.first + np.arange(len(self.masses)))
+
+    def with_gaussian(self, mu):
+        """The loss together with that of a mu-GDP mechanism."""
+        return replace(self, mu=math.hypot(self.mu, mu))
+
+    def delta(self, epsilon):
+        """δ at one e, any real number."""
+        finite = float(self.masses @ gdp_delta(self.mu, epsilon - self.losses))
+        return min(1.0, (finite + self.infinite) * _UP)
+
+    def deltas(self, start, stride, n):
+        """δ at e = (start + i stride) step for i < n; all of them are integers."""
+        size = len(self.masses)
+        offsets = start - self.first + 1 - size + np.arange((n - 1) * stride + size)
+        windows = sliding_window_view(gdp_delta(self.mu, offsets * self.step), size)[::stride]
+        block = max(1, int(_MOST_CELLS / size))
+        backwards = self.masses[::-1].copy()
+        parts = [windows[i : i + block] @ backwards for i in range(0, n, block)]
+        return np.minimum(1.0, (np.concatenate(parts) + self.infinite) * _UP)
+
+    def epsilon(self, delta):
+        """The smallest ε ≥ 0 with δ(ε) ≤ delta, rounded upwards; infinite if there is none."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        if self.infinite * _UP >= delta:
+            return math.inf
+        high = max(self.mu, self.step)
+        while self.delta(high) > delta:
+            high *= 2
+            if not high < 1e300:
+                return math.inf
+        root = brentq(lambda e: self.delta(e) - delta, 0.0, high, xtol=1e-300, rtol=1e-12)
+        while self.delta(root) > delta:
+            root *= _UP
+        return float(root)
+
+
+def of_points(first, step, deltas):
+    """The loss whose curve goes through points, one for each e = (first + i) step, or below them.
+
+    Parameters
+    ----------
+    deltas : ndarray of shape (n,)
+        Each of them a bound on δ(e) by itself.
+    """
+    kept, values = [], deltas.tolist()
+    intercepts = [1.0]  # at x = 0 of the chord that ends at each kept point; δ is one there
+    for k, value in enumerate(values):
+        while kept:
+            # Of points above the chord between their neighbours the chord is the better bound.
+            j = kept[-1]
+            intercept = _intercept(values[j], value, step * (k - j))
+            if intercept <= intercepts[-1]:
+                break
+            kept.pop()
+            intercepts.pop()
+        intercepts.append(intercept if kept else 1.0)
+        if not kept:
+            intercepts = [1.0, 1.0]
+        kept.append(k)
+    masses = np.zeros(len(values))
+    # intercepts[i] belongs to the chord that ends at kept[i - 1]; the last chord is level
+    ends = [*intercepts[2:], values[kept[-1]]]
+    before = 1.0
+    for k, intercept in zip(kept, ends, strict=True):
+        masses[k] = max(0.0, before - intercept)
+        before = intercept
+    return Loss(first, step, masses, values[kept[-1]])
+
+
+def _intercept(left, right, width):
+    """At x = 0, of the chord through δ = left at some e and δ = right at e + width."""
+    return left + (left - right) / math.expm1(min(width, WIDEST))
+
+
+def pure_loss(epsilon, count):
+    """Of `count` adaptive releases of pure loss `epsilon`: of as many randomised responses."""
+    low = 1.0 / (1.0 + math.exp(min(epsilon, WIDEST)))
+    found = Loss(step=epsilon)
+    power = Loss(-1, epsilon, np.array([low, 0.0, 1.0 - low]) * _UP)
+    while count:
+        if count & 1:
+            found = composed([found, power])
+        if count := count >> 1:
+            power = composed([power, power])
+    return found
+
+
+def composed(losses):
+    """The loss of several mechanisms together, on the finest of their grids if it is not long."""
+    mu = math.sqrt(math.fsum(loss.mu**2 for loss in losses))
+    grids = [replace(loss, mu=0.0) for loss in losses if not loss.is_gaussian]
+    if not grids:
+        return Loss(mu=mu)
+    length = math.fsum(loss.step * len(loss.masses) for loss in grids)
+    step = max(min(loss.step for loss in grids), length / _MOST_STEPS)
+    if len({loss.step for loss in grids}) > 1 or step > grids[0].step:
+        grids = [on_grid(loss, step) for loss in grids]
+    found = grids[0]
+    for loss in grids[1:]:
+        found = Loss(
+            found.first + loss.first,
+            step,
+            np.convolve(found.masses, loss.masses) * _UP,
+            (found.infinite + loss.infinite) * _UP,
+        )
+    return found.with_gaussian(mu)
+
+
+def on_grid(loss, step):
+    """The same loss on another grid, rounded upwards; chords keep it near."""
+    if loss.step == step:
+        return loss
+    losses = loss.losses
+    start = math.floor(losses[0] / step)
+    at = np.arange(start, math.ceil(losses[-1] / step) + 2)
+    # of the losses from i on: how probable they are, and that times e^-(loss - loss_i)
+    tails = np.append(np.cumsum(loss.masses[::-1])[::-1], 0.0)
+    faded = lfilter([1.0], [1.0, -math.exp(-loss.step)], loss.masses[::-1])[::-1]
+    i = np.clip(np.ceil(step * at / loss.step).astype(np.int64) - loss.first, 0, len(losses))
+    gap = np.minimum(step * at - loss.step * (i + loss.first), 0.0)
+    deltas = tails[i] - np.exp(gap) * np.append(faded, 0.0)[i] + 2.0**-44 * tails[i]
+    deltas = np.minimum(1.0, (np.maximum(deltas, 0.0) + loss.infinite) * _UP)
+    return replace(of_points(start, step, deltas), mu=loss.mu)
