@@ -17,12 +17,14 @@ import pytest
 from hypothesis import settings
 
 from dpcd_sklearn.engines import _private_fit
+from dpcd_sklearn.privacy.ledger import _files
 
 # What is said once a process is not said here, where many tests fit with a large epsilon and no
 # ledger; the tests of these warnings forget it.
 _private_fit._said |= {
     "score", "second charge", "uncounted search", "large epsilon", "large delta"
 }  # fmt: skip
+_files._said_where = True
 
 # In CI the same examples each time; at home new ones. Nowhere a deadline: machines are shared.
 settings.register_profile("ci", derandomize=True, deadline=None)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,28 @@ def test_a_full_disk_is_named_by_the_path_that_was_asked_for(room, tmp_path, mon
     text = refusal_on_a_full_disk(room)
     assert "no space is left" in text and "Make room" in text
     assert os.listdir(tmp_path) == ["first"]
+
+
+def test_a_ledger_without_a_path_says_once_where_it_lies_and_that_it_ends(monkeypatch, tmp_path):
+    monkeypatch.setattr(_files, "_said_where", False)
+    with pytest.warns(UserWarning, match="ends with this process.*path='records.ledger'") as shown:
+        accountant = PrivacyAccountant(1.0, 1e-6)
+    assert accountant.path in str(shown[0].message) and shown[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrivacyAccountant(1.0, 1e-6)
+        monkeypatch.setattr(_files, "_said_where", False)
+        PrivacyAccountant(1.0, 1e-6, path=tmp_path / "kept.ledger")
+        PrivacyAccountant(1.0, 1e-6, testing=True)
+
+
+def test_a_model_whose_temporary_ledger_is_gone_says_so_in_words():
+    code = (
+        "import pickle, sys; from dpcd_sklearn import PrivacyAccountant; "
+        "sys.stdout.buffer.write(pickle.dumps(PrivacyAccountant(1.0, 1e-6)))"
+    )
+    made = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True)
+    accountant = pickle.loads(made.stdout)
+    for call in (accountant.spent, lambda: accountant.charge(SMALL)):
+        with pytest.raises(LedgerError, match="ends with the process that made it"):
+            call()

@@ -40,19 +40,20 @@ class InferenceMixin:
     def _set_inference(self, plan, solution):
         """Covariances in the units of X and y, the intercept last; without any, none is left."""
         found, noise, request = solution.inference, solution.noise, plan.request
-        for name in ("coef_cov_", "coef_std_", "inference_valid_", "outside_share_"):
+        of_inference = ("coef_cov_", "coef_std_", "inference_valid_", "outside_share_")
+        for name in (*of_inference, "_why_invalid"):
             vars(self).pop(name, None)
         outside = vars(self).pop("_outside", None)
-        self._why_invalid = _INVALID
         self._privacy_std = None
         if not request.private and request.n_outputs == 1:
             noise = np.zeros((request.n_coordinates, request.n_coordinates))
         if found is None and noise is None:
             return
+        why = _INVALID
         if outside is not None:
             self.outside_share_ = outside[0]
             if found.valid and not are_few(*outside, request.n_normalizer):
-                self._why_invalid = _OUTSIDE
+                why = _OUTSIDE
                 nothing = np.full_like(found.sampling, np.nan)
                 found = replace(found, sampling=nothing, privacy=nothing, valid=False)
         change = np.eye(request.n_coordinates)
@@ -66,6 +67,8 @@ class InferenceMixin:
         self.coef_cov_ = change @ found.sampling @ change.T + privacy
         self.coef_std_ = np.sqrt(np.diag(self.coef_cov_))
         self.inference_valid_ = found.valid
+        if not found.valid:
+            self._why_invalid = why
 
     def _estimates(self):
         check_is_fitted(self, "coef_")

@@ -25,15 +25,8 @@ from ._ledger_report import LedgerReport, shown_as
 from ._prepaid import Prepaid
 from ._rehearsal import planned_fits
 
-__all__ = [
-    "LedgerEntry",
-    "LedgerReport",
-    "PrivacyAccountant",
-    "PrivacyCost",
-    "PrivacySpent",
-    "Receipt",
-    "charge",
-]
+__all__ = ["LedgerEntry", "LedgerReport", "PrivacyAccountant", "PrivacyCost", "PrivacySpent"]
+__all__ += ["Receipt", "charge"]
 
 
 def charge(accountant, event, *, recorder=None, **facts):

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 
 from ...exceptions import LedgerError
 from ._locks import check_locks, machine
@@ -13,6 +14,7 @@ from ._sqlite import (
     MAKE_ROOM,
     NO_SPACE,
     OTHER_FOLDER,
+    TEMPORARY,
     connected,
     not_created,
     sha256,
@@ -91,8 +93,8 @@ def temporary_path():
         If no folder can be made.
     """
     try:
-        _sweep(tempfile.gettempdir(), _TEMPORARY, shutil.rmtree)
-        folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY}{_maker()}-")  # for its owner only
+        _sweep(tempfile.gettempdir(), TEMPORARY, shutil.rmtree)
+        folder = tempfile.mkdtemp(prefix=f"{TEMPORARY}{_maker()}-")  # for its owner only
     except OSError as error:
         raise LedgerError(
             f"no temporary ledger can be created: {error.strerror}; nothing was released. Give a "
@@ -102,6 +104,23 @@ def temporary_path():
     return os.path.join(folder, "ledger.sqlite")
 
 
+_said_where = False  # in this process
+
+
+def say_where(path):
+    """Warn where a temporary ledger lies, once: a budget that is forgotten is spent twice."""
+    global _said_where
+    if _said_where:
+        return
+    _said_where = True
+    warnings.warn(
+        f"this ledger lies in {path} and ends with this process, and so does what it counted; "
+        "PrivacyAccountant(..., path='records.ledger') keeps it. Said once a process",
+        UserWarning,
+        stacklevel=4,  # who made the accountant
+    )
+
+
 def _remove_temporary(folder, pid):
     if os.getpid() == pid:  # not at the end of a forked child
         shutil.rmtree(folder, ignore_errors=True)
@@ -109,8 +128,7 @@ def _remove_temporary(folder, pid):
 
 # ---- what killed processes left ---------------------------------------------------------------
 
-_DRAFT = ".dpcd-ledger-"
-_TEMPORARY = "dpcd-ledger-"
+_DRAFT = f".{TEMPORARY}"
 
 
 def _maker():

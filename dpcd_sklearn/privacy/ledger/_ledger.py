@@ -19,7 +19,7 @@ import shutil
 import time
 
 from ...exceptions import LedgerError
-from ._files import create_file, temporary_path
+from ._files import create_file, say_where, temporary_path
 from ._ledger_records import Balance, canonical, now
 from ._locks import check_locks
 from ._sqlite import (
@@ -264,10 +264,13 @@ def create_temporary(parameters):
     """A ledger in a folder of its own that goes when this process exits."""
     path = temporary_path()
     try:
-        return Ledger.create(path, parameters)
+        ledger = Ledger.create(path, parameters)
     except BaseException:
         shutil.rmtree(os.path.dirname(path), ignore_errors=True)
         raise
+    if not parameters.testing:
+        say_where(path)
+    return ledger
 
 
 def open_or_create(path, parameters):

@@ -25,6 +25,7 @@ from ...exceptions import LedgerError
 from ._gate import Connected, Gate
 from ._ledger_records import LedgerParameters
 
+TEMPORARY = "dpcd-ledger-"  # folders of ledgers that go with their process
 APPLICATION_ID = 0x64706364  # "dpcd"
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 60.0
@@ -82,6 +83,11 @@ def sha256(text):
 
 
 # ---- connections --------------------------------------------------------------------------------
+
+
+def is_temporary(path):
+    """Whether a ledger was made without a path, in a folder that goes with its process."""
+    return os.path.basename(os.path.dirname(path)).startswith(TEMPORARY)
 
 
 def uri(path):
@@ -206,6 +212,11 @@ def _explained(error, path, host, creating):
         made = f" (it was created on host {host!r})" if host else ""
         problem = f"does not exist on host {platform.node()!r}{made}"
         advice = "Bring the file back, or run where it can be reached; it is never made anew"
+        if is_temporary(path):
+            advice = (
+                "It was a temporary one, which ends with the process that made it: count its "
+                "budget as spent, and give the next accountant a path='records.ledger' that stays"
+            )
     elif isinstance(error, _UnusableError):
         problem = str(error)
         advice = "Choose another path, or put the ledger back where it was"
