@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import PoissonSampledEvent, SelectionEvent
-from ..privacy.accounting._selections import is_tractable, selections_delta
+from ..privacy.accounting._selections import choices_loss, is_tractable
 from ._claims import sampled_distance
 
 # At this μ a guess errs once in ten times: often enough to count errors, while half of the noise
@@ -90,7 +90,7 @@ def least_error(kind, size, group):
     if isinstance(release, SelectionEvent):
         if not is_tractable(group * release.eta, size):
             return 0.0
-        return (1 - selections_delta(group * release.eta, size, 0.0, 0.0, 1e-7)) / 2
+        return (1 - choices_loss(group * release.eta, size, 1e-7).delta(0.0)) / 2
     if isinstance(release, PoissonSampledEvent):
         some = replace(release, count=size)
         return (1 - sampled_distance(some, kind.event.neighboring, 0.0, group)) / 2
