@@ -32,7 +32,11 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines._engines import ENGINES
-from dpcd_sklearn.exceptions import PrivacyLeakWarning, UnknownScaleWarning
+from dpcd_sklearn.exceptions import (
+    FewRecordsWarning,
+    PrivacyLeakWarning,
+    UnknownScaleWarning,
+)
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
@@ -411,6 +415,7 @@ def test_no_warning_disturbs_a_private_search(data, accountant, estimator):
         # that scores are not counted is said where they are taken, and scales are not the matter
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         warnings.simplefilter("ignore", UnknownScaleWarning)
+        warnings.simplefilter("ignore", FewRecordsWarning)
         GridSearchCV(
             pipeline(estimator, accountant=accountant),
             in_model(GRIDS[estimator]),
