@@ -26,7 +26,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import PrivacyLeakWarning, UnknownScaleWarning
+from dpcd_sklearn.exceptions import FewRecordsWarning, PrivacyLeakWarning, UnknownScaleWarning
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -257,7 +257,10 @@ def holders(model):
     yield "search of pipelines", PrivateSearchCV(clone(scaled), {f"{name}__{key}": [1.0]}, **search)
 
 
-HARMLESS = (UnknownScaleWarning, PrivacyLeakWarning, DataConversionWarning, ConvergenceWarning)
+HARMLESS = (
+    *(UnknownScaleWarning, FewRecordsWarning, PrivacyLeakWarning),
+    *(DataConversionWarning, ConvergenceWarning),
+)
 FEW_RECORDS = "are few for the scales"  # a fact of public numbers
 
 

@@ -72,7 +72,9 @@ def test_without_noise_the_classes_are_scikit_learns(estimator):
 
 
 def test_a_greedy_choice_moves_its_feature_in_all_classes():
-    model = DPLogisticGCD(1e6, solver="gcd", classes=CLASSES, max_iter=3, coef_path=True).fit(X, Y)
+    model = DPLogisticGCD(
+        1e6, solver="gcd", classes=CLASSES, max_iter=3, coef_path=True, feature_scale=1.0
+    ).fit(X, Y)
     path = np.concatenate([model.coef_path_, model.intercept_path_[..., np.newaxis]], axis=2)
     for before, after in itertools.pairwise(path):
         moved = before != after
@@ -82,7 +84,7 @@ def test_a_greedy_choice_moves_its_feature_in_all_classes():
 
 def test_a_block_of_greedy_choices_holds_each_feature_once():
     # nearly as many choices as candidates: classes of one feature are among them
-    options = {"C": 1e6, "max_iter": 2, "block_size": 12, "coef_path": True, "feature_scale": 1.0}
+    options = {"solver": "gcd", "C": 1e6, "max_iter": 2, "block_size": 12, "coef_path": True, "feature_scale": 1.0}
     # noise leaves a feature at zero in one of fifty fits
     model = DPLogisticGCD(classes=CLASSES, random_state=ReproducibleNoise(0), **options).fit(X, Y)
     assert (model.coef_path_[0] == 0).all() and (model.coef_path_[-1] != 0).any(axis=0).all()

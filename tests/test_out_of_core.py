@@ -117,7 +117,8 @@ def test_single_columns_are_read_from_a_copy_of_an_array_in_rows(kind, copies, t
     elif kind == "F":
         X = np.asfortranarray(X)
     y, max_iter = np.arange(20_000.0) % 2, 0.1 if "few" in kind else 1
-    model = DPLassoCD(max_iter=max_iter, feature_bounds=(-1, 1), target_bounds=(0, 1))
+    bounds = {"feature_bounds": (-1, 1), "target_bounds": (0, 1)}
+    model = DPLassoCD(solver="cd", max_iter=max_iter, **bounds)
     tracemalloc.start()
     try:
         model.fit(X, y)

@@ -342,8 +342,10 @@ SEEDED = {"random_state": ReproducibleNoise(0), "epsilon": 3.0}
 MODELS = {
     "lasso": DPLassoCD(0.01, **SEEDED),
     "importance": DPLassoCD(0.01, sampling="importance", feature_bounds=(-1, 2), **SEEDED),
-    "greedy": DPLogisticGCD(max_iter=30, **SEEDED),
-    "greedy without intercept": DPLogisticGCD(max_iter=30, fit_intercept=False, **SEEDED),
+    "greedy": DPLogisticGCD(solver="gcd", max_iter=30, **SEEDED),
+    "greedy without intercept": DPLogisticGCD(
+        solver="gcd", max_iter=30, fit_intercept=False, **SEEDED
+    ),
     "ridge": DPRidgeSkGD(**SEEDED),
     "blocks": DPRidgeSkGD(sampling="nice", block_size=5, **SEEDED),
     "frank-wolfe": DPLinearRegressor(

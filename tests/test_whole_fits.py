@@ -117,7 +117,10 @@ def test_a_search_of_scales_needs_some_vectors_of_cells_and_nothing_a_record(rec
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(
-    "model", [DPLogisticGCD(classes=[0, 1]), DPLinearRegressor(solver="gcd", penalty="l1")]
+    "model", [
+        DPLogisticGCD(solver="gcd", classes=[0, 1]),
+        DPLinearRegressor(solver="gcd", penalty="l1"),
+    ]
 )
 def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_four_vectors(
     model, kind, intercept
@@ -147,7 +150,7 @@ def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_four_vectors
 def test_equal_targets_are_calibrated_once():
     """Clones, folds and other data of one size: the noise is a function of (ε, δ, T) alone."""
     X, y = np.random.default_rng(0).standard_normal((900, 5)), np.arange(900) % 2
-    greedy = DPLogisticGCD(max_iter=37, delta=1.7e-6)
+    greedy = DPLogisticGCD(solver="gcd", max_iter=37, delta=1.7e-6)
     sampled = DPLinearClassifier(solver="sgd", max_iter=1.3, delta=1.7e-6)
     grids = {"C": [0.1, 1.0]}, {"alpha": [0.1, 1.0]}
     for model, grid, event in zip(

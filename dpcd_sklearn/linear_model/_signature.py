@@ -12,14 +12,14 @@ _OF_A_SOLVER = {
 
 
 def short_signature(cls):
-    """What `help` begins with: no types, and no parameters of single solvers."""
+    """What `help` begins with: no types, and no parameters of single solvers.
+
+    Whoever calls by it, as checks of scikit-learn do, passes parameters that there are.
+    """
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
     shown = [
         parameter.replace(annotation=parameter.empty)
         for parameter in parameters
         if parameter.name not in _OF_A_SOLVER
     ]
-    if parameters and parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
-        more = inspect.Parameter("and_more", inspect.Parameter.VAR_KEYWORD)
-        shown.append(more)
     return inspect.Signature(shown)
