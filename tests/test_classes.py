@@ -84,7 +84,7 @@ def test_a_greedy_choice_moves_its_feature_in_all_classes():
 
 def test_a_block_of_greedy_choices_holds_each_feature_once():
     # nearly as many choices as candidates: classes of one feature are among them
-    options = {"solver": "gcd", "C": 1e6, "max_iter": 2, "block_size": 12, "coef_path": True, "feature_scale": 1.0}
+    options = {"C": 1e6, "max_iter": 2, "block_size": 12, "coef_path": True, "feature_scale": 1.0}
     # noise leaves a feature at zero in one of fifty fits
     model = DPLogisticGCD(classes=CLASSES, random_state=ReproducibleNoise(0), **options).fit(X, Y)
     assert (model.coef_path_[0] == 0).all() and (model.coef_path_[-1] != 0).any(axis=0).all()

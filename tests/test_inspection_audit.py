@@ -70,7 +70,8 @@ def test_an_honest_model_passes_and_most_of_its_loss_is_seen(model, share):
 
 
 def test_an_honest_greedy_model_passes():
-    result = audit(DPLogisticGCD(**BUDGET, solver="gcd"), families=["many features"], confidence=SURE)
+    model = DPLogisticGCD(**BUDGET, solver="gcd")
+    result = audit(model, families=["many features"], confidence=SURE)
     assert not result.contradicts and result.mu is None
     assert result.epsilon_lower > 0  # about .5, give or take .1
 

@@ -363,7 +363,7 @@ MODELS = {
         5.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=1.0, **SEEDED
     ),
     "multinomial": DPLinearClassifier(
-        "multinomial", sampling_rate=0.5, classes=[0, 1, 2], **SEEDED
+        "multinomial", solver="sgd", sampling_rate=0.5, classes=[0, 1, 2], **SEEDED
     ),
     "three at once": DPLinearClassifier(penalty="l1", solver="gcd", block_size=3, **SEEDED),
 }
