@@ -14,6 +14,7 @@ import warnings
 from http.client import HTTPException
 from pathlib import Path
 from statistics import median
+from tempfile import mkdtemp
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 HERE = Path(__file__).resolve().parent
@@ -216,7 +218,7 @@ def spent_text(spent):
 
 def search_all(data):
     """One search for each model on one data set, and one accountant for all of them."""
-    accountant = PrivacyAccountant(epsilon=SEARCH_BUDGET, delta=DELTA)
+    accountant = PrivacyAccountant(SEARCH_BUDGET, DELTA, path=f"{mkdtemp()}/records.ledger")
     for contest in data.contests:
         model = clone(contest.private).set_params(epsilon=SEARCH_EPSILON, accountant=accountant)
         step = contest.name.lower()
@@ -279,7 +281,7 @@ def print_table(data_sets, epsilons, runs, folder):
     )
     costs, plots, header = [], [], False
     for data in data_sets:
-        accountant = PrivacyAccountant(epsilon=BENCHMARK_BUDGET, delta=DELTA)
+        accountant = PrivacyAccountant(BENCHMARK_BUDGET, DELTA, path=f"{mkdtemp()}/one.ledger")
         rows = []
         for contest in data.contests:
             row = measure(data, contest, accountant, epsilons, runs)
@@ -401,6 +403,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     # Scores have no noise, and say so; these records are public anyway.
     warnings.simplefilter("ignore", PrivacyLeakWarning)
+    warnings.simplefilter("ignore", FewRecordsWarning)  # the table shows what few records mean
     epsilons, runs = ((1.0, 10.0), 3) if options.quick else (EPSILONS, RUNS)
     data_sets = list(bundled_data())
     if not options.quick and (california := california_housing()) is not None:

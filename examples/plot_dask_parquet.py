@@ -15,6 +15,7 @@ that of one machine.
 import tempfile
 import warnings
 from pathlib import Path
+from tempfile import mkdtemp
 
 import dask.dataframe as dd
 import matplotlib.pyplot as plt
@@ -58,7 +59,8 @@ print(records.npartitions, "partitions")
 # -------------
 # One entry in the ledger, written before a sum is asked for.
 
-accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
+ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
+accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5, path=ledger)
 model = DPLogisticGCD(
     epsilon=1.0, delta=1e-6, classes=[0, 1], feature_bounds=(-1, 1), accountant=accountant
 ).fit(X, y)

@@ -14,6 +14,7 @@ every fit before a record is used, and refuses what would exceed the budget.
 # search are charged to one ledger, whatever ``n_jobs`` is.
 
 import warnings
+from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -35,7 +36,8 @@ warnings.simplefilter("ignore", PrivacyLeakWarning)
 X, digit = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, digit >= 5, random_state=0)
 
-accountant = PrivacyAccountant(epsilon=3.0, delta=1e-6)
+ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
+accountant = PrivacyAccountant(epsilon=3.0, delta=1e-6, path=ledger)
 model = make_pipeline(
     BoundsScaler((0, 16)),  # public: a pixel counts the dots in a cell of 4 x 4
     DPLogisticGCD(

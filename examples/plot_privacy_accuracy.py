@@ -15,6 +15,8 @@ malignant tumours at several ε, beside scikit-learn's ``LogisticRegression``.
 # :class:`~dpcd_sklearn.preprocessing.BoundsScaler` maps them to [-1, 1], clips what lies outside,
 # and costs nothing.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -23,6 +25,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn import DPLogisticGCD
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 bounds = {
@@ -49,6 +52,7 @@ X_train, X_test, y_train, y_test = train_test_split(X[list(bounds)], y, random_s
 # that is public anyway; on records that need protection all of these fits would add up.
 
 epsilons = [0.2, 0.5, 1, 2, 5, 10]
+warnings.simplefilter("ignore", FewRecordsWarning)  # of the least of them, as the curve shows
 scores = []
 for epsilon in epsilons:
     model = make_pipeline(

@@ -17,6 +17,7 @@ over the steps that do learn, charges it as one entry, and refuses what would le
 import os
 import warnings
 from pathlib import Path
+from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -122,7 +123,8 @@ def columns(scaler):
     return ColumnTransformer([("numbers", filled, numbers), ("words", levels, words)])
 
 
-accountant = PrivacyAccountant(epsilon=4.0, delta=1e-9)
+ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
+accountant = PrivacyAccountant(epsilon=4.0, delta=1e-9, path=ledger)
 stated = make_private_pipeline(
     columns(BoundsScaler(bounds)), model, epsilon=1.0, accountant=accountant
 ).fit(X_train, y_train)

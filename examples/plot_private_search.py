@@ -14,6 +14,7 @@ scores each with noise, and releases the best one with its score: all of it, ``e
 # noise, so that no rule of thumb without ``epsilon`` finds it.
 
 import warnings
+from tempfile import mkdtemp
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,7 +36,8 @@ alphas = {"alpha": loguniform(1e-4, 0.3)}
 # %%
 # What it costs is known before: one entry, whatever number of candidates is drawn.
 
-accountant = PrivacyAccountant(epsilon=1.0, delta=1e-6)
+ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
+accountant = PrivacyAccountant(epsilon=1.0, delta=1e-6, path=ledger)
 search = PrivateSearchCV(model, alphas, epsilon=1.0, delta=1e-7, accountant=accountant)
 print(accountant.cost(search, *X_train.shape))
 

@@ -46,6 +46,7 @@ ALLOWED_WARNINGS = (
     DataConversionWarning,
 )
 ALLOWED_MESSAGES = (
+    "alpha=",  # is not used where the penalty has no strength
     "The number of unique classes is greater than 50%",
     "X has feature names, but",
     "X does not have valid feature names, but",

@@ -142,7 +142,7 @@ def test_a_claim_that_is_no_number_is_refused(said, monkeypatch):
     with pytest.raises(ValueError, match="the claimed epsilon"):
         audit_one_run(Boastful(epsilon=2.0), X, y, n_canaries=20)
     with pytest.raises(ValueError, match="the claimed epsilon"):
-        audit(Boastful(epsilon=2.0), n_runs=100)
+        audit(Boastful(epsilon=2.0), families="all", n_runs=100)
 
 
 @pytest.mark.parametrize(
