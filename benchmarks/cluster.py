@@ -24,7 +24,7 @@ from distributed import Client, LocalCluster, wait
 
 from dpcd_sklearn import dask as on_dask
 from dpcd_sklearn import linear_model as local
-from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.exceptions import FewRecordsWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.testing import ReproducibleNoise
 
 BLOCK = 2**15  # records that one seed makes
@@ -181,6 +181,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+    warnings.simplefilter("ignore", FewRecordsWarning)  # bits do not depend on it
     n_samples = max(1, int(args.records) // BLOCK) * BLOCK
     X = records(0, n_samples, args.features)
     y = labels(X)

@@ -34,6 +34,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyLeakWarning,
 )
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.losses import LogisticLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
@@ -373,4 +374,5 @@ def main(arguments=None):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", PrivacyLeakWarning)
+    warnings.simplefilter("ignore", FewRecordsWarning)  # times do not depend on it
     main()

@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 
 from dpcd_sklearn import DPLassoCD, PrivacyAccountant, PrivacyLeakWarning
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.model_selection import PrivateSearchCV
 
 rng = np.random.default_rng(0)
@@ -62,6 +63,7 @@ print(f"{len(accountant.entries())} entry in the ledger: {accountant.spent()}")
 # guarantee covers. (Neither needs to fear the default: ``alpha=1`` leaves no coefficient here.)
 
 warnings.simplefilter("ignore", PrivacyLeakWarning)
+warnings.simplefilter("ignore", FewRecordsWarning)  # of fits that share what one search has
 
 
 def counted(epsilon):

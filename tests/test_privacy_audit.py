@@ -126,7 +126,7 @@ def gaussian_cases():
         for intercept in (False, True):
             common = steps | options | {"fit_intercept": intercept}
             name = f"{relation}{' with intercept' if intercept else ''}"
-            yield pytest.param(DPLassoCD(max_iter=3, **common), id=f"lasso {name}")
+            yield pytest.param(DPLassoCD(solver="cd", max_iter=3, **common), id=f"lasso {name}")
             yield pytest.param(DPRidgeSkGD(max_iter=3, momentum=0, **common), id=f"ridge {name}")
     common = steps | {"fit_intercept": True, "momentum": 0, "sampling": "block"}
     blocks = DPRidgeSkGD(max_iter=2, block_size=1, **common)

@@ -88,7 +88,7 @@ def fits_what_it_paid_for(model, order):
 @pytest.mark.parametrize(
     "model",
     [
-        DPLassoCD(),
+        DPLassoCD(1e-3),
         DPLogisticGCD(),
         DPRidgeSkGD(),
         DPRidgeSkGD(9.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0),
