@@ -53,7 +53,8 @@ def test_what_is_planned_is_what_a_fit_releases_and_nothing_is_spent():
 
 
 def test_shares_of_the_loss_are_told_for_each_release():
-    found = plan(DPLogisticGCD(solver="gcd", max_iter=5, feature_scale=1.0), 100, 3, sizes=[], n_repeats=1)
+    model = DPLogisticGCD(solver="gcd", max_iter=5, feature_scale=1.0)
+    found = plan(model, 100, 3, sizes=[], n_repeats=1)
     assert [share for _, share in found.releases] == pytest.approx([0.8, 0.2])
 
 
