@@ -121,7 +121,7 @@ sys.path.insert(0, ".")
 import setup as kernels
 from setuptools import setup
 names = set(sys.argv.pop().split(","))
-kernels.UNIX_FLAGS = [flag.replace("-O3", "-O1") for flag in kernels.UNIX_FLAGS]
+kernels.optimisation = lambda source, msvc: ["-O1"]
 modules = [m for m in kernels.extensions() if m.name in names]
 setup(name="flawed", ext_modules=modules, cmdclass={"build_ext": kernels.BuildKernels},
       script_args=["--quiet", "build_ext", "--inplace"])
@@ -135,18 +135,19 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import audit
 BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
 HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "row_norm_bound": 1.0}
+SCALED = {"epsilon": 2.0, "feature_scale": 1.0}  # of so few records none is found
 SOLVERS = {
-    "cd": DPLassoCD(epsilon=2.0),
-    "gcd": DPLogisticGCD(epsilon=2.0),
-    "skgd": DPRidgeSkGD(epsilon=2.0),
-    "blocks": DPRidgeSkGD(epsilon=2.0, sampling="block"),
-    "sgd": DPLinearRegressor(epsilon=2.0, solver="sgd"),
-    "svrg": DPLinearRegressor(epsilon=2.0, solver="svrg"),
-    "compgd": DPLinearRegressor(epsilon=2.0, solver="compgd"),
-    "frank-wolfe": DPLinearRegressor(epsilon=2.0, solver="frank-wolfe", **BALL),
+    "cd": DPLassoCD(**SCALED, solver="cd"),
+    "gcd": DPLogisticGCD(**SCALED, solver="gcd"),
+    "skgd": DPRidgeSkGD(**SCALED, solver="skgd"),
+    "blocks": DPRidgeSkGD(**SCALED, sampling="block"),
+    "sgd": DPLinearRegressor(**SCALED, solver="sgd"),
+    "svrg": DPLinearRegressor(**SCALED, solver="svrg"),
+    "compgd": DPLinearRegressor(**SCALED, solver="compgd"),
+    "frank-wolfe": DPLinearRegressor(**SCALED, solver="frank-wolfe", **BALL),
     "hidden": DPRidgeSkGD(epsilon=2.0, **HIDDEN),
-    "classes": DPLinearClassifier(epsilon=2.0, classes=[0, 1, 2], solver="skgd"),
-    "newton": DPLinearClassifier(epsilon=2.0, classes=[0, 1, 2], solver="newton"),
+    "classes": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="skgd"),
+    "newton": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="newton"),
 }
 # one pair alone shows it, and a search of few fits may prefer another one
 families = ["turned record"] if os.environ["DPCD_FLAW"] == "7" else "all"
