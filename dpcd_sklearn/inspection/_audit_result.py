@@ -50,8 +50,8 @@ class AuditResult:
         If the audit went release by release: one for each kind. What stands above is then of the
         one that tells most against the claim, or least for it, and bounds hold for a single record.
     unpaid : tuple of str
-        Fitted attributes that tell of records and that no mechanism released; "privacy_spent_" if
-        the event costs more than it says, "privacy_event_" if mechanisms release by another one.
+        Fitted attributes that tell of records and that no mechanism released; "`privacy_spent_`" if
+        the event costs more than it says, "`privacy_event_`" if mechanisms release by another one.
     """
 
     verdict: str
