@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dpcd_sklearn.privacy.accounting._accounting import (
     best_order,
     conversion_gap,
+    delta_of,
     epsilon_of,
     gdp_squared,
     rdp,
@@ -264,6 +265,8 @@ def test_a_gaussian_calibration_stays_within_its_budget(epsilon, delta, count, n
 @given(epsilons, deltas, counts, shares, relations)
 @example(1e-4, 1e-15, 10**6, 0.01, "replace_one")
 @example(100.0, 1e-15, 1, 0.99, "add_remove")
+@example(1.0, 1e-15, 4500, 0.5, "replace_one")  # its table is longer than a product may be
+@example(1e-3, 0.1, 1, 0.5, "replace_one")  # δ decides
 @few_budgets
 def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, share, neighboring):
     try:
@@ -282,7 +285,10 @@ def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, sha
     else:  # test_selections looks at the tight curve
         assert rho >= (epsilon - true_gap(order, delta)) / order * (1 - 1e-6)
     assert epsilon_of(event, delta) <= epsilon * (1 + ROUND_TRIP)  # the report rounds upwards
-    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-4)  # and nothing is wasted
+    # and nothing is wasted, neither of ε nor, where δ decides, of δ
+    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-4) or delta_of(
+        event, epsilon
+    ) >= delta * (1 - 1e-6)
 
 
 @given(epsilons, powers_of_ten(-15, -5), counts, shares)

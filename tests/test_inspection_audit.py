@@ -36,7 +36,8 @@ from dpcd_sklearn.testing import ReproducibleNoise
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-3}
 SCALED = {"feature_scale": 1.0}  # of so few records none is found, and features are let go
-ADD = {"neighboring": "add_remove", "n_public": 20}
+# of so few records no scale of the target is found either
+ADD = {"neighboring": "add_remove", "n_public": 20, "target_bounds": (-1, 1)}
 SURE = 1 - 1e-6
 
 

@@ -149,8 +149,8 @@ def composed(losses):
     """The loss of several mechanisms together, on the finest of their grids if it is not long."""
     mu = math.sqrt(math.fsum(loss.mu**2 for loss in losses))
     grids = [replace(loss, mu=0.0) for loss in losses if not loss.is_gaussian]
-    if not grids:
-        return Loss(mu=mu)
+    if len(grids) < 2:  # as fine as it is: a calibration and the ledger see the same curve
+        return (grids or [Loss()])[0].with_gaussian(mu)
     length = math.fsum(loss.step * len(loss.masses) for loss in grids)
     step = max(min(loss.step for loss in grids), length / _MOST_STEPS)
     if len({loss.step for loss in grids}) > 1 or step > grids[0].step:
