@@ -70,14 +70,14 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
+from dpcd_sklearn.leaks import RULES, SEVERITIES
+from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
+from dpcd_sklearn.leaks._object_tree import KNOWN_META, MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.testing import ReproducibleNoise
-from dpcd_sklearn.utils._leak_rules import RULES, SEVERITIES
-from dpcd_sklearn.utils._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
-from dpcd_sklearn.utils._object_tree import KNOWN_META, MOST_PARTS
 
 LEDGER = PrivacyAccountant(5.0, 1e-6)
 OTHER_LEDGER = PrivacyAccountant(5.0, 1e-6)

@@ -36,14 +36,14 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
-from dpcd_sklearn.utils._learns_nothing import (
+from dpcd_sklearn.leaks._learns_nothing import (
     _BY_BATCH,
     LEARNS_NOTHING,
     full_name,
     how_it_learns,
     how_one_row_differs,
 )
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 
 N = 1003
 PARTS = (1, 2, 3, 8, 9, 400, 401, 1000)

@@ -25,7 +25,7 @@ FLOORS = (
     {"solvers"},
     {"privacy/mechanisms", "privacy/ledger"},
     {"privacy/sums", "privacy/noise", "privacy/accounting"},
-    {"losses", "penalties", "samplings"},
+    {"losses", "penalties", "samplings", "leaks"},
     {"utils"},
 )
 FLOOR = {room: -depth for depth, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,11 +1,11 @@
 """Looking at what was done, or what to expect: audits, leaks, plots of budgets, theory."""
 
+from ..leaks import Leak, LeakReport, find_leaks
 from ._audit import audit
 from ._audit_display import AuditDisplay
 from ._audit_result import AuditResult
 from ._budget_display import BudgetDisplay
 from ._epsilon_display import EpsilonDisplay
-from ._find_leaks import Leak, LeakReport, find_leaks
 from ._model_displays import CoefficientDisplay, CoefPathDisplay
 from ._one_run import OneRunResult, audit_one_run
 from ._plan_display import PlanDisplay

@@ -15,10 +15,10 @@ import warnings
 import numpy as np
 from scipy.sparse import issparse
 
+from ..leaks import full_name
 from ..privacy.sums._records import canonical
 from ..utils._compat import safe_indexing
 from ..utils._input import read_input, read_records, refuse_broken
-from ..utils._learns_nothing import full_name
 
 _OURS = "dpcd_sklearn."
 _MODELS = {

@@ -8,14 +8,12 @@ from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from ..leaks import holds_private, may_be_sparse, refuse_leaks
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._input import read_input
-from ..utils._layouts import may_be_sparse
-from ..utils._leak_rules import refuse_leaks
-from ..utils._object_tree import holds_private
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike
 from ._answers import Model, read

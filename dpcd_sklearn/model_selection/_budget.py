@@ -3,14 +3,13 @@
 from inspect import signature
 from numbers import Integral
 
+from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget import private_part
 from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
-from ..utils._layouts import may_be_sparse
-from ..utils._leak_rules import refuse_leaks
 
 _TRIES = 40
 

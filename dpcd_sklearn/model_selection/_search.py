@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from ..leaks import may_be_sparse
 from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import first_rows
 from ..privacy.accounting._accounting import epsilon_of
@@ -27,7 +28,6 @@ from ..privacy.ledger._accountant import charge
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import num_samples
 from ..utils._input import read_input, refuse_broken
-from ..utils._layouts import may_be_sparse
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike
 from . import _budget, _candidates, _runs

@@ -6,8 +6,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..leaks import full_name
 from ..privacy.noise._noise import NoiseSource
-from ..utils._learns_nothing import full_name
 from ..utils._public import check_real
 
 # Splitters whose slots follow row numbers alone.

@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
+from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
-from ..utils._object_tree import tree_of
 from ..utils._public import check_real
 from ._budget import is_private, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after

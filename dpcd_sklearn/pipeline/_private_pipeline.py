@@ -11,13 +11,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 
 from ..engines._private_fit import PrivateFit, check_sizes
+from ..leaks import may_be_sparse, refuse_leaks
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, safe_indexing
 from ..utils._input import refuse_broken
-from ..utils._layouts import may_be_sparse
-from ..utils._leak_rules import refuse_leaks
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget import BUDGET

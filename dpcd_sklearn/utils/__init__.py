@@ -1,1 +1,1 @@
-"""The lowest room: checks of public arguments, the rules of leaks, scikit-learn's versions."""
+"""The lowest room: checks of public arguments, scikit-learn's versions."""

@@ -7,7 +7,7 @@ import io
 import json
 import textwrap
 
-from ...utils._leak_rules import RULES
+from ...leaks import RULES
 from ._ledger_records import LedgerEntry
 
 _SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}

@@ -1,4 +1,4 @@
-"""When the rules of ``_leak_rules.py`` apply: each looks at one part of an object.
+"""When the rules of ``_rules.py`` apply: each looks at one part of an object.
 
 It returns False, or True or a few words about how; never a value that may come from records.
 """

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ._leak_conditions import (
+from ..utils._reproducible_noise import ReproducibleNoise
+from ._conditions import (
     BOOSTING,
     ENCODERS_OF_Y,
     HALVING,
@@ -40,7 +41,6 @@ from ._leak_conditions import (
 )
 from ._learns_nothing import what_instead
 from ._object_tree import candidates, guarded, tree_of
-from ._reproducible_noise import ReproducibleNoise
 
 SEVERITIES = ("void", "leak", "note")
 

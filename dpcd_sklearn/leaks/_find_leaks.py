@@ -4,8 +4,8 @@ import html
 from collections import Counter
 from collections.abc import Sequence
 
-from ..utils._leak_rules import SEVERITIES, Leak, leaks_of
-from ..utils._object_tree import guarded
+from ._object_tree import guarded
+from ._rules import SEVERITIES, Leak, leaks_of
 
 _NO_PROOF = (
     "An empty list is no proof of privacy: it says that no rule applies. Bounds and parameters "

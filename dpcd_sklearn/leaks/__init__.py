@@ -1,0 +1,21 @@
+"""The linter: what in a scikit-learn object the guarantee does not cover; nothing is fitted."""
+
+from ._find_leaks import LeakReport, find_leaks
+from ._layouts import may_be_sparse
+from ._learns_nothing import full_name
+from ._object_tree import holds_private, tree_of
+from ._rules import RULES, SEVERITIES, Leak, leaks_of, refuse_leaks
+
+__all__ = [
+    "RULES",
+    "SEVERITIES",
+    "Leak",
+    "LeakReport",
+    "find_leaks",
+    "full_name",
+    "holds_private",
+    "leaks_of",
+    "may_be_sparse",
+    "refuse_leaks",
+    "tree_of",
+]
