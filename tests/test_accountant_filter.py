@@ -30,7 +30,7 @@ from dpcd_sklearn.privacy.accounting._events import (
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_mu
 from dpcd_sklearn.privacy.ledger import _filter, _forecast
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy.ledger._ledger_records import Balance
+from dpcd_sklearn.privacy.ledger._ledger_entries import Balance
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))

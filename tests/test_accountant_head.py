@@ -16,7 +16,7 @@ from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PureEvent
 from dpcd_sklearn.privacy.ledger import _forecast, _ledger
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy.ledger._ledger_records import Balance, canonical
+from dpcd_sklearn.privacy.ledger._ledger_entries import Balance, canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
 
 SMALL = FitEvent((GaussianEvent(1000.0),))

@@ -40,8 +40,8 @@ from dpcd_sklearn.privacy.accounting._events import (
 )
 from dpcd_sklearn.privacy.mechanisms import (
     _curvature_units,
+    _gradient_moments,
     _label_counts,
-    _moments,
     _quantiles,
 )
 
@@ -135,7 +135,7 @@ FLAWS = {
     ),
     "half the noise of moments of features": _narrower("SmoothnessUnits", _smoothness, "bits"),
     "half the noise of moments": _replaced(
-        _moments.MomentUnits, "square_grid", lambda grid: (grid[0] - 1, grid[1])
+        _gradient_moments.MomentUnits, "square_grid", lambda grid: (grid[0] - 1, grid[1])
     ),
 }
 SCALES, GRADIENTS = "choices of scales", "Newton gradients"

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.model_selection import PrivateSearchCV, _find_budget, find_budget
-from dpcd_sklearn.model_selection._made_up import made_up_records
+from dpcd_sklearn.model_selection._simulated_data import simulated_records
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 RIDGE = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=30)
@@ -29,7 +29,7 @@ def test_the_budget_that_is_found_reaches_the_score():
     scores = [
         _find_budget._score(
             RIDGE.set_params(epsilon=2 * epsilon),
-            made_up_records(RIDGE, 3, 1, 0.8),
+            simulated_records(RIDGE, 3, 1, 0.8),
             1000,
             seed,
         )

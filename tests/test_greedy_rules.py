@@ -16,7 +16,7 @@ from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.engines import _engines_coordinates as engines
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
-from dpcd_sklearn.penalties._base import Rule
+from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,

@@ -16,7 +16,7 @@ from scipy import sparse, stats
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
-from dpcd_sklearn.penalties._base import Rule
+from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,

@@ -16,7 +16,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.partitions import _records as partitioned
+from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
 from dpcd_sklearn.privacy.sums._place import LocalPlace

@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import FitPlan, PlanDisplay, plan
-from dpcd_sklearn.model_selection._made_up import made_up_records
+from dpcd_sklearn.model_selection._simulated_data import simulated_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
@@ -108,8 +108,8 @@ def test_a_plan_reads_well():
         (make_private_pipeline(DPStandardScaler(), DPLassoCD()), 4, 1),
     ],
 )
-def test_made_up_records_are_as_the_public_facts_say(model, n_features, n_outputs):
-    draw = made_up_records(model, n_features, n_outputs, 0.5)
+def test_simulated_records_are_as_the_public_facts_say(model, n_features, n_outputs):
+    draw = simulated_records(model, n_features, n_outputs, 0.5)
     X, y = draw(500, np.random.default_rng(0))
     assert np.shape(X) == (500, n_features)
     assert len(y) == 500

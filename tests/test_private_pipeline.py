@@ -34,7 +34,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
-from dpcd_sklearn.pipeline._budget import private_part, set_budget
+from dpcd_sklearn.pipeline._budget_of_step import private_part, set_budget
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent

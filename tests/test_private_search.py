@@ -34,8 +34,8 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
-from dpcd_sklearn.model_selection._plan import planned
-from dpcd_sklearn.model_selection._slots import slots_of
+from dpcd_sklearn.model_selection._search_plan import planned
+from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared

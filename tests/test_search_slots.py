@@ -14,8 +14,8 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.model_selection import PrivateSearchCV, _plan, _runs, _slots
-from dpcd_sklearn.model_selection._plan import planned
+from dpcd_sklearn.model_selection import PrivateSearchCV, _runs, _search_plan, _splits
+from dpcd_sklearn.model_selection._search_plan import planned
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPStandardScaler
 
@@ -97,7 +97,7 @@ def test_a_run_ends_alike_for_every_solver_and_more_sizes(data):
 
 
 def test_a_calibration_that_is_told_the_expected_size_would_be_noticed(data, monkeypatch):
-    monkeypatch.setattr(_plan, "_refuses_more_than_told", lambda part: False)
+    monkeypatch.setattr(_search_plan, "_refuses_more_than_told", lambda part: False)
     hidden = [DPRidgeSkGD(**TARGET, **HIDDEN)]
     assert unlike(data, hidden, [524, 525]) == []
     assert unlike(data, hidden, [526, 599])
@@ -115,7 +115,7 @@ def test_searches_of_hidden_states_never_fail(data):
 
 def test_a_table_that_breaks_the_promise_is_refused_before_any_coin(data, monkeypatch):
     X, y, _ = data
-    monkeypatch.setattr(_slots.Slots, "rows", lambda *_: pytest.fail("coins were drawn"))
+    monkeypatch.setattr(_splits.Slots, "rows", lambda *_: pytest.fail("coins were drawn"))
     for hidden in (HIDDEN, FEW):
         model = DPRidgeSkGD(**TARGET, **hidden)
         for search, n in (
@@ -133,4 +133,4 @@ def test_a_table_that_breaks_the_promise_is_refused_before_any_coin(data, monkey
 
 def test_coins_leave_no_slot_empty_of_the_records_that_are_promised():
     share = 0.9  # the largest that is taken, as the least
-    assert 2 * share**_slots._LEAST_OF_COINS < 1e-22
+    assert 2 * share**_splits._LEAST_OF_COINS < 1e-22

@@ -18,7 +18,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.engines import _shrinkage
 from dpcd_sklearn.exceptions import FewRecordsWarning
-from dpcd_sklearn.linear_model import _base
+from dpcd_sklearn.linear_model import _private_linear_model
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [
@@ -40,7 +40,7 @@ def pair(model, X, y, monkeypatch):
     """The model, and what it would be if nothing were shrunk."""
     model.set_params(random_state=ReproducibleNoise(0))
     with monkeypatch.context() as patched:
-        patched.setattr(_base, "shrunk", lambda plan, solution, start: solution)
+        patched.setattr(_private_linear_model, "shrunk", lambda plan, solution, start: solution)
         plain = clone(model).fit(X, y)
     return model.fit(X, y), plain
 
@@ -97,8 +97,9 @@ def test_intercepts_are_drawn_to_the_released_shares_of_classes(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((9000, 50)), (rng.random(9000) < 0.05).astype(int)
     known = []
-    shrunk = _base.shrunk
-    monkeypatch.setattr(_base, "shrunk", lambda *args: known.append(args[2]) or shrunk(*args))
+    recipe = _private_linear_model
+    shrunk = recipe.shrunk
+    monkeypatch.setattr(recipe, "shrunk", lambda *args: known.append(args[2]) or shrunk(*args))
     model = DPLinearClassifier(epsilon=0.2, solver="skgd", classes=[0, 1]).fit(X, y)
     assert known[0] is not None  # classes were counted
     share = expit(known[0][1][0])

@@ -17,7 +17,7 @@ from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.inspection._watch import Watch
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
-from dpcd_sklearn.penalties._base import Rule
+from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting._calibration import with_noise
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge

@@ -22,8 +22,8 @@ from dpcd_sklearn.privacy.accounting._events import (
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
 from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle
 from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits, constant_of_rows
+from dpcd_sklearn.privacy.mechanisms._gradient_moments import MomentUnits
 from dpcd_sklearn.privacy.mechanisms._label_counts import CountUnits
-from dpcd_sklearn.privacy.mechanisms._moments import MomentUnits
 from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileUnits
 from dpcd_sklearn.privacy.mechanisms._scores import ScoreUnits
 from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS, SmoothnessUnits

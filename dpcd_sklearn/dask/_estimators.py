@@ -1,7 +1,7 @@
 """The estimators, by the names that they have on one machine."""
 
 from .. import linear_model as local
-from ._base import ClassifierOnACluster, OnACluster, on_a_cluster
+from ._on_a_cluster import ClassifierOnACluster, OnACluster, on_a_cluster
 
 
 @on_a_cluster

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..losses import LOSSES
-from ..penalties._base import Rule
+from ..penalties._penalty import Rule
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits

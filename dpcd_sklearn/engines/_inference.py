@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..privacy.mechanisms._curvature_units import matrix_sensitivity
-from ..privacy.mechanisms._moments import MomentOracle, MomentUnits
+from ..privacy.mechanisms._gradient_moments import MomentOracle, MomentUnits
 from ..solvers._covariance import inference_of
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..losses._base import Loss
+from ..losses._loss import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import plain_number
 from ._label_prior import COUNT_SHARE, counts_are_affordable

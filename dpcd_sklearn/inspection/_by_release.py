@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import issparse, sparray
 
-from ..linear_model._base import PrivateLinearModel
+from ..linear_model._private_linear_model import PrivateLinearModel
 from ..preprocessing import DPStandardScaler
 from ..privacy.accounting._accounting import gdp_squared
 from ._audit_result import AuditResult

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from sklearn.base import clone
 
-from ..pipeline._budget import private_part
+from ..pipeline._budget_of_step import private_part
 from ..utils._public import check_count, check_real
 from ._pyplot import axes_of, legend_beside
 

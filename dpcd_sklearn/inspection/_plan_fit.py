@@ -8,8 +8,8 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..model_selection._made_up import made_up_records
-from ..pipeline._budget import private_part
+from ..model_selection._simulated_data import simulated_records
+from ..pipeline._budget_of_step import private_part
 from ..pipeline._plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
@@ -209,7 +209,7 @@ def plan(
     part = private_part(model)
     part.set_params(accountant=None)
     event, delta = _event_of(part, n_samples, rows, n_outputs)
-    make_data = make_data or made_up_records(model, n_features, n_outputs, signal)
+    make_data = make_data or simulated_records(model, n_features, n_outputs, signal)
     sizes = _sizes(n_samples, n_features, sizes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # too few records is what is asked about

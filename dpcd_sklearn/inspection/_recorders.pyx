@@ -10,7 +10,7 @@ what was, and tells what the solver hears in their place.
 import numpy as np
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
-from ..penalties._base cimport Penalty, Rule
+from ..penalties._penalty cimport Penalty, Rule
 from ..privacy.mechanisms._batch_oracle cimport IterateOracle
 from ..privacy.mechanisms._oracle cimport Oracle
 

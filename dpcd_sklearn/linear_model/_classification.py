@@ -15,9 +15,9 @@ from ..losses import LOSSES
 from ..utils._input import read_input
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
-from ._base import PrivateLinearModel
 from ._constraints import CLASSIFICATION, of
 from ._prediction import log_probabilities_of, margins_of_model, probabilities_of
+from ._private_linear_model import PrivateLinearModel
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):

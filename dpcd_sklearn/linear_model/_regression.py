@@ -12,9 +12,9 @@ from sklearn.metrics import r2_score
 from ..utils._input import read_input
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
-from ._base import PrivateLinearModel
 from ._constraints import REGRESSION, of
 from ._prediction import margins_of_model, within
+from ._private_linear_model import PrivateLinearModel
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._base cimport Loss
+from ._loss cimport Loss
 from ._derivatives cimport DERIVATIVES
 
 

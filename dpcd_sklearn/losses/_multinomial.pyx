@@ -4,7 +4,7 @@ import numpy as np
 from libc.math cimport INFINITY, sqrt
 from scipy.special import logsumexp
 
-from ._base cimport Loss
+from ._loss cimport Loss
 from ._derivatives cimport DERIVATIVES
 
 

@@ -4,7 +4,7 @@ from inspect import signature
 from numbers import Integral
 
 from ..leaks import may_be_sparse, refuse_leaks
-from ..pipeline._budget import private_part
+from ..pipeline._budget_of_step import private_part
 from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from . import _budget
-from ._made_up import made_up_records
 from ._search import PrivateSearchCV
+from ._simulated_data import simulated_records
 
 LEAST, MOST_EPSILON = 2.0**-7, 2.0**7
 _N_TEST = 2000
@@ -85,7 +85,7 @@ def find_budget(
     seeds = np.random.SeedSequence(random_state).spawn(n_repeats)
 
     inner = model.estimator if searched else model
-    draw = make_data or made_up_records(inner, n_features, 1, signal)
+    draw = make_data or simulated_records(inner, n_features, 1, signal)
 
     def reached(epsilon):
         owner.set_params(epsilon=epsilon)

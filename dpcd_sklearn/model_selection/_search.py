@@ -31,8 +31,8 @@ from ..utils._input import read_input, refuse_broken
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike
 from . import _budget, _candidates, _runs
-from ._plan import planned, refuse_what_runs_refuse, set_n_public
-from ._slots import refuse_number
+from ._search_plan import planned, refuse_what_runs_refuse, set_n_public
+from ._splits import refuse_number
 
 _NO_MODEL = (
     "the search gave no model: there was no run (a Poisson law may draw none), or all of them "

@@ -4,8 +4,8 @@ import secrets
 from typing import NamedTuple
 
 from ._partition import Partition
+from ._partitioned_records import Holders, PartitionedRecords, each_once
 from ._public_bits import public_bits
-from ._records import Holders, PartitionedRecords, each_once
 
 
 class _Found(NamedTuple):

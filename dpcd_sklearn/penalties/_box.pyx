@@ -3,7 +3,7 @@
 import numpy as np
 from libc.math cimport INFINITY
 
-from ._base cimport Penalty
+from ._penalty cimport Penalty
 
 from ..utils._public import check_interval
 

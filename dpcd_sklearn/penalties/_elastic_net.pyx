@@ -3,7 +3,7 @@
 import numpy as np
 from libc.math cimport INFINITY, fabs
 
-from ._base cimport Penalty
+from ._penalty cimport Penalty
 
 
 cdef class ElasticNet(Penalty):

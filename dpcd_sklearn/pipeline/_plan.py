@@ -20,7 +20,7 @@ from ..privacy.accounting._joint import joint_budgets
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
 from ..utils._public import check_real
-from ._budget import is_private, stated_budget
+from ._budget_of_step import is_private, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after
 
 # Share of μ² of each private step that scales, beside what the model behind it has.

@@ -19,7 +19,7 @@ from ..utils._compat import HasMethods, Interval, StrOptions, safe_indexing
 from ..utils._input import refuse_broken
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
-from ._budget import BUDGET
+from ._budget_of_step import BUDGET
 from ._plan import (
     check_steps,
     n_outputs_of,

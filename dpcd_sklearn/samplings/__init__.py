@@ -4,10 +4,10 @@ A sampling is public: it depends on n_features and public facts only, and a bloc
 shows in the released iterates, so it amplifies no privacy and needs no secret randomness.
 """
 
-from ._base import Sampling
 from ._block import BlockSampling
 from ._full import FullSampling
 from ._nice import NiceSampling
+from ._sampling import Sampling
 from ._single import SingleSampling
 
 SAMPLINGS = {

@@ -5,9 +5,9 @@ from numbers import Integral
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
-from ._base import Sampling
 from ._checks import check_partition, check_probabilities
 from ._probabilities import draw_indices
+from ._sampling import Sampling
 
 
 class BlockSampling(Sampling):

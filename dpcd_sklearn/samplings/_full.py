@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
-from ._base import Sampling
+from ._sampling import Sampling
 
 
 class FullSampling(Sampling):

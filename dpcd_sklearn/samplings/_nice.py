@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
-from ._base import Sampling
+from ._sampling import Sampling
 
 
 class NiceSampling(Sampling):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
-from ._base import Sampling
 from ._checks import check_probabilities
 from ._probabilities import draw_indices
+from ._sampling import Sampling
 
 
 class SingleSampling(Sampling):

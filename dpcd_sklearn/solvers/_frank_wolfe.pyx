@@ -8,7 +8,7 @@ A vertex is all that a step needs: nothing but the choices is released.
 
 import numpy as np
 
-from ..penalties._base cimport Rule
+from ..penalties._penalty cimport Rule
 from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
 

@@ -10,7 +10,7 @@ in all of them: a noisy vector of its partial derivatives, clipped by one norm, 
 
 import numpy as np
 
-from ..penalties._base cimport Rule
+from ..penalties._penalty cimport Rule
 from ..privacy.mechanisms._oracle cimport Oracle
 from ._oracle_iterate cimport OracleIterate
 

@@ -1,4 +1,4 @@
-from ..penalties._base cimport Penalty
+from ..penalties._penalty cimport Penalty
 from ..utils._interrupts cimport Interrupts
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..penalties._base import Penalty, Rule
+from ..penalties._penalty import Penalty, Rule
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ Cyclic coordinate descent for any penalty, which needs its proximal operator alo
 import numpy as np
 from libc.math cimport fabs, sqrt
 
-from ..penalties._base cimport Penalty
+from ..penalties._penalty cimport Penalty
 from ..utils._interrupts cimport Interrupts
 
 # Of the largest coefficient, in the norm of sqrt(P_jj): a sweep that moves none by more ends it.

@@ -20,7 +20,7 @@ from . import _filter, _forecast, _locks
 from ._facts import facts_of_charge
 from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
-from ._ledger_records import Balance, LedgerEntry, LedgerParameters
+from ._ledger_entries import Balance, LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport, shown_as
 from ._prepaid import Prepaid
 from ._rehearsal import planned_fits

@@ -5,7 +5,7 @@ import dataclasses
 from ...utils._public import check_count
 from ..accounting._accounting import MOST, checked_releases
 from ..accounting._events import FitEvent
-from ._ledger_records import package_version, plain_text, to_json
+from ._ledger_entries import package_version, plain_text, to_json
 
 
 def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_features):

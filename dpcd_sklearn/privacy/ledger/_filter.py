@@ -26,7 +26,7 @@ from ..accounting._cover import cover, residue
 from ..accounting._events import NEIGHBORING, FitEvent, NonPrivateEvent
 from ..accounting._gaussian_dp import gdp_delta, gdp_mu
 from ..accounting._selections import TAIL
-from ._ledger_records import LedgerParameters, now, package_version
+from ._ledger_entries import LedgerParameters, now, package_version
 
 _UP = 1 + 1e-12
 _RESERVE = 0.01  # share of δ that pays for what covers leave out

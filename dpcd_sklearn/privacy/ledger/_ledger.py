@@ -20,7 +20,7 @@ import time
 
 from ...exceptions import LedgerError
 from ._files import create_file, say_where, temporary_path
-from ._ledger_records import Balance, canonical, now
+from ._ledger_entries import Balance, canonical, now
 from ._locks import check_locks
 from ._sqlite import (
     COLUMNS,

@@ -8,7 +8,7 @@ import json
 import textwrap
 
 from ...leaks import RULES
-from ._ledger_records import LedgerEntry
+from ._ledger_entries import LedgerEntry
 
 _SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
 _KINDS = {"SelectionEvent": "choice", "HiddenStateEvent": "hidden step"}

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ...exceptions import LedgerError
 from ._gate import Connected, Gate
-from ._ledger_records import LedgerParameters
+from ._ledger_entries import LedgerParameters
 
 TEMPORARY = "dpcd-ledger-"  # folders of ledgers that go with their process
 APPLICATION_ID = 0x64706364  # "dpcd"

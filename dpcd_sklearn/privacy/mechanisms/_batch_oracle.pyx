@@ -10,7 +10,7 @@
 import numpy as np
 from libc.stdint cimport int64_t
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums, question_of
 from ._units cimport MeanUnits

@@ -17,7 +17,7 @@ import numpy as np
 from libc.math cimport rint
 from libc.stdint cimport int64_t
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums, question_of

@@ -1,4 +1,4 @@
-from ...penalties._base cimport Penalty, Rule
+from ...penalties._penalty cimport Penalty, Rule
 
 
 cdef class KnownScores:

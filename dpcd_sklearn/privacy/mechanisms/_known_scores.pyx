@@ -3,7 +3,7 @@
 import numpy as np
 from libc.math cimport NAN
 
-from ...penalties._base cimport Penalty, Rule
+from ...penalties._penalty cimport Penalty, Rule
 
 
 cdef class KnownScores:

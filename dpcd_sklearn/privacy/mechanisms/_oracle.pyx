@@ -17,8 +17,8 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, rint, sqrt
 from libc.stdint cimport int64_t
 
-from ...losses._base cimport Loss
-from ...penalties._base cimport Penalty, Rule
+from ...losses._loss cimport Loss
+from ...penalties._penalty cimport Penalty, Rule
 from ..noise._lazy_choice cimport LazyChoice, is_worth_it
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums, question_of

@@ -16,7 +16,7 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 from scipy.linalg.blas import dsyrk, dtrmm
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ._gradient_sums cimport GradientSums
 from ._kernels cimport KERNELS, dpcd_rows_ahead, dpcd_tile

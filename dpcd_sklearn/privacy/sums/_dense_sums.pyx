@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 
 cimport cython
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     DPCD_READ_ONCE,

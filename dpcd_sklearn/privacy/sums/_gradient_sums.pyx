@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ._kernels cimport (
     DPCD_READ_AGAIN,
     KERNELS,

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ._records cimport Records
 from ._sums cimport Question, Sums
 

@@ -5,7 +5,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ._records cimport Records
 from ._sums cimport Question, Sums, question_of
 

@@ -23,7 +23,7 @@ checks (``DPCD_SAFE``) sums anew after each refresh and compares.
 import numpy as np
 from libc.stdint cimport int64_t
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ._local_sums cimport LocalSums
 from ._records cimport Records
 from ._sums cimport Question

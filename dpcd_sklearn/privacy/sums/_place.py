@@ -8,8 +8,8 @@ from scipy.sparse import issparse
 from ._counts import count_cells, count_norms, count_outside
 from ._curvature_sums import CurvatureSums
 from ._dense_sums import DenseSums
+from ._exact_moments import moments_of
 from ._gradient_sums import GradientSums
-from ._moments import moments_of
 from ._records import Records, canonical
 from ._sparse_sums import SparseSums
 from ._sums import Place

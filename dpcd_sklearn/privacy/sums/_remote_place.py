@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._curvature_sums import CurvatureSums
-from ._moments import Moments
+from ._exact_moments import Moments
 from ._remote_sums import RemoteSums, answer, make_move
 from ._sums import Place
 

@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t
 
 cimport cython
 
-from ...losses._base cimport Loss
+from ...losses._loss cimport Loss
 from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
 from ._moving_sums cimport MovingSums
 from ._records cimport (

@@ -3,12 +3,12 @@
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..pipeline._budget import is_private
+from ..pipeline._budget_of_step import is_private
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from ..utils._public import check_bounds, check_scales
 
 
-def made_up_records(estimator, n_features, n_outputs, signal):
+def simulated_records(estimator, n_features, n_outputs, signal):
     """A function that draws records as the public facts of an estimator describe them.
 
     Features fill their bounds evenly, or are normal with their scales. All of them count alike in

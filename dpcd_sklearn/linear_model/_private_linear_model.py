@@ -39,11 +39,11 @@ from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
-from ._earlier_fit import EarlierFit, start_of
 from ._export import exported
 from ._progress import Progress
-from ._records import RecordsInMemory, RecordsOfAFit
+from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 from ._signature import short_signature
+from ._warm_start import EarlierFit, start_of
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}

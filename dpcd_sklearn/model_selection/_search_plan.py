@@ -16,7 +16,7 @@ from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import MOST, check_count, check_real
 from . import _budget, _candidates, _runs
-from ._slots import Slots, slots_of
+from ._splits import Slots, slots_of
 
 
 @dataclass(frozen=True)

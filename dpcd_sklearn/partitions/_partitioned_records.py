@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..linear_model._records import RecordsOfAFit
+from ..linear_model._records_in_memory import RecordsOfAFit
 from ..privacy.sums._remote_place import RemotePlace
 from ._partition import PlaceOf
 from ._public_bits import public_bits

@@ -11,8 +11,8 @@ from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..partitions._records import PartitionedRecords
-from ..privacy.sums._moments import moments_of
+from ..partitions._partitioned_records import PartitionedRecords
+from ..privacy.sums._exact_moments import moments_of
 from ..privacy.sums._remote_place import joined
 from ..utils._compat import clone_parametrized
 from ._collections import blocks_of, client_of, is_dask, partitions_of
