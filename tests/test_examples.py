@@ -33,7 +33,7 @@ needs_examples = pytest.mark.skipif(not DEMO.is_file(), reason="the examples are
 def run(*arguments, folder):
     """Run a script as a user does; return what it printed. A warning is a failure.
 
-    But for those of scores, which the README speaks of.
+    But for those of scores and repeated fits, which are asked for.
     """
     known = ("FigureCanvasAgg", "a score of", "this DP")
     # the package that is tested, wherever it was imported from
@@ -56,41 +56,24 @@ def blocks(text, language):
 
 
 def test_readme_code_prints_what_the_readme_says(tmp_path):
+    """All its blocks in a row, as a reader pastes them; what is charged and released is exact."""
     text = README.read_text(encoding="utf-8")
-    code = blocks(text, "python")[1]
-    printed = run_text(code, tmp_path)
-    promised = blocks(text, "text")[1]
-    # The accuracy is noisy; what was charged and released is not, but for the last printed digit.
-    value, stated = (float(re.match(r"accuracy (0\.\d{3})", out)[1]) for out in (printed, promised))
-    assert 0.6 < value < 1 and 0.75 < stated < 0.9
+    script = tmp_path / "readme.py"
+    script.write_text("".join(blocks(text, "python")), encoding="utf-8")
+    printed = run(str(script), folder=tmp_path)
+    promised = "".join(blocks(text, "text"))
+    value, stated = (float(re.match(r"accuracy (0\.\d+)", out)[1]) for out in (printed, promised))
+    assert 0.85 < value < 0.95 and 0.85 < stated < 0.95  # noisy, as the README says
     assert _rounded(printed) == _rounded(promised)
 
 
-def test_readme_s_first_screen_prints_what_it_says(tmp_path, data_folder):
-    """On the benchmark data's copy: raw columns, and an error near the plain model's, or less."""
-    path = data_folder / "california_housing.npz"
-    if not path.is_file():
-        pytest.skip("california_housing.npz is not among the benchmark data")
-    text = README.read_text(encoding="utf-8")
-    code = blocks(text, "python")[0].replace(
-        "fetch_california_housing(return_X_y=True)",
-        f"(a.astype(float) for _, a in sorted(__import__('numpy').load({str(path)!r}).items())"
-        " if a.dtype.kind == 'f')",
-    )
-    printed, promised = run_text(code, tmp_path), blocks(text, "text")[0]
-    private, plain = map(float, re.match(r"R² (\S+), without privacy (\S+)", printed).groups())
-    assert private > plain - 0.1 and plain == 0.591
-    assert _rounded(printed) == _rounded(promised)
-
-
-def run_text(code, folder):
-    script = folder / "readme.py"
-    script.write_text(code, encoding="utf-8")
-    return run(str(script), folder=folder)
+def test_readme_is_a_screen_and_a_half():
+    """Whatever it gains moves to the site; links there are checked with all others."""
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
 
 
 def _rounded(text):
-    text = re.sub(r"accuracy \S+|R² \S+", "", text)
+    text = re.sub(r"accuracy \S+", "", text)
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.3g}", text).splitlines()
 
 
