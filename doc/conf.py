@@ -1,10 +1,12 @@
-"""Sphinx configuration. The build needs no network; its warnings are errors (``make doc``)."""
+"""Sphinx configuration. The build needs no network, nor do its pages; warnings are errors."""
 
 import shutil
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE / "_extensions"))
 
 project = "dpcd_sklearn"
 author = "the dpcd_sklearn developers"
@@ -15,9 +17,10 @@ version = ".".join(release.split(".")[:2])
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",  # of _extensions
     "numpydoc",
     "myst_parser",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
@@ -26,7 +29,19 @@ default_role = "literal"  # `name` in a docstring is code
 html_theme = "pydata_sphinx_theme"
 html_title = f"dpcd_sklearn {release}"
 html_show_sourcelink = False
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
+html_math_renderer = "mathml"
+html_theme_options = {
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": project},
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+}
+html_sidebars = {"quick_start": [], "chooser": [], "citation": []}
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -44,6 +59,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "show_memory": False,
     "show_signature": False,
+    "thumbnail_size": (480, 336),
     "download_all_examples": False,
 }
 

@@ -46,9 +46,7 @@ for day in range(6):
 # ---------
 # Of two workers in this process; ``Client("tls://scheduler:8786", security=...)`` has real ones.
 
-cluster = LocalCluster(
-    n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-)
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
 client = Client(cluster)
 records = dd.read_parquet(folder.name)
 X, y = records[names], records["bought"]

@@ -58,13 +58,11 @@ def blocks(text, language):
 def test_readme_code_prints_what_the_readme_says(tmp_path):
     """All its blocks in a row, as a reader pastes them; what is charged and released is exact."""
     text = README.read_text(encoding="utf-8")
-    script = tmp_path / "readme.py"
-    script.write_text("".join(blocks(text, "python")), encoding="utf-8")
-    printed = run(str(script), folder=tmp_path)
+    printed = run_text("".join(blocks(text, "python")), tmp_path)
     promised = "".join(blocks(text, "text"))
     value, stated = (float(re.match(r"accuracy (0\.\d+)", out)[1]) for out in (printed, promised))
     assert 0.85 < value < 0.95 and 0.85 < stated < 0.95  # noisy, as the README says
-    assert _rounded(printed) == _rounded(promised)
+    assert rounded(printed) == rounded(promised)
 
 
 def test_readme_is_a_screen_and_a_half():
@@ -72,8 +70,15 @@ def test_readme_is_a_screen_and_a_half():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
 
 
-def _rounded(text):
-    text = re.sub(r"accuracy \S+", "", text)
+def run_text(code, folder):
+    script = folder / "pasted.py"
+    script.write_text(code, encoding="utf-8")
+    return run(str(script), folder=folder)
+
+
+def rounded(text):
+    """What was printed, without what is noisy, to three digits."""
+    text = re.sub(r"accuracy \S+|R² \S+", "", text)
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.3g}", text).splitlines()
 
 
