@@ -1,6 +1,7 @@
 """Scales that nobody stated: found within the promise, whatever is found, and nothing for free."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -18,14 +19,15 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.engines import _engines_coordinates as _coordinates
 from dpcd_sklearn.engines import _scales
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.engines._engines_coordinates import SkGDEngine
 from dpcd_sklearn.engines._engines_gradients import CompGDEngine
 from dpcd_sklearn.engines._scales import NOTHING, FoundScales
 from dpcd_sklearn.exceptions import UnknownScaleWarning
-from dpcd_sklearn.inspection._fits import FoundRows, Subject
-from dpcd_sklearn.inspection._watch import Watch
+from dpcd_sklearn.inspection._fits import Subject
+from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import choices_event
 from dpcd_sklearn.privacy.accounting._events import FitEvent, SelectionEvent
@@ -261,35 +263,38 @@ def test_add_remove_never_uses_the_true_number(name):
     events, kinds = [], []
     for n in (1, 30, N, 20 * N):
         model = model_of(name, **params)
-        watch = Watch(model)
-        model.fit(*records(model, n))
+        transcript = Transcript()
+        recorded(model, transcript, functools.partial(model.fit, *records(model, n)))
         events.append(model.privacy_event_)
-        kinds.append(watch.plan.request.scales)
+        kinds.append(transcript.plan.request.scales)
         assert model.feature_bounds_ is not None
     assert len(set(events)) == 1 and len(set(kinds)) == 1
     few = model_of(name, **params | {"n_public": 2, "epsilon": 1.0})
     assert few._plan(10**6, P, 1).request.scales is NOTHING
 
 
-def watched_keys(monkeypatch, room, name):
-    """Will hold the keys of all oracles of this name."""
-    keys, oracle = [], getattr(room, name)
+def heard_keys(monkeypatch, *oracles):
+    """Will hold the keys of all oracles of these rooms and names, as they are made."""
+    keys = []
 
-    class Watched(oracle):
-        def __init__(self, *args, key):
-            keys.append(key)
-            super().__init__(*args, key=key)
+    def heard(oracle):
+        class Heard(oracle):
+            def __init__(self, *args, key, **options):
+                keys.append(key)
+                super().__init__(*args, key=key, **options)
 
-    monkeypatch.setattr(room, name, Watched)
+        return Heard
+
+    for room, name in oracles:
+        monkeypatch.setattr(room, name, heard(getattr(room, name)))
     return keys
 
 
 def test_the_search_and_the_updates_have_keys_of_their_own(monkeypatch):
-    keys = watched_keys(monkeypatch, _scales, "QuantileOracle")
+    keys = heard_keys(monkeypatch, (_scales, "QuantileOracle"), (_coordinates, "RecordOracle"))
     found = []
     for _ in range(2):
         model = model_of("skgd", random_state=ReproducibleNoise(0))
-        Watch(model).before_run = lambda receipt, records, key, generator: keys.append(key)
         found.append(model.fit(*records(model)))
     ours, theirs = keys[:2]
     assert len(ours) == len(theirs) == 32 and ours != theirs
@@ -297,7 +302,7 @@ def test_the_search_and_the_updates_have_keys_of_their_own(monkeypatch):
     assert_array_equal(found[0].coef_, found[1].coef_)
     keys.clear()
     model_of("skgd").fit(*records(model))
-    assert keys == [None]  # the operating system's entropy
+    assert keys == [None, None]  # the operating system's entropy
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -695,9 +700,9 @@ def test_an_audit_reads_records_in_the_scales_of_each_fit():
     other[0] = -1e3
     model = DPLinearRegressor(solver="sgd", epsilon=20.0, delta=1e-2, max_iter=1)
     subject = Subject(model, ((X, y), (X, other)), None)
-    assert isinstance(subject.rows, FoundRows) and subject.fitted.feature_bounds_ is not None
+    assert subject.rows.differ and subject.fitted.feature_bounds_ is not None
     # about .1 and -.1, each fit with a standard deviation of .4: eight of the difference's
     one, two = (subject.shows(side, 500)[:, 0] for side in (0, 1))
     assert one.mean() > two.mean()
     stated = clone(model).set_params(feature_scale=1.0, target_bounds=(-1, 1))
-    assert not isinstance(Subject(stated, ((X, y), (X, other)), None).rows, FoundRows)
+    assert not Subject(stated, ((X, y), (X, other)), None).rows.differ

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dpcd_sklearn import (
@@ -21,10 +21,17 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.inspection import AuditDisplay, AuditResult, BudgetDisplay, audit
+from dpcd_sklearn.inspection import (
+    AuditDisplay,
+    AuditResult,
+    BudgetDisplay,
+    audit,
+    audit_one_run,
+)
 from dpcd_sklearn.inspection._bounds import error_bound
 from dpcd_sklearn.inspection._claims import Claim, epsilon_shown, least_error, mu_shown
-from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.pipeline import PrivatePipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._events import (
     FitEvent,
     GaussianEvent,
@@ -133,6 +140,41 @@ def test_pipelines_are_audited_on_stated_data():
     assert not result.contradicts and result.mu_lower > 0.1 * result.mu  # at six nines
     with pytest.raises(ValueError, match="give data and neighbor for a pipeline"):
         audit(model, n_runs=100)
+
+
+def test_a_pipeline_claims_what_all_of_its_steps_spend():
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    pair = [(X, np.append(s * 1e9, np.zeros(39))) for s in (1, -1)]
+    steps = [("scaler", DPStandardScaler()), ("model", DPRidgeSkGD())]
+    options = {"n_runs": 100, "confidence": SURE}
+    whole = PrivatePipeline(steps, epsilon=3.0, delta=1e-3)
+    result = audit(whole, *pair, **options)
+    # its fits are charged: nobody hears them, nor lets them have less noise
+    assert (result.epsilon, result.statistic, result.power) == (3.0, "coefficients", None)
+    two = Pipeline([(name, step.set_params(**BUDGET)) for name, step in steps])
+    with pytest.raises(ValueError, match="scaler and model each spend a budget: state"):
+        audit(two, *pair, **options)
+    result = audit(two, *pair, claim=(8.0, 2e-3), **options)
+    assert not result.contradicts and result.power is not None
+
+
+def test_an_audit_listens_and_changes_no_method(monkeypatch):
+    """Whatever is audited, a fit finds its estimator's methods as the class wrote them."""
+    found, fit = [], DPRidgeSkGD.fit
+
+    def watched(self, *args, **options):
+        found.extend(name for name in vars(self) if callable(vars(self)[name]))
+        return fit(self, *args, **options)
+
+    monkeypatch.setattr(DPRidgeSkGD, "fit", watched)
+    X = np.random.default_rng(0).normal(size=(40, 10))
+    model = DPRidgeSkGD(max_iter=2, **BUDGET)
+    pair = [(X, np.append(s * 1e9, np.zeros(39))) for s in (1, -1)]
+    audit(model, *pair, n_runs=100)
+    audit(make_pipeline(BoundsScaler((-9, 9)), model), *pair, n_runs=100)
+    audit_one_run(model, X, X[:, 0], n_canaries=10)
+    audit(model, n_samples=40, n_features=1, n_runs=100, broken=None)
+    assert found == []
 
 
 # ---- broken ones --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from test_found_scales import watched_keys
+from test_found_scales import heard_keys
 from test_smoothness import LAYOUTS, RELATIONS
 
 from dpcd_sklearn import (
@@ -18,12 +18,13 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.engines import _engines_coordinates
 from dpcd_sklearn.engines import _smoothness as of_engines
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
-from dpcd_sklearn.inspection._fits import FoundRows, Subject
+from dpcd_sklearn.inspection._fits import Subject
 from dpcd_sklearn.inspection._one_run import _canaries
-from dpcd_sklearn.inspection._watch import Watch
+from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.pipeline import PrivatePipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
@@ -162,10 +163,11 @@ def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
 # ---- M_j -----------------------------------------------------------------------------------------
 
 
-def watched(model, X, y, **fit):
-    watch = Watch(model)
-    model.fit(X, y, **fit)
-    return watch.plan
+def plan_of_fit(model, X, y, **fit):
+    """The plan in found scales."""
+    transcript = Transcript()
+    recorded(model, transcript, lambda: model.fit(X, y, **fit))
+    return transcript.plan
 
 
 @every_model
@@ -180,7 +182,7 @@ def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, m
     found, centers = [], []
     for records in (X, np.full_like(X, 20.0)):
         model, y = model_of(name)
-        plan = watched(model, records, y)
+        plan = plan_of_fit(model, records, y)
         found.append(plan.geometry.smoothness[:P])
         centers.append(plan.geometry.center)
     assert_array_equal(*found)
@@ -199,7 +201,7 @@ def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, m
 
 def test_released_smoothness_is_that_of_the_records_and_rather_larger():
     model = DPLassoCD(epsilon=50.0, random_state=ReproducibleNoise(0), **LOOSE, **TARGET)
-    plan = watched(model, X, Y)
+    plan = plan_of_fit(model, X, Y)
     center = plan.geometry.center
     found, true = plan.geometry.smoothness[:P], ((X - center) ** 2).mean(axis=0)
     noise = 400 * plan.part_of_smoothness.releases[0].noise_multiplier * math.sqrt(2 * P) / N
@@ -207,7 +209,7 @@ def test_released_smoothness_is_that_of_the_records_and_rather_larger():
     assert_allclose(center, X.mean(axis=0), atol=10 * noise / 20)
     weights = np.linspace(0.5, 1.5, N)
     assert_array_equal(
-        watched(clone(model), X, Y, sample_weight=weights).geometry.smoothness[:P], found
+        plan_of_fit(clone(model), X, Y, sample_weight=weights).geometry.smoothness[:P], found
     )
 
 
@@ -217,7 +219,7 @@ def test_released_smoothness_is_that_of_the_records_and_rather_larger():
     ids=str,
 )
 def test_records_are_not_moved_where_no_free_intercept_makes_it_good(params):
-    plan = watched(clone(RIDGE).set_params(epsilon=50.0, **params), X, Y)
+    plan = plan_of_fit(clone(RIDGE).set_params(epsilon=50.0, **params), X, Y)
     geometry = plan.geometry
     assert plan.request.means is None and not geometry.center.any()
     assert (geometry.smoothness[:P] < 50).all()  # of 400
@@ -251,10 +253,10 @@ def test_the_same_noise_gives_the_same_model_in_every_layout_and_in_parts(fit_in
 
 
 def test_mean_squares_have_a_stream_of_noise_of_their_own(monkeypatch):
-    keys = watched_keys(monkeypatch, of_engines, "SmoothnessOracle")
+    oracles = (of_engines, "SmoothnessOracle"), (_engines_coordinates, "RecordOracle")
+    keys = heard_keys(monkeypatch, *oracles)
     for seed in (ReproducibleNoise(0), None):
         model = clone(RIDGE).set_params(random_state=seed)
-        Watch(model).before_run = lambda receipt, records, key, generator: keys.append(key)
         model.fit(X, Y)
     ours, theirs, *fresh = keys
     assert len(ours) == len(theirs) == 32 and ours != theirs
@@ -265,7 +267,7 @@ def test_add_remove_never_uses_the_true_number():
     events, shares = set(), set()
     for n in (1, 30, N):
         model = clone(RIDGE).set_params(neighboring="add_remove", n_public=N)
-        plan = watched(model, X[:n], Y[:n])
+        plan = plan_of_fit(model, X[:n], Y[:n])
         events.add(model.privacy_event_)
         shares.add(plan.request.smoothness_share)
     assert len(events) == len(shares) == 1 and shares.pop() > 0
@@ -281,9 +283,11 @@ def test_what_does_not_go_with_other_parameters_leaves_the_bounds(monkeypatch):
     )
     model.set_params(alpha=_most_alpha(model))
     with pytest.warns(UnknownScaleWarning, match="stated bounds"):
-        plan = watched(model, X, Y)
-    assert_allclose(plan.geometry.smoothness[:P], 400.0)
+        model.fit(X, Y)
     assert len(accountant.entries()) == 1
+    with pytest.warns(UnknownScaleWarning, match="stated bounds"):
+        plan = plan_of_fit(clone(model).set_params(accountant=None), X, Y)
+    assert_allclose(plan.geometry.smoothness[:P], 400.0)
 
 
 def _most_alpha(model):
@@ -335,7 +339,7 @@ def test_auto_takes_a_descent():
 
 def test_without_noise_smoothness_is_that_of_the_records():
     model = DPRidgeSkGD(alpha=0.1, epsilon=math.inf, solver="skgd", feature_bounds=(-20, 20))
-    plans = [watched(clone(model).set_params(feature_scale=f), X, Y) for f in ("private", None)]
+    plans = [plan_of_fit(clone(model).set_params(feature_scale=f), X, Y) for f in ("private", None)]
     assert_array_equal(*(plan.geometry.smoothness for plan in plans))
 
 
@@ -354,8 +358,8 @@ def test_warm_starts_and_pipelines_pay_and_fit():
 def test_audits_follow_the_smoothness_of_each_fit():
     model = clone(RIDGE).set_params(epsilon=600.0)
     pair = (X[:6], Y[:6]), (X[:6], -Y[:6])
-    assert isinstance(Subject(model, pair, None).rows, FoundRows)
-    assert not isinstance(Subject(model.set_params(epsilon=1.0), pair, None).rows, FoundRows)
+    assert Subject(model, pair, None).rows.differ
+    assert not Subject(model.set_params(epsilon=1.0), pair, None).rows.differ
     bounds = {"feature_bounds": (10, 30)}  # canaries lie in the middle, but for one feature
     found = _canaries(clone(RIDGE).set_params(**bounds), P, 2)
     assert_array_equal(found, [[30, 20, 20], [20, 30, 20]])

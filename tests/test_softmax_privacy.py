@@ -14,7 +14,7 @@ from scipy.special import softmax
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD
 from dpcd_sklearn.inspection import audit
-from dpcd_sklearn.inspection._watch import Watch
+from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
@@ -158,9 +158,9 @@ def test_units_of_outputs_that_do_not_share_the_smoothness_out_are_refused():
 
 
 def transcript(model, X, y):
-    watch = Watch(model)
-    model.fit(X, y)
-    return watch
+    found = Transcript()
+    recorded(model, found, lambda: model.fit(X, y))
+    return found
 
 
 @pytest.mark.parametrize("solver", ["skgd", "cd"])
@@ -168,15 +168,15 @@ def test_every_class_has_noise_of_its_own_and_as_much_as_is_stated(solver):
     n, K, T = 50, 4, 400
     X, y = np.zeros((n, 2)), np.arange(n) % K
     model = DPLinearClassifier(solver=solver, classes=range(K), max_iter=T, fit_intercept=False)
-    watch = transcript(model, X, y)  # records of zeros: nothing but noise is released
-    _, in_block, values = watch.recorder.sums()
-    plan, z = watch.plan, model.noise_multiplier_
+    found = transcript(model, X, y)  # records of zeros: nothing but noise is released
+    _, in_block, values = found.updates.sums()
+    plan, z = found.plan, model.noise_multiplier_
     M = np.tile(plan.geometry.smoothness, K)
     size = in_block[0].sum()
     std = z * 2 / n * plan.clip * math.sqrt(size) / math.sqrt(M.sum())
     seen = [v[b > 0] / (std * np.sqrt(M[b > 0])) for v, b in zip(values, in_block, strict=True)]
     seen = np.array(seen)
-    assert seen.shape == (watch.plan.n_updates, size) and size == (2 * K if solver == "skgd" else K)
+    assert seen.shape == (plan.n_updates, size) and size == (2 * K if solver == "skgd" else K)
     # 6 standard deviations of a mean square and of correlations
     assert abs(np.mean(seen**2) - 1) < 6 * math.sqrt(2 / seen.size) + 1e-3
     correlations = np.corrcoef(seen.T) - np.eye(seen.shape[1])

@@ -98,18 +98,19 @@ def test_a_mutant_that_samples_more_records_than_it_says_is_caught():
 
 def test_the_transcript_is_what_the_solver_saw():
     """With a path of iterates, plain steps and no penalty, each release can be computed again."""
-    from dpcd_sklearn.inspection._watch import Watch
+    from dpcd_sklearn.inspection._transcript import Transcript, recorded
 
     model = DPRidgeSkGD(
         alpha=0.0, momentum=0, averaging="last", step_size=1.0, max_iter=7, coef_path=True,
         fit_intercept=False, clip=1.0, epsilon=3.0, delta=1e-3,
     )  # fmt: skip
-    watch = Watch(model)
+    transcript = Transcript()
     rng = np.random.default_rng(0)
-    model.fit(rng.normal(size=(20, 2)), rng.normal(size=20))
-    iterates, in_block, values = watch.recorder.sums()
+    data = rng.normal(size=(20, 2)), rng.normal(size=20)
+    recorded(model, transcript, lambda: model.fit(*data))
+    plan, (iterates, in_block, values) = transcript.plan, transcript.updates.sums()
     np.testing.assert_allclose(iterates, model.coef_path_[:-1], atol=1e-12)
-    steps = watch.plan.problem.step_size / watch.plan.problem.curvature
-    moves = -steps * values / watch.plan.geometry.smoothness
+    steps = plan.problem.step_size / plan.problem.curvature
+    moves = -steps * values / plan.geometry.smoothness
     np.testing.assert_allclose(np.diff(model.coef_path_, axis=0), moves, atol=1e-12)
     assert (in_block == 1).all()

@@ -27,7 +27,7 @@ from ._by_release import audit_by_release, is_auditable, shape_of
 from ._claims import Claim, epsilon_shown, mu_shown
 from ._fits import Subject, best_test
 from ._pairs import FAMILIES, worst_pairs
-from ._watch import is_watchable, last_step
+from ._transcript import is_recordable, last_step
 
 # Fits on each data set of every pair, at least; the finalists have six times as many more.
 _FIRST_LOOK, _SHARE_OF_LOOK = 20, 25
@@ -221,7 +221,7 @@ def _candidates(model, data, neighbor, families):
         return pairs
     if last_step(model) is not model and names:
         raise ValueError("give data and neighbor for a pipeline: its steps change what is worst")
-    if not is_watchable(model) and names:
+    if not is_recordable(model) and names:
         raise ValueError(
             f"give data and neighbor: the worst pair of {type(model).__name__} is not known"
         )
@@ -247,7 +247,7 @@ def _search(model, pairs, stated, statistic, n_runs, n_jobs):
             last = error
             continue
         subject.n_jobs = n_jobs
-        claim = Claim.of(subject.fitted) if stated is None else stated
+        claim = Claim.of(_that_says(subject.fitted)) if stated is None else stated
         found.append([name, subject, claim, None, []])
     if not found:
         raise last
@@ -264,6 +264,19 @@ def _search(model, pairs, stated, statistic, n_runs, n_jobs):
         found, look = found[:_FINALISTS], 6 * look
 
 
+def _that_says(fitted):
+    """Who says what a fit spends: the model, a pipeline of one budget, or its one private step."""
+    if hasattr(fitted, "privacy_spent_") or last_step(fitted) is fitted:
+        return fitted
+    private = [name for name, step in fitted.steps if hasattr(step, "privacy_spent_")]
+    if len(private) > 1:
+        raise ValueError(
+            f"{' and '.join(private)} each spend a budget: state what they spend together, "
+            "claim=(epsilon, delta), or make a PrivatePipeline, which has one budget"
+        )
+    return last_step(fitted)
+
+
 # ---- power ------------------------------------------------------------------------------------
 
 
@@ -272,7 +285,7 @@ def _power(subject, test, claim, broken, n_runs, confidence):
 
     The number of its errors in an audit, predicted from that in some fits.
     """
-    if broken is None or (broken == "half_noise" and not is_watchable(last_step(subject.model))):
+    if broken is None or (broken == "half_noise" and not is_recordable(subject.model)):
         return None
     noise = 0.5
     if broken != "half_noise":

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from ..exceptions import FewRecordsWarning, UnknownScaleWarning
 from ..privacy.accounting._events import HiddenStateEvent
 from ._likelihood import _clipped, _derivatives, log_ratios, pair_rows
-from ._watch import Watch, is_watchable, last_step
+from ._transcript import Transcript, is_recordable, last_step, recorded, records_of
 
 _CHUNK = 50
 # A direction that was learnt from a few fits must separate so much more than the likelihood.
@@ -35,15 +35,34 @@ class Test:
         return np.where(self.direction != 0, shown, 0.0) @ self.direction
 
 
-class FoundRows:
-    """The rows of a pair where each fit finds scales of its own."""
+class PairRows:
+    """The rows of a pair, as the plan of a fit reads them.
 
-    def __init__(self, watches):
-        self._records = [(w.records[0], w.unscaled, w.records[2]) for w in watches]
+    Parameters
+    ----------
+    pair : two tuples (X, y) or (X, y, sample_weight)
+    models : two fitted estimators
+    plan : Engine
+        Of one of their fits.
 
-    def of(self, watch):
-        """The rows in the scales of the latest fit."""
-        return pair_rows(watch.plan, *((X, watch.scaled(y), w) for X, y, w in self._records))
+    Attributes
+    ----------
+    differ : bool
+        Whether each fit finds scales of its own.
+    """
+
+    def __init__(self, pair, models, plan):
+        request = plan.request
+        self.differ = bool(request.scales.n_choices or request.smoothness_share)
+        self._sides = [records_of(model, data) for model, data in zip(models, pair, strict=True)]
+        self._rows = None if self.differ else self._of(plan)
+
+    def of(self, plan):
+        """The rows in the scales of this plan."""
+        return self._of(plan) if self.differ else self._rows
+
+    def _of(self, plan):
+        return pair_rows(plan, *(side.scaled(plan.request) for side in self._sides))
 
 
 class Subject:
@@ -62,16 +81,13 @@ class Subject:
         self.model, self.pair, self.statistic, self.rows = model, pair, statistic, None
         self.n_jobs = None
         copies = [clone(model) for _ in pair]
-        watches = [Watch(c) if is_watchable(c) else None for c in copies]
-        self.fitted = last_step(fitted(copies[0], pair[0]))
-        if statistic is None and watches[0] is not None and watches[0].records is not None:
+        transcript = Transcript() if is_recordable(model) else None
+        self.fitted = fitted(copies[0], pair[0], transcript)
+        if transcript is None or statistic is not None:
+            return
+        if transcript.updates is not None or transcript.last_iterate is not None:
             fitted(copies[1], pair[1])
-            if watches[1].records is not None and (watches[0].recorder or is_hidden(self.fitted)):
-                request = watches[0].plan.request
-                if request.scales.n_choices or request.smoothness_share:
-                    self.rows = FoundRows(watches)
-                else:
-                    self.rows = pair_rows(watches[0].plan, *(w.records for w in watches))
+            self.rows = PairRows(pair, copies, transcript.plan)
 
     def shows(self, side, n_runs, noise=1.0):
         """One row of numbers for each fit on one of the data sets."""
@@ -86,15 +102,19 @@ class Subject:
 
 def is_hidden(model):
     """Whether a fit of this package released nothing but its last iterate."""
-    return isinstance(model.privacy_event_.releases[0], HiddenStateEvent)
+    return isinstance(last_step(model).privacy_event_.releases[0], HiddenStateEvent)
 
 
-def fitted(model, data):
+def fitted(model, data, recorder=None):
+    """A model, which nobody else uses, after its fit; a recorder listens to that."""
     X, y, *weights = data
+    options = {"sample_weight": weights[0]} if weights else {}
     with warnings.catch_warnings():  # an audit's data are small, and what it asks is another thing
         warnings.simplefilter("ignore", UnknownScaleWarning)
         warnings.simplefilter("ignore", FewRecordsWarning)
-        return model.fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
+        if recorder is None:
+            return model.fit(X, y, **options)
+        return recorded(model, recorder, lambda: model.fit(X, y, **options))
 
 
 def _some_fits(model, data, statistic, rows, noise, size):
@@ -102,23 +122,22 @@ def _some_fits(model, data, statistic, rows, noise, size):
     found = []
     for _ in range(size):
         copy = clone(model)
-        watch = Watch(copy, noise) if is_watchable(copy) else None
-        fitted(copy, data)
-        ratio = 0.0 if rows is None else _ratio(watch, rows)
+        transcript = Transcript(noise) if is_recordable(copy) else None
+        fitted(copy, data, transcript)
+        ratio = 0.0 if rows is None else _ratio(transcript, rows)
         found.append(np.append(ratio, np.ravel((statistic or coefficients)(copy)).astype(float)))
     return np.array(found)
 
 
-def _ratio(watch, rows):
-    rows = rows.of(watch) if isinstance(rows, FoundRows) else rows
-    if watch.recorder is not None:
-        return log_ratios(watch.plan, watch.recorder, rows)[0]
+def _ratio(transcript, pair):
+    plan = transcript.plan
+    rows = pair.of(plan)
+    if transcript.updates is not None:
+        return log_ratios(plan, transcript.updates, rows)[0]
     # nothing but the last iterate: along the gradients at the start
     start = np.zeros((1, 1, rows.features.shape[1]))
-    r = _clipped(
-        _derivatives(watch.plan, rows, start), (rows.features**2).sum(axis=1), watch.plan.clip
-    )
-    return -float(rows.side @ (r[0] * rows.features) @ watch.solution.coef)
+    r = _clipped(_derivatives(plan, rows, start), (rows.features**2).sum(axis=1), plan.clip)
+    return -float(rows.side @ (r[0] * rows.features) @ transcript.last_iterate)
 
 
 def coefficients(model):

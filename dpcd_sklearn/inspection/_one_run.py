@@ -35,7 +35,7 @@ from ._audit import without_ledger
 from ._claims import Claim, mu_shown
 from ._fits import fitted
 from ._likelihood import Rows, log_ratios, rows_of
-from ._watch import Watch, is_watchable
+from ._transcript import Transcript, is_recordable, records_of
 
 _FAR = 1e12  # a target that no margin of a canary reaches
 _LONG = 1e3  # features of a canary beside the intercept's 1
@@ -159,16 +159,16 @@ def audit_one_run(
         if value > most:
             raise ValueError(f"{name} must be at most {most}, got {value}")
     model = without_ledger(estimator)
-    if not is_watchable(model):
+    if not is_recordable(model) or hasattr(model, "named_steps"):
         raise TypeError("audit_one_run is for linear models of this package")
     coins = check_random_state(random_state).choice([1, -1], n_canaries)
-    watch, rows, claim = _run(model, X, y, coins)
-    if watch.recorder is None:
+    transcript, rows, claim = _run(model, X, y, coins)
+    if transcript.updates is None:
         raise ValueError(
             "audit_one_run needs a transcript: accounting='hidden_state' has none, and one of more "
             "than 5e7 numbers is not kept (lower max_iter)"
         )
-    scores = log_ratios(watch.plan, watch.recorder, rows)
+    scores = log_ratios(transcript.plan, transcript.updates, rows)
     if not scores.any():
         raise ValueError("the fit released no noisy sums that canaries could show in")
     if n_guesses == "auto":
@@ -194,10 +194,6 @@ def audit_one_run(
 # ---- the fit ------------------------------------------------------------------------------------
 
 
-class _ReadError(Exception):
-    """Ends a fit once its records are known: nothing is released."""
-
-
 def _run(model, X, y, coins):
     """One fit with canaries; what the oracle would have read for either side of every coin."""
     canaries = _canaries(model, X.shape[1], len(coins))
@@ -206,14 +202,13 @@ def _run(model, X, y, coins):
     there = np.ones(len(coins), dtype=bool)
     if model.neighboring == "add_remove":
         there, mine = coins > 0, sides[0]
-    watch = Watch(model)
-    read = []
-    for targets in sides:  # as the oracle reads them, but for the scale of the target
-        read.append(_read(model, watch, (np.vstack([X, canaries]), np.append(y, targets))))
-    fitted(model, (np.vstack([X, canaries[there]]), np.append(y, mine[there])))
-    n, m = len(y), len(coins)
-    # the latest fit's scales, which it may have found for itself
-    both = [rows_of(watch.plan, (X, watch.scaled(y), w), 1) for X, y, w in read]
+    transcript = Transcript()
+    fitted(model, (np.vstack([X, canaries[there]]), np.append(y, mine[there])), transcript)
+    n, m, plan = len(y), len(coins), transcript.plan
+    both = []
+    for targets in sides:  # in the fit's scales, which it may have found for itself
+        read = records_of(model, (np.vstack([X, canaries]), np.append(y, targets)))
+        both.append(rows_of(plan, read.scaled(plan.request), 1))
     others = 0 if model.neighboring == "add_remove" else m
     rows = Rows(
         np.vstack([both[0].features, both[1].features[n : n + others]]),
@@ -222,23 +217,7 @@ def _run(model, X, y, coins):
         np.repeat([0.0, 1.0, -1.0], [n, m, others]),
         np.concatenate([np.zeros(n, dtype=int), np.arange(m), np.arange(others)]),
     )
-    return watch, rows, Claim.of(model)
-
-
-def _read(model, watch, data):
-    """The records of a fit that ends before anything is released."""
-
-    def stop(receipt, records, *rest):
-        raise _ReadError
-
-    watch.before_run = stop
-    try:
-        fitted(model, data)
-    except _ReadError:
-        return watch.records[0], watch.unscaled, watch.records[2]
-    finally:
-        watch.before_run = None
-    raise TypeError("the model's fit does not follow this package's recipe")
+    return transcript, rows, Claim.of(model)
 
 
 def _canaries(model, n_features, m):

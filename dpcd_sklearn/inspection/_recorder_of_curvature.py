@@ -15,17 +15,18 @@ class RecordingCurvatureOracle:
 
     Attributes
     ----------
-    mean_square, mean_row, row_norm, shift
-        As of the oracle.
+    mean_square, mean_row : as released, or None
+    row_norm, shift : as of the oracle
     curvature : ndarray of shape (n_coordinates, n_coordinates)
     root : ndarray of the same shape
         R, the geometry of the gradients.
     """
 
     def __init__(self, oracle):
-        for name in ("mean_square", "mean_row", "row_norm", "shift"):  # known before any step
-            setattr(self, name, getattr(oracle, name))
         self._oracle, self._iterates, self._clips, self._values = oracle, [], [], []
+
+    def __getattr__(self, name):
+        return getattr(self._oracle, name)
 
     def release_curvature(self):
         """As of the oracle."""

@@ -86,6 +86,18 @@ _WORDS = {
 }
 
 
+def with_share_of_noise(plan, share):
+    """A plan, or units of choices, that releases with such a share of the noise."""
+    if share == 1.0:
+        return plan
+    if isinstance(plan, QuantileUnits):
+        return QuantileUnits(with_noise(plan.event, share))
+    parts = tuple(with_noise(part, share) for part in plan.parts)
+    plan = copy.copy(plan)
+    plan.parts = parts
+    return plan
+
+
 class EnoughError(Exception):
     """Ends a run that has drawn what is wanted of it."""
 
@@ -131,15 +143,8 @@ class Tape:
 
     def planned(self, plan):
         """The plan with the share of its noise; one in found scales has it already."""
-        if self.plan is None and self.noise != 1.0:
-            if isinstance(plan, QuantileUnits):
-                plan = QuantileUnits(with_noise(plan.event, self.noise))
-            else:
-                parts = tuple(with_noise(part, self.noise) for part in plan.parts)
-                plan = copy.copy(plan)
-                plan.parts = parts
-        self.plan = plan
-        return plan
+        self.plan = with_share_of_noise(plan, self.noise) if self.plan is None else plan
+        return self.plan
 
     def stand_before(self, mechanism, units):
         """What a solver sees in place of a mechanism."""
