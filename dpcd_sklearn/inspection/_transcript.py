@@ -4,7 +4,7 @@ It rides on the fit's receipt, as a tape does. What a transcript holds was relea
 that its likelihood is computed from are for the audit to know, which was given both data sets.
 """
 
-from ..linear_model._base import PrivateLinearModel
+from ..linear_model._private_linear_model import PrivateLinearModel
 from ..linear_model._records import RecordsInMemory
 from ..privacy.mechanisms._batch_oracle import IterateOracle
 from ..privacy.mechanisms._curvature import CurvatureOracle
