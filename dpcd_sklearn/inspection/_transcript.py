@@ -5,7 +5,7 @@ that its likelihood is computed from are for the audit to know, which was given 
 """
 
 from ..linear_model._private_linear_model import PrivateLinearModel
-from ..linear_model._records import RecordsInMemory
+from ..linear_model._records_in_memory import RecordsInMemory
 from ..privacy.mechanisms._batch_oracle import IterateOracle
 from ..privacy.mechanisms._curvature import CurvatureOracle
 from ..privacy.mechanisms._oracle import Oracle
