@@ -17,6 +17,7 @@ from dpcd_sklearn.privacy.accounting._calibration import (
     search_fit_event,
 )
 from dpcd_sklearn.privacy.accounting._events import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -230,6 +231,10 @@ STRANGE = [
     PureEvent(1e5, 3),
     ZCDPEvent(1e-12),
     ZCDPEvent(1e5),
+    CoveredEvent(30.0, 1e-12),
+    CoveredEvent(1e-3, 1e-12),
+    CoveredEvent(1e3, 1.0),
+    TuningEvent(FitEvent((CoveredEvent(20.0, 1e-12, 3), SelectionEvent(0.1))), "geometric", 3.0),
     LaplaceEvent(1e4, 3),
     PoissonSampledEvent(1e-6, 1.0),
     TuningEvent(FitEvent((GaussianEvent(1e5),)), "logarithmic", 10.0),

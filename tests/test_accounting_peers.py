@@ -11,6 +11,7 @@ from dpcd_sklearn.privacy.accounting import _events
 from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from dpcd_sklearn.privacy.accounting._events import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -130,6 +131,7 @@ def test_a_fit_without_noise_is_not_private_there_either():
 def test_every_event_has_a_translation():
     """They are told apart by the names of their classes: a new or renamed one is noticed here."""
     base = FitEvent((GaussianEvent(3.0),), "add_remove")
+    refused = CoveredEvent(3.0, 1e-9)
     releases = [
         GaussianEvent(3.0),
         SelectionEvent(0.2),
@@ -142,11 +144,13 @@ def test_every_event_has_a_translation():
         NonPrivateEvent(),
     ]
     known = {name for name in vars(_events) if name.endswith("Event")}
-    assert {type(event).__name__ for event in (base, *releases)} == known
+    assert {type(event).__name__ for event in (base, refused, *releases)} == known
     translated = FitEvent(tuple(releases), "add_remove").to_dp_event()
     assert len(translated.events) == len(releases)
     with pytest.raises(TypeError, match="no event like"):
         FitEvent((object(),)).to_dp_event()
+    with pytest.raises(TypeError, match="small probability"):
+        FitEvent((refused,)).to_dp_event()
 
 
 @pytest.mark.parametrize("contraction", [0.3, 0.99, 1.0])

@@ -12,6 +12,7 @@ from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, loss_of
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from dpcd_sklearn.privacy.accounting._cover import cover
 from dpcd_sklearn.privacy.accounting._events import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -114,7 +115,61 @@ def test_no_enumerated_search_exceeds_what_the_covers_of_its_runs_say():
     assert worst <= 1 + 1e-8
 
 
+def candidates_of(rng):
+    """Up to three pairs of laws, and those of a run that draws one of them, in any order."""
+    pairs = [some_case(rng)[:2] for _ in range(rng.integers(1, 4))]
+    shares = rng.dirichlet(np.ones(len(pairs)))
+    P, Q = (
+        np.concatenate([share * pair[k] for share, pair in zip(shares, pairs, strict=True)])
+        for k in (0, 1)
+    )
+    order = rng.permutation(len(P))
+    return pairs, P[order], Q[order]
+
+
+def most_over_covers(rng, mu_of, spare_of=lambda spare: spare, n_cases=N_CASES):
+    """The largest truth over what is charged for runs that one Gaussian covers but for a spare."""
+    worst = 0.0
+    for _ in range(n_cases):
+        pairs, P, Q = candidates_of(rng)
+        _, _, law, mean = some_case(rng)
+        losses = [[loss_of_pair(*pair), loss_of_pair(*pair[::-1])] for pair in pairs]
+        infinite = max(loss.infinite for both in losses for loss in both)
+        spare = 1.01 * infinite + 10 ** rng.uniform(-6, -2)
+        mu = mu_of(losses, spare)
+        if spare > 0.5 or not 0 < mu < 20:
+            continue
+        run = FitEvent((CoveredEvent(1 / mu, spare_of(spare)),))
+        found = loss_of(FitEvent((TuningEvent(run, law, mean),)), 1e-20)
+        e = rng.uniform(-4, 4, 30) * mu
+        told = np.maximum([found.delta(x) for x in e], 1e-300)
+        for pair in ((P, Q), (Q, P)):
+            truth = curve(*(best_of(one, law, mean) for one in pair), e)
+            worst = max(worst, float(np.max((truth - 1e-12) / told)))
+    return worst
+
+
+def of_dearest(losses, spare):
+    return max(cover(both, spare) for both in losses)
+
+
+def test_no_search_over_candidates_of_any_kind_exceeds_what_is_charged_for_their_covers():
+    assert most_over_covers(np.random.default_rng(8), of_dearest) <= 1 + 1e-8
+
+
 # ---- mutants ------------------------------------------------------------------------------------
+
+
+def test_a_mutant_that_covers_the_first_candidate_only_is_broken():
+    worst = most_over_covers(
+        np.random.default_rng(8), lambda losses, spare: of_dearest(losses[:1], spare)
+    )
+    assert worst > 1.01
+
+
+def test_a_mutant_that_charges_a_cover_without_its_spare_is_broken():
+    worst = most_over_covers(np.random.default_rng(8), of_dearest, lambda spare: 1e-3 * spare)
+    assert worst > 1.01
 
 
 def test_a_mutant_that_covers_runs_in_one_direction_is_broken():

@@ -7,8 +7,7 @@ from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget_of_step import private_part
 from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
-from ..privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
-from ..privacy.accounting._events import FitEvent, GaussianEvent
+from ..privacy.accounting._accounting import mu_of
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
 
 _TRIES = 40
@@ -40,32 +39,21 @@ def last_step(estimator):
     return estimator
 
 
-def loss_of(event, release):
-    """What an event costs in the measure of a release: half of μ² for a Gaussian one, else ρ.
+def excess(event, release):
+    """The μ of a Gaussian that covers an event, over that of a release: up to 1 it costs no more.
 
-    None if it has no bound in that measure.
+    Raises
+    ------
+    ValueError
+        If the release is Gaussian, and the event is not.
     """
-    if isinstance(release, GaussianEvent):
-        squared = gdp_squared(event)
-        return None if squared is None else squared / 2
-    return zcdp(event)
-
-
-def within(event, release):
-    """Whether an event costs no more than a release."""
-    loss, most = (loss_of(e, release) for e in (event, FitEvent((release,))))
-    return loss is not None and loss <= most
-
-
-def shrink(event, release):
-    """What to multiply epsilon with, so that an event that costs too much costs less."""
-    loss, most = (loss_of(e, release) for e in (event, FitEvent((release,))))
-    if loss is None:
+    mu = mu_of(event, getattr(release, "spare", 0.0))
+    if mu is None:
         raise ValueError(
             "candidates of several kinds: the search is calibrated for Gaussian releases, and a "
             "candidate makes others"
         )
-    return min(1 - 1e-7, (most / loss) ** 0.5)
+    return mu * release.noise_multiplier
 
 
 def give_budget(estimator, release, delta, neighboring, sizes):
@@ -75,7 +63,7 @@ def give_budget(estimator, release, delta, neighboring, sizes):
     ----------
     estimator : estimator
         Changed in place.
-    release : GaussianEvent or ZCDPEvent
+    release : GaussianEvent or CoveredEvent
     delta : float
     neighboring : str
     sizes : tuple (n_samples, columns, n_outputs, is_sparse)
@@ -87,19 +75,16 @@ def give_budget(estimator, release, delta, neighboring, sizes):
         If there is no such budget: a fact that no record decides.
     """
     part = budgeted_part(estimator)
-    most = loss_of(FitEvent((release,)), release)
-    if isinstance(release, GaussianEvent):
-        epsilon = gdp_epsilon((2 * most) ** 0.5, delta) * (1 - 1e-9)
-    else:
-        epsilon = zcdp_epsilon(most, delta)
+    mu = 1 / release.noise_multiplier
     for _ in range(_TRIES):
+        epsilon = gdp_epsilon(mu, delta) * (1 - 1e-9)
         part.set_params(epsilon=epsilon, delta=delta)
         event = planned_event(estimator, sizes)
         if event.neighboring != neighboring:
             raise ValueError("a candidate has other neighbours than the search")
-        if within(event, release):
+        if (over := excess(event, release)) <= 1:
             return epsilon
-        epsilon *= shrink(event, release)
+        mu /= min(over * (1 + 1e-6), 2.0)
     raise ValueError("no budget of this candidate is small enough for a run")
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..privacy.accounting._events import FitEvent, GaussianEvent, ZCDPEvent
+from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
-from ._budget import budgeted_part, shrink, within
+from ._budget import budgeted_part, excess
 
 _TRIES = 5
 
@@ -28,10 +28,8 @@ class Outcome:
 
 
 def score_event(release, neighboring):
-    """The score of a run as an event: a Gaussian release no more costly than `release`."""
-    if isinstance(release, ZCDPEvent):
-        release = GaussianEvent(math.sqrt(1 / (2 * release.rho)) * (1 + 1e-12))
-    return FitEvent((release,), neighboring)
+    """The score of a run as an event: a Gaussian release that tells no more than `release`."""
+    return FitEvent((GaussianEvent(release.noise_multiplier),), neighboring)
 
 
 @contextlib.contextmanager
@@ -51,9 +49,9 @@ def fitted(model, X, y, release):
     for _ in range(_TRIES):
         model.fit(X, y)
         part = budgeted_part(model)
-        if within(part.privacy_event_, release):
+        if (over := excess(part.privacy_event_, release)) <= 1:
             return model
-        part.set_params(epsilon=part.epsilon * shrink(part.privacy_event_, release) ** 2)
+        part.set_params(epsilon=part.epsilon / over**2)
     raise RuntimeError("a fit released more than was planned")
 
 

@@ -148,8 +148,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     The cost is that of Papernot & Steinke's law of the number of runs with the exact trade-off
     curve of a run in place of their bound: proof ``privacy/proofs/private_tuning.md``. All
     candidates are bounded by one release: a Gaussian one if the planned candidates release
-    Gaussians only, else one of which the loss in zCDP is known, which is dear for mini-batches. A
-    candidate that can't be brought below it counts as failed.
+    Gaussians only, else a Gaussian that covers them but for a probability of a thousandth of delta,
+    which is dear for mini-batches. A candidate that can't be brought below it counts as failed.
 
     References
     ----------

@@ -40,8 +40,8 @@ class Plan:
     slots : Slots
     event : FitEvent
         What is charged.
-    release : GaussianEvent or ZCDPEvent
-        What each fit and each score may cost.
+    release : GaussianEvent or CoveredEvent
+        What each fit and each score may tell.
     prototypes : list of estimators
         Candidates that were planned, each with the budget of a run.
     """

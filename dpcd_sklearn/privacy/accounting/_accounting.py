@@ -26,6 +26,7 @@ from scipy.optimize import minimize_scalar
 from ...utils._public import check_count, check_real
 from ._cover import cover
 from ._events import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -38,7 +39,7 @@ from ._events import (
     ZCDPEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, hidden_state_factor
-from ._loss import WIDEST, Loss, composed, of_points, pure_loss
+from ._loss import WIDEST, Loss, composed, covered_loss, of_points, pure_loss
 from ._renyi import (
     laplace_divergence,
     pure_divergence,
@@ -164,6 +165,10 @@ COSTS = {
         checked=checked_numbers(rho=None),
         rho=lambda e: e.count * e.rho,
     ),
+    CoveredEvent: Cost(
+        checked=checked_numbers(noise_multiplier=None, spare=1.0),
+        loss=lambda e, tail: covered_loss(1 / e.noise_multiplier, e.spare, e.count),
+    ),
     PoissonSampledEvent: Cost(
         checked=checked_numbers(noise_multiplier=None, sampling_rate=1.0),
         rho=lambda e: e.count / (2 * e.noise_multiplier**2),  # no gain at large orders
@@ -253,6 +258,17 @@ def _bound(name):
 def gdp_squared(event):
     """μ² of an event in Gaussian DP, or None when the event is not μ-GDP for any useful μ."""
     return _sum(event, _bound("mu_squared"))
+
+
+def mu_of(event, spare):
+    """The least μ of a Gaussian that covers an event but for a probability; see `cover`.
+
+    Without spare there is one for Gaussians only; else None.
+    """
+    squared = gdp_squared(event)
+    if squared is not None:
+        return math.sqrt(squared)
+    return cover((loss_of(event, TAIL * spare),), spare) if spare else None
 
 
 def zcdp(event):

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 
 from ._accounting import epsilon_of, zcdp_rho
 from ._events import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -20,13 +21,13 @@ from ._events import (
     PoissonSampledEvent,
     SelectionEvent,
     TuningEvent,
-    ZCDPEvent,
 )
 from ._gaussian_dp import gdp_mu, hidden_state_factor
 from ._selections import is_tractable, largest_factor
 
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
+_SPARE = 1e-3  # share of a search's δ that may tell everything, where runs are not Gaussian
 
 
 def gaussian_fit_event(epsilon, delta, count, neighboring):
@@ -221,8 +222,8 @@ def sampled_fit_event(epsilon, delta, sampling_rate, count, neighboring, n_full=
 def search_fit_event(epsilon, delta, law, mean, count, gaussian, n_refits, neighboring):
     """The best of a random number of runs, and refits of it, together (epsilon, delta)-DP.
 
-    Every fit and every score is at most as costly as one release, the largest that the budget
-    admits: a Gaussian one if all are Gaussian, else one of which ρ alone is known.
+    Every fit and every score tells at most as much as one release, the largest that the budget
+    admits: a Gaussian one if all are Gaussian, else one that covers them.
 
     Parameters
     ----------
@@ -238,35 +239,37 @@ def search_fit_event(epsilon, delta, law, mean, count, gaussian, n_refits, neigh
     Returns
     -------
     event : FitEvent
-    release : GaussianEvent or ZCDPEvent
-        What each fit and each score may cost.
+    release : GaussianEvent or CoveredEvent
+        What each fit and each score may tell.
     """
+    spare = _SPARE * delta / (mean * count + n_refits)
 
-    def event(rho, n_runs_see):
+    def event(z, n_runs_see):
         if gaussian:
-            return GaussianEvent(math.sqrt(1 / (2 * rho)) * _UP, n_runs_see)
-        return ZCDPEvent(rho / _UP, n_runs_see)
+            return GaussianEvent(z, n_runs_see)
+        return CoveredEvent(z, spare, n_runs_see)
 
-    def search(rho):
-        runs = TuningEvent(FitEvent((event(rho, count),), neighboring), law, mean)
-        return FitEvent((runs, *[event(rho, n_refits)][:n_refits]), neighboring)
+    def search(log_mu):
+        z = math.exp(-log_mu)
+        runs = TuningEvent(FitEvent((event(z, count),), neighboring), law, mean)
+        return FitEvent((runs, *[event(z, n_refits)][:n_refits]), neighboring)
 
-    def excess(log_rho):
-        return epsilon_of(search(math.exp(log_rho)), delta) / epsilon - 1
+    def excess(log_mu):
+        return epsilon_of(search(log_mu), delta) / epsilon - 1
 
-    high = math.log(zcdp_rho(epsilon, delta) / count) + 1.0
-    low = high - 1.0
+    high = math.log(gdp_mu(epsilon, delta) / math.sqrt(count))
+    low = high - 0.5
     while excess(low) > 0:
-        high, low = low, low - 1.0
-        if low < -60:
+        high, low = low, low - 0.5
+        if low < -30:
             raise ValueError(
                 f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs on "
                 "average; raise epsilon or lower n_iter"
             )
     if excess(high) > 0:
-        log_rho = brentq(excess, low, high, xtol=1e-9)
-        while excess(log_rho) > 0:
-            log_rho -= 1e-8
+        log_mu = brentq(excess, low, high, xtol=5e-10)
+        while excess(log_mu) > 0:
+            log_mu -= 5e-9
     else:
-        log_rho = high
-    return search(math.exp(log_rho)), event(math.exp(log_rho), 1)
+        log_mu = high
+    return search(log_mu), event(math.exp(-log_mu), 1)

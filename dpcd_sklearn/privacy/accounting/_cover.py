@@ -45,12 +45,12 @@ def _residue(loss, epsilon, delta, whole):
     return squared
 
 
-def cover(losses, delta):
-    """The least μ such that δ_event(e) ≤ delta + δ_μ(e) for all real e, rounded upwards.
+def cover(losses, spare):
+    """The least μ such that δ_event(e) ≤ spare + (1 - spare) δ_μ(e) for all e, rounded upwards.
 
     Infinite where there is none.
     """
-    return max(_cover(loss, delta) for loss in losses)
+    return max(_cover(loss, spare) for loss in losses)
 
 
 def _cover(loss, spare):
@@ -106,4 +106,4 @@ def _points(loss, spare):
     deltas = loss.deltas(0, stride, n)
     if e[-1] > 1.1 * WIDEST or deltas[-1] > spare:
         return None
-    return e, np.maximum(0.0, deltas - spare)
+    return e, np.maximum(0.0, deltas - spare) / (1 - spare)

@@ -39,6 +39,10 @@ def _poisson_sampled(peer, event, neighboring):
     return _repeated(peer, peer.PoissonSampledDpEvent(event.sampling_rate, one), event.count)
 
 
+def _covered(peer, event, neighboring):
+    raise TypeError("dp_accounting has no release that tells everything with a small probability")
+
+
 # A row for each kind of release.
 _TRANSLATIONS = {
     "FitEvent": lambda peer, e, _: peer.ComposedDpEvent(
@@ -55,6 +59,7 @@ _TRANSLATIONS = {
     # its randomised response knows no adding and removing of records
     "PureEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.epsilon**2 / 2), e.count),
     "ZCDPEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.rho), e.count),
+    "CoveredEvent": _covered,
     "PoissonSampledEvent": _poisson_sampled,
     "TuningEvent": _tuning,
     "NonPrivateEvent": lambda peer, e, _: peer.NonPrivateDpEvent(),

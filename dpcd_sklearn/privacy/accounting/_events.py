@@ -117,6 +117,33 @@ class ZCDPEvent:
 
 
 @dataclass(frozen=True)
+class CoveredEvent:
+    """Adaptive uses of mechanisms, each of which tells no more than a Gaussian release would.
+
+    That release has the stated noise, and tells everything with a small probability.
+
+    Parameters
+    ----------
+    noise_multiplier : float, > 0
+        Of the Gaussian release.
+    spare : float in (0, 1]
+        Probability to tell everything.
+    count : int, >= 1
+        Number of uses.
+    """
+
+    noise_multiplier: float
+    spare: float
+    count: int = 1
+
+    def __str__(self):
+        return (
+            f"{_plural(self.count, 'release')} covered by a Gaussian one with noise multiplier "
+            f"{self.noise_multiplier:.4g} but for a probability of {self.spare:.2g}"
+        )
+
+
+@dataclass(frozen=True)
 class PoissonSampledEvent:
     """Adaptive Gaussian releases, each of a sum over a secret Poisson sample of the records.
 

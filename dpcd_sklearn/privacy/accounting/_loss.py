@@ -49,9 +49,14 @@ class Loss:
     mu: float = 0.0
 
     @property
+    def is_point(self):
+        """Whether the only finite loss beside the Gaussian part is zero, which is on any grid."""
+        return len(self.masses) == 1 and self.first == 0
+
+    @property
     def is_gaussian(self):
         """Whether there is nothing beside the Gaussian part."""
-        return len(self.masses) == 1 and self.first == 0 and self.infinite == 0.0
+        return self.is_point and self.infinite == 0.0
 
     @property
     def losses(self):
@@ -145,15 +150,27 @@ def pure_loss(epsilon, count):
     return found
 
 
+def covered_loss(mu, spare, count):
+    """Of `count` adaptive mechanisms, each a mu-GDP one that tells all with probability spare."""
+    log_none = count * math.log1p(-spare) if spare < 1 else -math.inf
+    none, some = (min(1.0, x * _UP) for x in (math.exp(log_none), -math.expm1(log_none)))
+    mu *= math.sqrt(count) * _UP
+    return Loss(0, mu / 64, np.array([none]), some, mu)
+
+
 def composed(losses):
     """The loss of several mechanisms together, on the finest of their grids if it is not long."""
     mu = math.sqrt(math.fsum(loss.mu**2 for loss in losses))
-    grids = [replace(loss, mu=0.0) for loss in losses if not loss.is_gaussian]
-    if len(grids) < 2:  # as fine as it is: a calibration and the ledger see the same curve
-        return (grids or [Loss()])[0].with_gaussian(mu)
-    length = math.fsum(loss.step * len(loss.masses) for loss in grids)
-    step = max(min(loss.step for loss in grids), length / _MOST_STEPS)
-    if len({loss.step for loss in grids}) > 1 or step > grids[0].step:
+    grids = [replace(loss, mu=0.0) for loss in losses if not loss.is_point]
+    points = [loss for loss in losses if loss.is_point]
+    if not grids:
+        grids.append(points.pop() if points else Loss())
+    finite = math.prod(float(loss.masses[0]) for loss in points)
+    infinite = math.fsum(loss.infinite for loss in points)
+    step = grids[0].step
+    if len(grids) > 1:  # one is as fine as it is: a calibration and the ledger see the same curve
+        length = math.fsum(loss.step * len(loss.masses) for loss in grids)
+        step = max(min(loss.step for loss in grids), length / _MOST_STEPS)
         grids = [on_grid(loss, step) for loss in grids]
     found = grids[0]
     for loss in grids[1:]:
@@ -163,13 +180,15 @@ def composed(losses):
             np.convolve(found.masses, loss.masses) * _UP,
             (found.infinite + loss.infinite) * _UP,
         )
-    return found.with_gaussian(mu)
+    if points:
+        found = replace(found, masses=found.masses * finite, infinite=found.infinite + infinite)
+    return replace(found, mu=mu)
 
 
 def on_grid(loss, step):
     """The same loss on another grid, rounded upwards; chords keep it near."""
-    if loss.step == step:
-        return loss
+    if loss.step == step or loss.is_point:
+        return replace(loss, step=step)
     losses = loss.losses
     start = math.floor(losses[0] / step)
     at = np.arange(start, math.ceil(losses[-1] / step) + 2)

@@ -159,7 +159,7 @@ def _on_grid(base):
     if not 0 < spread < math.inf:
         return base, None
     step = spread / _FINENESS
-    base = replace(base, step=step) if base.is_gaussian else on_grid(base, max(step, base.step))
+    base = on_grid(base, step if len(base.masses) == 1 else max(step, base.step))
     half = math.ceil(9.5 * spread / base.step)
     return base, half if half * base.step < WIDEST / 2 else None
 
