@@ -186,7 +186,7 @@ def test_folds_are_fitted_scored_and_refitted(calls, monkeypatch):
 def test_choices_are_covered_by_a_gaussian_and_cost_hardly_more(data):
     X, _, y = data
     greedy = clone(LOGISTIC).set_params(solver="gcd")
-    search = PrivateSearchCV(greedy, {"C": [0.1, 1.0], "max_iter": [2, 5]}, delta=1e-6)
+    search = PrivateSearchCV(greedy, {"C": [0.1, 1.0], "max_iter": [5, 10]}, delta=1e-6)
     (runs,) = search.planned_event(600, 3).releases
     (release,) = runs.base.releases
     assert isinstance(release, CoveredEvent) and release.spare < 1e-9
