@@ -66,7 +66,7 @@ def some_case(rng):
         Q[rng.integers(len(Q))] = 0.0
         Q /= Q.sum()
     law = LAWS[rng.integers(len(LAWS))]
-    return P, Q, law, (law != "poisson") + math.exp(rng.uniform(-3, 4))
+    return P, Q, law, (law != "poisson") + math.exp(rng.uniform(-3, 6))
 
 
 def most_broken(rng, bound_of, n_cases=N_CASES):

@@ -24,7 +24,7 @@ from ._loss import WIDEST, of_points, on_grid
 
 _UP = 1 + 1e-9
 _FINENESS = 16  # steps of a grid for one standard deviation of a Gaussian run
-_BLOCK, _MOST_BLOCKS = 64, 60
+_BLOCK, _MOST_BLOCKS = 64, 240
 _MOST_COUNTED = 2000  # runs, where all are counted; more are as if nothing were private
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0}
 TUNING_DISTRIBUTIONS = (*_SHAPES, "poisson")
@@ -180,28 +180,43 @@ def _crude(base, distribution, mean):
 
 def _heights(e, curve, step, distribution, mean):
     """H(s) = sup_u f'(1-u) - s f'(1-G(u)) at s = exp(k step), and the first k; rounded upwards."""
-    slopes = np.exp(-e)  # every point of the curve is a line above G: u' <= a + b u
-    lines = slopes, 1.0 - slopes * (1.0 - curve)
-    height = _poisson_height if distribution == "poisson" else _binomial_height
+    height, law = _poisson_height, mean
     if distribution != "poisson":
         shape = shape_of(distribution)
-        distribution = shape, 1 / success_probability(shape, mean) - 1
+        height, law = _binomial_height, (shape, 1 / success_probability(shape, mean) - 1)
+    lines = _lines(e, curve)
     first = -(len(e) // 3)
     found = []
     for start in range(first, first + _MOST_BLOCKS * _BLOCK, _BLOCK):
         s = np.exp(step * np.arange(start, start + _BLOCK))[:, None]
-        # the differences cancel: each is good to a few 2^-53 of f'(1)
-        found.append(height(s, *lines, distribution, mean) + mean * 2.0**-48)
+        found.append(height(s, *lines, law, mean))
         if found[-1][-1] <= 0.0:
             break
     heights = np.minimum(np.maximum(np.concatenate(found), 0.0) * _UP, mean)
     return heights, first
 
 
-def _highest(slope, intercept, u, s, derivative):
-    """For each s the least over lines of the largest value at u or at an end of [0, 1]."""
+def _lines(e, curve):
+    """Every point of the curve is a line above G, u' <= a + b u: (b, a), rounded upwards.
+
+    Where few runs in a million are the best, u' counts in parts of 1e-12 and less.
+    """
+    slopes = np.exp(-e) * (1 + 2.0**-50)
+    above = (-np.expm1(-e) + slopes * curve) * (1 + 2.0**-50)  # for e >= 0: of positive terms
+    below = np.maximum(0.0, 1.0 - slopes * (1.0 - curve)) + slopes * 2.0**-50
+    return slopes, np.where(e >= 0, above, below)
+
+
+def _highest(slope, intercept, u, s, derivative, slack):
+    """For each s the least over lines of the largest value at u or at an end of [0, 1].
+
+    The two terms cancel; each is good to `slack` of itself.
+    """
     u = np.clip(np.where(np.isfinite(u), u, 0.0), 0.0, 1.0)
-    values = [derivative(v) - s * derivative(intercept + slope * v) for v in (u, 0.0, 1.0)]
+    values = [
+        derivative(v) * (1 + slack) - s * (1 - slack) * derivative(intercept + slope * v)
+        for v in (u, 0.0, 1.0)
+    ]
     return np.min(np.maximum.reduce(values), axis=1)
 
 
@@ -215,13 +230,14 @@ def _binomial_height(s, slope, intercept, law, mean):
     def derivative(v):
         return mean * np.maximum(1 + kappa * v, 1e-300) ** -(1 + shape)
 
-    return _highest(slope, intercept, u, s, derivative)
+    return _highest(slope, intercept, u, s, derivative, (2 + shape) * 2.0**-48)
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def _poisson_height(s, slope, intercept, law, mean):
     u = (np.log(s * slope) / mean - intercept) / (slope - 1)
-    return _highest(slope, intercept, u, s, lambda v: mean * np.exp(-mean * v))
+    slack = (1 + mean) * 2.0**-48
+    return _highest(slope, intercept, u, s, lambda v: mean * np.exp(-mean * v), slack)
 
 
 # ---- drawing the number of runs -----------------------------------------------------------------
