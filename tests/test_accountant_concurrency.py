@@ -23,9 +23,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.privacy.accounting._calibration import search_fit_event
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
-from dpcd_sklearn.privacy.ledger import _sqlite
+from dpcd_sklearn.privacy.ledger import _filter, _sqlite
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant, charge
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
@@ -228,6 +229,52 @@ def test_eighth_process_never_overspends(fits, tmp_path):
     assert [entry.id for entry in entries] == list(range(1, fits + 1))
     assert math.fsum(entry.amount for entry in entries) <= accountant._ledger.parameters.limit
     assert accountant.spent().epsilon <= 1.0
+
+
+@needs_fork
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_of_processes_that_race_for_the_first_charge_one_has_its_price(share, tmp_path):
+    """The others are counted by their covers; of a whole budget nothing is left for them."""
+    event = search_fit_event(share, 1e-6, "logarithmic", 10.0, 1, True, 0, "replace_one")[0]
+    accountant = PrivacyAccountant(1.0, 1e-6, path=tmp_path / "shared.ledger")
+    start = time.monotonic() + 0.2
+
+    def work():
+        time.sleep(max(0.0, start - time.monotonic()))  # all at once
+        return charge_many(accountant, event, 2)
+
+    admitted = sum([wait() for wait in [in_child(work) for _ in range(6)]], [])
+    parameters, entries = accountant._ledger.parameters, accountant.entries()
+    assert sorted(admitted) == [entry.id for entry in entries]
+    first, later = (_filter.price(parameters, event, is_first) for is_first in (True, False))
+    assert [entry.amount for entry in entries] == [
+        price.amount for price in (first, *[later] * (len(entries) - 1))
+    ]
+    assert first.amount < later.amount
+    assert sum(entry.amount for entry in entries) <= parameters.limit
+    assert len(entries) == 1 or share < 1
+
+
+@needs_fork
+def test_parts_that_were_reserved_are_not_taken_by_a_forked_child():
+    parts = [FitEvent((GaussianEvent(20.0),)), FitEvent((GaussianEvent(30.0),))]
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    prepaid = accountant.reserve(parts)
+
+    def refused():
+        with pytest.raises(RuntimeError, match="in the process that charged"):
+            prepaid.charge(parts[0])
+        with pytest.raises(TypeError, match="in the process that charged"):
+            pickle.dumps(prepaid)
+        return True
+
+    assert in_child(refused)()
+    for part in parts:
+        assert prepaid.charge(part).redeem() == part
+    for part in (*parts, FitEvent((GaussianEvent(25.0),))):
+        with pytest.raises(RuntimeError, match="redeemed before, or is no part"):
+            prepaid.charge(part)
+    assert len(accountant.entries()) == 1
 
 
 @needs_fork

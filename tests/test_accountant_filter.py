@@ -1,6 +1,7 @@
 """The privacy filter: limits, prices, what is admitted, and what is refused with which words."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,18 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting._calibration import (
     choices_event,
     gaussian_fit_event,
     greedy_fit_event,
+    hidden_state_fit_event,
     sampled_fit_event,
     search_fit_event,
+    with_noise,
 )
 from dpcd_sklearn.privacy.accounting._events import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
+    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -88,6 +93,77 @@ def test_a_budget_admits_exactly_one_event_calibrated_to_it_whatever_its_kind(ki
             with pytest.raises(BudgetExceededError):
                 accountant.charge(event)
         assert len(accountant.entries()) == 1
+
+
+def any_event(rng, epsilon, delta, most):
+    """An event of any kind that is calibrated to a budget, of up to `most` releases."""
+    kind, count = rng.integers(8), int(10 ** rng.uniform(0, math.log10(most)))
+    n, p = int(10 ** rng.uniform(2, 6)), int(10 ** rng.uniform(0, 2))
+    law = ["logarithmic", "geometric", -0.5, 2.0, "poisson"][rng.integers(5)]
+    if kind == 0:
+        return gaussian_fit_event(epsilon, delta, count, ONE)
+    if kind == 1:
+        return greedy_fit_event(epsilon, delta, count, float(rng.uniform(0.1, 1)), ONE)
+    if kind == 2:
+        return DPLinearRegressor(epsilon=epsilon, delta=delta).planned_event(n, p)
+    if kind == 3:
+        model = DPLinearClassifier(epsilon=epsilon, delta=delta, classes=[0, 1])
+        return model.set_params(solver="gcd", max_iter=min(most, 30)).planned_event(n, p)
+    if kind == 4:
+        return hidden_state_fit_event(epsilon, delta, count, float(rng.uniform(0.1, 1)), ONE)
+    if kind == 5:
+        return sampled_fit_event(epsilon, delta, float(10 ** rng.uniform(-3, 0)), count, ONE)
+    runs = law, float(1.5 + 10 ** rng.uniform(-1, 2)), int(rng.integers(1, 6))
+    return search_fit_event(epsilon, delta, *runs, kind == 6, int(rng.integers(2)), ONE)[0]
+
+
+def with_less_noise(event, factor):
+    def changed(release):
+        if isinstance(release, TuningEvent):
+            return replace(release, base=with_less_noise(release.base, factor))
+        if isinstance(release, CoveredEvent):
+            return replace(release, noise_multiplier=factor * release.noise_multiplier)
+        return with_noise(FitEvent((release,)), factor).releases[0]
+
+    return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
+
+
+def told_otherwise(rng, event):
+    """The same releases in another order, one of them in two parts, within a fit of its own."""
+    releases = [event.releases[i] for i in rng.permutation(len(event.releases))]
+    first = releases[0]
+    if getattr(first, "count", 1) > 1 and not isinstance(first, HiddenStateEvent):
+        releases[:1] = [replace(first, count=1), replace(first, count=first.count - 1)]
+    return FitEvent((FitEvent(tuple(releases[:1])), *releases[1:]))
+
+
+def whole_budgets(seed, cases, most):
+    """Of random budgets and events of all of each: what is wrong, in words."""
+    rng, wrong = np.random.default_rng(seed), []
+    for case in range(cases):
+        epsilon, delta = float(10 ** rng.uniform(-4, 1.5)), float(10 ** rng.uniform(-15, -0.4))
+        event, ledger = any_event(rng, epsilon, delta, most), stated(epsilon, delta)
+        found = f"{case}: epsilon={epsilon:.4g}, delta={delta:.3g}, {event}"
+        prices = [_filter.price(ledger, event, first) for first in (True, False)]
+        if not admits(ledger, [], prices[0].amount, first=True):
+            wrong.append(f"refused {found}")
+        if math.isfinite(_filter.price(ledger, with_less_noise(event, 1 - 3e-6), True).amount):
+            wrong.append(f"admitted less noise than {found}")
+        other = told_otherwise(rng, event)
+        for first, price in zip((True, False), prices, strict=True):
+            amount = _filter.price(ledger, other, first).amount
+            if not amount == pytest.approx(price.amount, rel=2e-6):
+                wrong.append(f"told otherwise it costs {amount / price.amount:.8f} of {found}")
+    return wrong
+
+
+def test_a_fresh_budget_admits_what_is_calibrated_to_it_and_nothing_with_less_noise():
+    assert whole_budgets(seed=0, cases=60, most=100) == []
+
+
+@pytest.mark.slow
+def test_the_same_of_ten_thousand_releases():
+    assert whole_budgets(seed=1, cases=60, most=10_000) == []
 
 
 @pytest.mark.parametrize("kind", WHOLE)
