@@ -683,8 +683,8 @@ def test_calibration_is_monotone_and_exact():
                 epsilon, 1e-6, "logarithmic", 10.0, 1, gaussian, 0, "replace_one"
             )
             assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
-        assert release.rho > last
-        last = release.rho
+        assert 1 / release.noise_multiplier > last
+        last = 1 / release.noise_multiplier
     with pytest.raises(ValueError, match="epsilon"):
         search_fit_event(1e-30, 1e-30, "logarithmic", 10.0, 1, True, 0, "replace_one")
 
