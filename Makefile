@@ -9,7 +9,7 @@ VENV ?= .venv
 PYTEST_ARGS ?= -n auto
 
 PY := $(VENV)/bin/python
-KERNELS := $(shell find dpcd_sklearn -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+KERNELS := $(shell find dpcd_sklearn tests -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 # `make test SLOW=1` adds the statistical and long tests.
 SLOW_ARGS := $(if $(SLOW),-m "slow or not slow")
 
@@ -42,7 +42,7 @@ test: lint $(VENV)/kernels.stamp
 
 lint: $(VENV)/test.stamp
 	$(PY) -m ruff check .
-	PATH="$(abspath $(VENV)/bin):$$PATH" cython-lint dpcd_sklearn  # it calls pycodestyle
+	PATH="$(abspath $(VENV)/bin):$$PATH" cython-lint dpcd_sklearn tests  # it calls pycodestyle
 
 doc: $(VENV)/doc.stamp $(VENV)/kernels.stamp
 	$(MAKE) -C doc html SPHINXBUILD='$(abspath $(PY)) -m sphinx'
@@ -56,7 +56,7 @@ bench-growth: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	rm -rf doc/_build doc/auto_examples doc/generated doc/sg_execution_times.rst
-	find dpcd_sklearn -name '*.so' -delete
+	find dpcd_sklearn tests -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- behind the commands -----------------------------------------------------------------------

@@ -20,6 +20,8 @@ from setuptools.errors import CompileError, LinkError
 PACKAGE = Path("dpcd_sklearn")
 # Memoryviews and their kin are compiled once, into this module, and imported by all others.
 SHARED = "dpcd_sklearn.utils._cyutility"
+# Noiseless sums for tests and benchmarks: built in place, and never put into a wheel.
+FOR_TESTS = Path("tests", "unreleased.pyx")
 HEADERS = sorted(header.as_posix() for header in PACKAGE.rglob("*.h"))
 SAFE = os.environ.get("DPCD_SAFE", "0") not in ("", "0")
 
@@ -48,18 +50,18 @@ MACROS += [("DPCD_CHECKED", "1")] if SAFE else []
 
 def extensions():
     """One extension for each .pyx file of the package, and the one that they share."""
-    sources = sorted(PACKAGE.rglob("*.pyx"))
-    header_folders = sorted({Path(header).parent.as_posix() for header in HEADERS})
     shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], define_macros=MACROS)
-    return [shared] + [
-        Extension(
-            ".".join(source.with_suffix("").parts),
-            [source.as_posix()],
-            include_dirs=[".", *header_folders],
-            define_macros=MACROS,
-        )
-        for source in sources
-    ]
+    return [shared, *map(extension, sorted(PACKAGE.rglob("*.pyx")))]
+
+
+def extension(source):
+    """The extension of one .pyx file, named as where it lies."""
+    return Extension(
+        ".".join(source.with_suffix("").parts),
+        [source.as_posix()],
+        include_dirs=[".", *sorted({Path(header).parent.as_posix() for header in HEADERS})],
+        define_macros=MACROS,
+    )
 
 
 def translate(modules):
@@ -113,9 +115,10 @@ class BuildKernels(build_ext):
     """Cython is imported and run only here, so metadata and sdist need no Cython."""
 
     def finalize_options(self):
-        super().finalize_options()
         if self.inplace:  # an editable install would compile in a folder that it throws away
             self.build_lib, self.build_temp = "build/inplace/lib", "build/inplace/temp"
+            self.distribution.ext_modules.append(extension(FOR_TESTS))
+        super().finalize_options()
         if self.parallel is None:
             self.parallel = os.cpu_count() or 1
 

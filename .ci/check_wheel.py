@@ -17,6 +17,7 @@ def faults(wheel):
 
     yield from (f"{name}: C or Cython source" for name in names if name.suffix in UNWANTED)
     yield from (f"{name}: outside the package" for name in names if not in_package(name))
+    yield from (f"{name}: for tests alone" for name in names if name.name.startswith("unreleased"))
     if PurePosixPath("dpcd_sklearn/py.typed") not in names:
         yield "no py.typed"
     if ".pxd" not in suffixes:

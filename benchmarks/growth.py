@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from kernels_timing import MovingSums
 from papers import print_environment
 from papers_figures import pyplot
 from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
+from unreleased import released_mean
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -39,7 +41,6 @@ from dpcd_sklearn.losses import LogisticLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
 from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -99,17 +100,15 @@ def full_pass(problem, enough, joint):
     n, p = problem.X.shape
     event = FitEvent((GaussianEvent(10.0, 1),))
     units = CoordinateUnits(event, n_samples=n, smoothness=np.ones(p), clip=3.0, n_normalizer=n)
-    oracle = RecordOracle(
-        charge(None, event), units, LocalPlace(*problem), loss=LogisticLoss(), fit_intercept=False
-    )
+    sums = MovingSums(units, LocalPlace(*problem), loss=LogisticLoss(), fit_intercept=False)
     everything, step = np.arange(p), np.full(p, 1e-9)
-    return best(lambda: oracle._unreleased_sums(everything, step, joint=joint), enough)
+    return best(lambda: sums.of(everything, step, joint=joint), enough)
 
 
 def mini_batch(problem, enough):
-    """One sum over a Poisson sample of a tenth of the records."""
+    """One mean over a Poisson sample of a tenth of the records, with its noise."""
     n, p = problem.X.shape
-    event = FitEvent((PoissonSampledEvent(0.1, 10.0, 1),))
+    event = FitEvent((PoissonSampledEvent(0.1, 10.0, 2**40),))
     units = MeanUnits(
         event, n_samples=n, smoothness=np.ones(p), clip=3.0, anchor_clip=3.0, n_normalizer=n
     )
@@ -117,7 +116,7 @@ def mini_batch(problem, enough):
         charge(None, event), units, LocalPlace(*problem), loss=LogisticLoss(), fit_intercept=False
     )
     coef = np.zeros(p)
-    return best(lambda: oracle._unreleased_sums(coef, sampled=True), enough)
+    return best(lambda: released_mean(oracle, coef, sampled=True), enough)
 
 
 def longer_fit(model, few, more, cells=0, clock=time.process_time):

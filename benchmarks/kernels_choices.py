@@ -4,6 +4,7 @@ import numpy as np
 from kernels_timing import best
 from scipy import sparse
 from sklearn.base import clone
+from unreleased import choices
 
 from dpcd_sklearn import DPLogisticGCD
 from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
@@ -36,10 +37,10 @@ def choice_rows(p, repeats):
     for name, scores in score_shapes(p).items():
         for size in (1, 8):
 
-            def choices(count, scores=scores, size=size):
-                return best(lambda: lazy._choices(scores, size, source, count), repeats)
+            def seconds_of(count, scores=scores, size=size):
+                return best(lambda: choices(lazy, scores, size, source, count), repeats)
 
-            seconds = (choices(20) - choices(0)) / 20
+            seconds = (seconds_of(20) - seconds_of(0)) / 20
             yield f"lazy, {name}, {size} at once", seconds, f"{full / seconds:.1f} times as fast"
 
 

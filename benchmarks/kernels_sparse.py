@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from kernels_timing import best, gradient_times, oracle
+from kernels_timing import best, gradient_times, sums_of
 from scipy import sparse
 
 from dpcd_sklearn import DPLogisticGCD
@@ -40,10 +40,10 @@ def _pass_rows(A, y, r, repeats):
     words = f"{A.dtype.name}, {A.indices.dtype.name}"
     product = best(lambda: A.T @ r, repeats)
     yield f"A.T @ r, {words}", product, f"{product / A.nnz * 1e9:.1f} ns for each of {A.nnz:,}"
-    reader, everything = oracle(A, y, LogisticLoss()), np.arange(A.shape[1])
+    reader, everything = sums_of(A, y, LogisticLoss()), np.arange(A.shape[1])
 
     def in_full():  # nothing is kept without greedy choices
-        reader._unreleased_sums(everything, joint=False)
+        reader.of(everything, joint=False)
 
     seconds = best(in_full, repeats)
     yield f"full clipped gradient, {words}", seconds, f"{seconds / product:.2f} products"
@@ -53,17 +53,17 @@ def _pass_rows(A, y, r, repeats):
 
 def _update_rows(A, y, repeats):
     """Sums of all coordinates after a step of one, as greedy solvers need them."""
-    reader = oracle(A, y, LogisticLoss(), greedy=True)
+    reader = sums_of(A, y, LogisticLoss(), greedy=True)
     everything, step = np.arange(A.shape[1]), np.zeros(A.shape[1])
-    reader._unreleased_sums(everything, joint=False)
-    probe = best(lambda: reader._unreleased_sums(everything, step, joint=False), repeats)
+    reader.of(everything, joint=False)
+    probe = best(lambda: reader.of(everything, step, joint=False), repeats)
     lengths = np.diff(A.indptr)
     for size in (1, 30, 300, 3000):
         j = int(np.argmin(np.abs(lengths - size)))
 
         def update(j=j):
             step[j] = 1e-3
-            reader._unreleased_sums(everything, step, joint=False)
+            reader.of(everything, step, joint=False)
             step[j] = 0.0
 
         seconds = max(0.0, best(update, repeats) - probe)
@@ -73,10 +73,10 @@ def _update_rows(A, y, repeats):
         chosen = rng.choice(A.shape[1], 19, replace=False, p=chances)
 
         def updates(chosen=chosen):
-            fresh = oracle(A, y, LogisticLoss(), greedy=True)
+            fresh = sums_of(A, y, LogisticLoss(), greedy=True)
             for j in (None, *chosen):
                 step[j or 0] = 1e-3 if j is not None else 0.0
-                fresh._unreleased_sums(everything, step, joint=False)
+                fresh.of(everything, step, joint=False)
                 step[j or 0] = 0.0
 
         seconds = best(updates, 2)

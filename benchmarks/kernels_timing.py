@@ -1,14 +1,17 @@
-"""What all kernels' benchmarks share: times, problems, and an oracle that reads."""
+"""What all kernels' benchmarks share: times, problems, and sums without noise."""
 
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+from unreleased import MovingSums  # noqa: E402
 
 
 def best(call, repeats):
@@ -21,14 +24,14 @@ def best(call, repeats):
     return min(times)
 
 
-def oracle(X, y, loss, greedy=False, n_threads=1):
+def sums_of(X, y, loss, greedy=False, n_threads=1):
     releases = (GaussianEvent(10.0, 1),) + greedy * (SelectionEvent(0.5, 1),)
     event = FitEvent(releases, "replace_one")
     units = CoordinateUnits(
         event, n_samples=len(y), smoothness=np.ones(X.shape[1]), clip=3.0, n_normalizer=len(y)
     )
     place = LocalPlace(X, y, n_threads=n_threads)
-    return RecordOracle(charge(None, event), units, place, loss=loss, fit_intercept=False)
+    return MovingSums(units, place, loss=loss, fit_intercept=False)
 
 
 def problem(n, p):
@@ -43,13 +46,13 @@ def gradient_times(X, y, loss, repeats, n_threads=1):
     Greedy updates move one coordinate before each coordinate-clipped sum, full updates all of them
     before each norm-clipped one.
     """
-    reader = oracle(X, y, loss, n_threads=n_threads)
+    reader = sums_of(X, y, loss, n_threads=n_threads)
     everything, step = np.arange(X.shape[1]), np.zeros(X.shape[1])
     step[0] = 1e-9
     for name, joint in (("coordinate-clipped", False), ("norm-clipped", True)):
 
         def sums(joint=joint, step=step):
-            reader._unreleased_sums(everything, step, joint=joint)
+            reader.of(everything, step, joint=joint)
 
         yield name, best(sums, repeats)
         step = np.full(X.shape[1], 1e-9)

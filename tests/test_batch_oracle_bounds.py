@@ -17,11 +17,10 @@ from test_privacy_properties import (
     twin_of_bits,
     weight,
 )
+from unreleased import StatedSums
 
 from dpcd_sklearn.losses import HuberLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._units import MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 
@@ -78,8 +77,7 @@ def sums_of(records, public, query, event=None, n=None):
         n_outputs=public["K"],
     )
     place = LocalPlace(records["X"], records["y"], records["weights"], public.get("bounds"))
-    oracle = BatchOracle(charge(None, event), units, place, loss=public["loss"])
-    return oracle._unreleased_sums(*query)
+    return StatedSums(units, place, loss=public["loss"]).of(*query)
 
 
 @given(questions())
@@ -175,8 +173,8 @@ def test_the_noise_is_the_multiplier_times_the_sensitivity_as_if_all_were_sample
             MeanUnits(event, **public)
         return
     place = LocalPlace(np.ones((1, 8)), np.zeros(1))
-    oracle = BatchOracle(charge(None, event), MeanUnits(event, **public), place, loss=SquaredLoss())
-    _, limit = oracle._unreleased_sums(np.zeros(9), None, np.ones((m, 9)), sampled=sampled)
+    sums = StatedSums(MeanUnits(event, **public), place, loss=SquaredLoss())
+    _, limit = sums.of(np.zeros(9), None, np.ones((m, 9)), sampled=sampled)
     assert limit == limit_of(z, neighbors, n, m)
     assert 2.0**bits >= z * neighbors * norm_of(limit, m) * (1 - 2.0**-52)
     assert n * limit <= 2.0**51  # sums of n records stay exact

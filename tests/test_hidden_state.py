@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.linear_model import Ridge
+from unreleased import step_without_noise
 
 from dpcd_sklearn import BudgetExceededError, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.losses import SquaredLoss
@@ -18,7 +19,6 @@ from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu, hidden_state_fa
 from dpcd_sklearn.privacy.accounting._receipt import Receipt
 from dpcd_sklearn.privacy.mechanisms._hidden_state import (
     Descent,
-    _unreleased_map,
     contraction,
     release_last_iterate,
 )
@@ -91,7 +91,7 @@ def test_the_formula_is_below_every_choice_of_shifts_and_near_the_best(count, c)
 
 
 def step_of(X, y, weights, state, *, event, clip=0.7, step=0.4, l2=0.05, row_norm=1.5, n=None):
-    return _unreleased_map(
+    return step_without_noise(
         LocalPlace(X, y, weights), event, state, loss=SquaredLoss(), row_norm=row_norm, clip=clip,
         step=step, l2=l2, n_normalizer=n or len(X), fit_intercept=True,
     )  # fmt: skip
@@ -149,7 +149,7 @@ def test_rows_that_are_scaled_down_by_far_are_clipped_all_the_same(x, row_norm):
         1.0, 1e-6, 30, contraction(0.4, 0.05, row_norm**2), "replace_one"
     )
     for y in (1e13, 1e40, -1e90):
-        total, descent = _unreleased_map(
+        total, descent = step_without_noise(
             LocalPlace(np.full((1, p), x), np.array([y])), event, np.zeros(p, dtype=np.int64),
             loss=SquaredLoss(), row_norm=row_norm, clip=0.7, step=0.4, l2=0.05, n_normalizer=1,
             fit_intercept=False,

@@ -11,11 +11,10 @@ import sys
 
 import numpy as np
 import pytest
+from unreleased import MovingSums
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums import _kernels
 from dpcd_sklearn.privacy.sums._place import LocalPlace
@@ -33,14 +32,14 @@ def sums(n, p, dtype, order, bounded, joint):
     smoothness = rng.uniform(0.2, 3.0, p + 1)
     units = CoordinateUnits(event, n_samples=n, smoothness=smoothness, clip=1.5, n_normalizer=n)
     place = LocalPlace(X, y, rng.exponential(size=n), bounds)
-    oracle = RecordOracle(charge(None, event), units, place, loss=LogisticLoss())
+    asked = MovingSums(units, place, loss=LogisticLoss())
     everything, released = np.arange(p + 1), []
     for moved in (everything[:1], everything[::7], everything):
         step = np.zeros(p + 1)
         step[moved] = rng.standard_normal(len(moved)) / np.sqrt(p)
         for block in (everything, everything[p // 2 : p // 2 + 1], everything[::2]):
             block = np.ascontiguousarray(block)
-            released.append(oracle._unreleased_sums(block, step, joint=joint)[0])
+            released.append(asked.of(block, step, joint=joint)[0])
     return np.concatenate(released)
 
 

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from unreleased import MovingSums
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
@@ -57,19 +58,21 @@ class Case:
         return np.arange(len(self.M))
 
     def oracle(self, layout=np.ascontiguousarray, order=slice(None), event=None, key=KEY):
+        parts, options = self._parts(layout, order, event or self.event)
+        return RecordOracle(charge(None, event or self.event), *parts, **options, key=key)
+
+    def sums_of(self, layout=np.ascontiguousarray, order=slice(None)):
+        parts, options = self._parts(layout, order, self.event)
+        return MovingSums(*parts, **options)
+
+    def _parts(self, layout, order, event):
         weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
-        event, y = event or self.event, np.ascontiguousarray(self.y[order])
+        y = np.ascontiguousarray(self.y[order])
         units = CoordinateUnits(
             event, n_samples=len(y), smoothness=self.M, clip=self.clip, n_normalizer=self.n
         )
-        return RecordOracle(
-            charge(None, event),
-            units,
-            LocalPlace(layout(self.X[order]), y, weights, self.bounds),
-            loss=self.loss,
-            fit_intercept=self.intercept,
-            key=key,
-        )
+        place = LocalPlace(layout(self.X[order]), y, weights, self.bounds)
+        return (units, place), {"loss": self.loss, "fit_intercept": self.intercept}
 
     # ---- the twin ----
 
@@ -156,12 +159,11 @@ def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
     coef = np.linspace(-0.3, 0.4, p)
     for block in (case.everything, [p - 1], [0], [2, 5, p - 1], range(p - 1), range(1, p)):
         block = np.array(block)
-        oracle = case.oracle()
-        sums, limit = oracle._unreleased_sums(block, coef, joint=joint)
+        sums, limit = case.sums_of().of(block, coef, joint=joint)
         assert limit == case.bits_and_limit(len(block) if joint else 1)[1]
         case.assert_sums(sums, coef, block, limit, joint)
         for layout, records in itertools.product(LAYOUTS, (slice(None), order)):
-            again, _ = case.oracle(layout, records)._unreleased_sums(block, coef, joint=joint)
+            again, _ = case.sums_of(layout, records).of(block, coef, joint=joint)
             assert_array_equal(again, sums)
 
 
@@ -174,7 +176,7 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, joint):
     for block in (case.everything, [0], [p], [0, p]):
         block, seen = np.array(block), []
         for layout in LAYOUTS:
-            sums, limit = case.oracle(layout)._unreleased_sums(block, coef, joint=joint)
+            sums, limit = case.sums_of(layout).of(block, coef, joint=joint)
             seen.append(sums)
             assert_array_equal(sums, seen[0])
         case.assert_sums(seen[0], coef, block, limit, joint)
@@ -188,7 +190,7 @@ def test_sums_after_a_step_of_one_are_the_twins_across_long_tiles(n, bounded, dt
     coef, seen = np.zeros(18), []
     coef[5] = 0.8
     for layout in LAYOUTS:
-        sums, limit = case.oracle(layout)._unreleased_sums(case.everything, coef, joint=False)
+        sums, limit = case.sums_of(layout).of(case.everything, coef, joint=False)
         seen.append(sums)
         assert_array_equal(sums, seen[0])
     case.assert_sums(seen[0], coef, case.everything, limit, False)
@@ -199,26 +201,26 @@ def test_sums_after_a_step_of_one_are_the_twins_across_long_tiles(n, bounded, dt
 def test_sums_follow_the_iterate_over_many_steps(layout, loss):
     case = Case(loss=loss, bounded=True)
     rng = np.random.default_rng(5)
-    oracle, coef = case.oracle(layout), np.zeros(len(case.M))
+    asked, coef = case.sums_of(layout), np.zeros(len(case.M))
     for _ in range(30):
         step = rng.normal(0, 0.1, len(case.M)) * rng.integers(0, 2, len(case.M))
         size = rng.choice([1, 2, 5, 11, 12, 12, 12])  # blocks and, often, everything
         block = np.sort(rng.choice(len(case.M), size, replace=False))
         joint = bool(rng.integers(2))
         coef += step
-        sums, limit = oracle._unreleased_sums(block, step, joint=joint)
+        sums, limit = asked.of(block, step, joint=joint)
         case.assert_sums(sums, coef, block, limit, joint)
-    again, _ = oracle._unreleased_sums(block, np.zeros(len(case.M)), joint=joint)
+    again, _ = asked.of(block, np.zeros(len(case.M)), joint=joint)
     assert_array_equal(again, sums)  # no step, no change
 
 
 @pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
 def test_every_layout_has_the_same_bits_after_many_steps(joint):
     case = Case(p=21, weighted=True)
-    oracles = [case.oracle(layout) for layout in LAYOUTS]
+    each = [case.sums_of(layout) for layout in LAYOUTS]
     steps = np.random.default_rng(6).normal(0, 0.3, (20, len(case.M)))
     for step in steps:
-        sums = [o._unreleased_sums(case.everything, step, joint=joint)[0] for o in oracles]
+        sums = [one.of(case.everything, step, joint=joint)[0] for one in each]
         for other in sums[1:]:
             assert_array_equal(other, sums[0])
 
@@ -226,12 +228,12 @@ def test_every_layout_has_the_same_bits_after_many_steps(joint):
 def test_a_single_column_is_read_with_any_stride():
     case = Case(p=1)
     coef = np.array([0.3, -0.2])
-    expected, _ = case.oracle()._unreleased_sums([0, 1], coef, joint=True)
+    expected, _ = case.sums_of().of([0, 1], coef, joint=True)
     for stride in (2, 5, -1):
         wide = np.zeros((case.n, abs(stride)))
         wide[:, 0] = case.X[:: np.sign(stride), 0]
-        oracle = case.oracle(lambda X, wide=wide, s=stride: wide[:: int(np.sign(s)), :1])
-        assert_array_equal(oracle._unreleased_sums([0, 1], coef, joint=True)[0], expected)
+        asked = case.sums_of(lambda X, wide=wide, s=stride: wide[:: int(np.sign(s)), :1])
+        assert_array_equal(asked.of([0, 1], coef, joint=True)[0], expected)
 
 
 # ---- releases: the twin knows the noise --------------------------------------------------------
@@ -443,8 +445,7 @@ def test_a_record_of_extremes_stays_bounded_and_touches_no_other(layout, joint, 
     coef = np.full(10, step) * np.resize([1, -1, 1], 10)  # 1e308: infinite and NaN margins too
 
     def sums_of(records):
-        oracle = case.oracle(layout, records)
-        return oracle._unreleased_sums(case.everything, coef, joint=joint)
+        return case.sums_of(layout, records).of(case.everything, coef, joint=joint)
 
     others, _ = sums_of(np.delete(np.arange(37), i))
     for x, y, weight in itertools.product(EXTREME_ROWS, (0.0, 1.0, -HUGE), EXTREME_WEIGHTS):
@@ -464,9 +465,9 @@ def test_the_same_layouts_of_extremes_have_the_same_bits():
     case.y[:] = rng.choice([0.0, HUGE, -HUGE, DENORMAL], case.n)
     steps = rng.choice([0.0, 1.0, 1e-300, 1e200], (5, 14))
     for joint in (False, True):
-        oracles = [case.oracle(layout) for layout in LAYOUTS]
+        each = [case.sums_of(layout) for layout in LAYOUTS]
         for step in steps:
-            sums = [o._unreleased_sums(case.everything, step, joint=joint)[0] for o in oracles]
+            sums = [one.of(case.everything, step, joint=joint)[0] for one in each]
             for other in sums:
                 assert_array_equal(other, sums[0])
 
@@ -479,8 +480,8 @@ def test_records_beyond_the_bounds_count_as_those_on_them():
     far.X[5:9], case.X[5:9] = -HUGE, lo
     for joint in (False, True):
         coef = np.full(5, 0.3)
-        sums, _ = far.oracle()._unreleased_sums(case.everything, coef, joint=joint)
-        expected, _ = case.oracle()._unreleased_sums(case.everything, coef, joint=joint)
+        sums, _ = far.sums_of().of(case.everything, coef, joint=joint)
+        expected, _ = case.sums_of().of(case.everything, coef, joint=joint)
         assert_array_equal(sums, expected)
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
+from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
@@ -100,7 +101,7 @@ every_shape = pytest.mark.parametrize("scores", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("size", [1, 2, 3])
 @every_shape
 def test_choices_have_the_law_of_the_exponential_mechanism(scores, size):
-    drawn = LazyChoice(3)._choices(scores, size, source(), DRAWS)
+    drawn = choices(LazyChoice(3), scores, size, source(), DRAWS)
     assert fits(drawn, law_of_orders(scores, size))
 
 
@@ -109,7 +110,7 @@ def test_choices_have_the_law_of_the_exponential_mechanism(scores, size):
 @every_shape
 def test_the_law_does_not_depend_on_the_window_of_octaves(scores, size, window, n_levels):
     choice = LazyChoice(3, window=window, n_levels=n_levels)
-    drawn = choice._choices(scores, size, source(), DRAWS)
+    drawn = choices(choice, scores, size, source(), DRAWS)
     assert fits(drawn, law_of_orders(scores, size))
 
 
@@ -134,7 +135,7 @@ def test_a_mutant_whose_acceptance_is_off_by_a_tenth_is_noticed(shape, scale):
     # a candidate accepted 0.9 times as often has a score that is lower by log 0.9
     scores = np.array(SHAPES[shape])
     scores[1] += math.log(scale)
-    drawn = LazyChoice(3)._choices(scores, 1, source(), 4 * DRAWS)
+    drawn = choices(LazyChoice(3), scores, 1, source(), 4 * DRAWS)
     assert not fits(drawn, law_of_orders(SHAPES[shape], 1))
 
 
@@ -142,14 +143,14 @@ def test_a_mutant_whose_acceptance_is_off_by_a_tenth_is_noticed(shape, scale):
 def test_a_mutant_that_forgets_an_octave_is_noticed(forgotten):
     scores = list(SHAPES["octaves"])
     scores[forgotten] = NONE
-    drawn = LazyChoice(3)._choices(scores, 1, source(), DRAWS)
+    drawn = choices(LazyChoice(3), scores, 1, source(), DRAWS)
     assert not fits(drawn, law_of_orders(SHAPES["octaves"], 1))
 
 
 def test_a_mutant_that_accepts_whatever_is_below_its_window_is_noticed():
     # all below a window of one octave with its bound, one half, as their weight
     flattened = [max(v, -OCTAVE) for v in SHAPES["octaves"]]
-    drawn = LazyChoice(3, window=1)._choices(flattened, 1, source(), DRAWS)
+    drawn = choices(LazyChoice(3, window=1), flattened, 1, source(), DRAWS)
     assert not fits(drawn, law_of_orders(SHAPES["octaves"], 1))
 
 
@@ -159,7 +160,7 @@ def test_many_candidates_in_many_blocks_have_their_law():
     scores = np.full(2 * p, -math.log(2 * p))
     scores[[1, 4097, 8192, 19_999]] = [-0.5, 0.0, 0.5, -1.2]
     scores[5000:7000] = NONE
-    drawn = LazyChoice(p)._choices(scores, 1, source(), DRAWS)[:, 0]
+    drawn = choices(LazyChoice(p), scores, 1, source(), DRAWS)[:, 0]
     weight = np.exp(scores)
     expected = DRAWS * weight / weight.sum()
     groups = [[1], [4097], [8192], [19_999]]
@@ -179,7 +180,7 @@ def words_of(scores, size, draws, **settings):
     """Random words that a choice took, on average."""
     words = {word: i for i, word in enumerate(source().words(100_000))}
     used = source()
-    assert LazyChoice(len(scores) // 2, **settings)._choices(scores, size, used, draws) is not None
+    assert choices(LazyChoice(len(scores) // 2, **settings), scores, size, used, draws) is not None
     return words[used.words(1)[0]] / draws
 
 
@@ -211,7 +212,7 @@ def test_choices_are_candidates_of_different_coordinates(scores, data):
     p = len(scores) // 2
     able = sum(max(scores[2 * j], scores[2 * j + 1]) > NONE for j in range(p))
     size = data.draw(st.integers(1, p))
-    drawn = LazyChoice(p)._choices(scores, size, source(), 3)
+    drawn = choices(LazyChoice(p), scores, size, source(), 3)
     if size > able:
         assert drawn is None
         return
@@ -222,7 +223,7 @@ def test_choices_are_candidates_of_different_coordinates(scores, data):
 
 @pytest.mark.parametrize("bad", [[NONE] * 4, [math.nan] * 4, [math.inf, 0.0, 0.0, 0.0]])
 def test_scores_without_a_finite_maximum_are_refused(bad):
-    assert LazyChoice(2)._choices(bad, 1, source(), 1) is None
+    assert choices(LazyChoice(2), bad, 1, source(), 1) is None
 
 
 @pytest.mark.parametrize("settings", [{"window": 0}, {"window": 61}, {"window": 9, "n_levels": 8}])

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
+from unreleased import go_on_with
 
 from dpcd_sklearn.privacy.noise import _exact_gaussian
 from dpcd_sklearn.privacy.noise._exact_gaussian import (
@@ -334,8 +335,7 @@ def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(
         words = [a << 1 | bit, more, 2**51, 5, 0, 12345, 2**60]
         rest = iter(words)
         exact = log_exponential(*small_uniform(rest))
-        source = NoiseSource()
-        source._next_words(words)
+        source = go_on_with(NoiseSource(), words)
         log_e = source.log_exponentials(1)[0]
         assert source.words(1) == [next(rest)]  # as many words were read
         largest = max(largest, abs(mpmath.mpf(log_e) - exact) - abs(exact) * 2.0**-53)
@@ -344,8 +344,7 @@ def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(
 
 def test_no_words_give_an_infinite_log_exponential():
     for words in ([0] * 5, [1] + [0] * 4, [FULL], [FULL - 1]):
-        source = NoiseSource()
-        source._next_words(words)
+        source = go_on_with(NoiseSource(), words)
         assert abs(source.log_exponentials(1)[0]) < 2**8
 
 
@@ -544,8 +543,7 @@ MARK = 0x0123456789ABCDEF
 
 def gaussian_of(words, bits=48):
     """The draw from these words; all of them are used."""
-    source = NoiseSource()
-    source._next_words([*words, MARK])
+    source = go_on_with(NoiseSource(), [*words, MARK])
     value = source.gaussians(1, bits)[0]
     assert source.words(1) == [MARK]
     return value
@@ -625,8 +623,7 @@ def test_a_source_whose_exact_arithmetic_fails_gives_nothing_more(name, monkeypa
     monkeypatch.setattr(_exact_gaussian, name, fail)
     u = 2**105
     words = [FULL] if name == "cell" else [word_in(3), *split(u, at_the_threshold(3, u))]
-    source = NoiseSource()
-    source._next_words(words)
+    source = go_on_with(NoiseSource(), words)
     with pytest.raises(RuntimeError, match="nothing was released"):
         source.gaussians(1, 30)
     assert source.failed

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy import stats
+from unreleased import MovingSums
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
+from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
@@ -33,10 +35,10 @@ RELATIONS = {"replace_one": 2, "add_remove": 1}
 properties = settings(max_examples=300, deadline=None, derandomize=True)
 
 
-def oracle_of(
+def parts_of(
     X, y, weights=None, *, event=None, M=None, clip=1.0, loss=None, n=None, bounds=None, **options
 ):
-    """An oracle that nobody was charged for: noise of multiplier 10 unless `event` says more."""
+    """Units, a place and options: noise of multiplier 10 unless `event` says more."""
     X = np.atleast_2d(np.asarray(X, dtype=float))
     options = {"fit_intercept": True, **options}
     weights = None if weights is None else np.atleast_1d(np.asarray(weights, dtype=float))
@@ -49,7 +51,18 @@ def oracle_of(
         n_normalizer=len(X) if n is None else n,
     )
     place = LocalPlace(X, np.atleast_1d(np.asarray(y, dtype=float)), weights, bounds)
-    return RecordOracle(charge(None, event), units, place, loss=loss or SquaredLoss(), **options)
+    return (units, place), {"loss": loss or SquaredLoss(), **options}
+
+
+def oracle_of(*args, **options):
+    """An oracle that nobody was charged for."""
+    (units, place), options = parts_of(*args, **options)
+    return RecordOracle(charge(None, units.event), units, place, **options)
+
+
+def sums_of(*args, **options):
+    parts, options = parts_of(*args, **options)
+    return MovingSums(*parts, **options)
 
 
 # ---- a formula twin of the unit ------------------------------------------------------------------
@@ -80,7 +93,7 @@ def test_the_noise_is_at_least_the_multiplier_times_the_sensitivity_as_realised(
     for _ in range(draws):
         oracle = oracle_of(X, np.zeros(n), event=event, M=M)
         coef = _skgd.solve(oracle, problem, sampling, np.random.default_rng(0)).coef[block]
-        _, limit = oracle._unreleased_sums(block, joint=True)
+        _, limit = sums_of(X, np.zeros(n), event=event, M=M).of(block, joint=True)
         unit = math.sqrt(size / M.sum()) * np.sqrt(M[block]) / limit / n
         units.append(-coef * M[block] / unit - 0.5)
     units = np.concatenate(units)
@@ -125,13 +138,13 @@ def test_the_limit_keeps_the_noise_above_the_sensitivity_for_every_multiplier(
     def build():
         event = FitEvent((GaussianEvent(z, 1),), neighboring)
         M = np.ones(40)
-        return oracle_of(np.ones((1, 40)), [0.0], event=event, M=M, fit_intercept=False, n=n)
+        return sums_of(np.ones((1, 40)), [0.0], event=event, M=M, fit_intercept=False, n=n)
 
     if bits < 1 or 2.0**bits < z * RELATIONS[neighboring] * norm_of(1, 40):
         with pytest.raises(ValueError, match="out of the range"):
             build()
         return
-    _, limit = build()._unreleased_sums(np.arange(size), joint=True)
+    _, limit = build().of(np.arange(size), joint=True)
     sensitivity = RELATIONS[neighboring] * norm_of(limit, size)
     assert bits <= 48 and limit >= 1 and limit == int(limit)
     assert 2.0**bits >= z * sensitivity * (1 - 2.0**-52)
@@ -172,7 +185,7 @@ def records(draw, n=1):
 @properties
 def test_a_record_never_contributes_more_than_the_limit(record, joint):
     step, everything = record.pop("step"), np.arange(len(record["M"]))
-    sums, limit = oracle_of(**record)._unreleased_sums(everything, step, joint=joint)
+    sums, limit = sums_of(**record).of(everything, step, joint=joint)
     assert_array_equal(sums, np.rint(sums))  # finite, and integer
     assert np.max(np.abs(sums)) <= limit
     if joint:
@@ -195,17 +208,17 @@ def test_a_norm_is_clipped_at_every_magnitude_of_a_record(r, small, large, clip)
     for x in np.geomspace(1e-170, 1e-150, 2001) if r > 1 else np.geomspace(1e-20, 1e20, 201):
         X = np.full((1, 200), x)
         X[0, -1] = 0
-        oracle = oracle_of(X, [-r], M=M, clip=clip, fit_intercept=False, event=MUCH_NOISE)
-        sums, limit = oracle._unreleased_sums(np.arange(200), joint=True)
+        asked = sums_of(X, [-r], M=M, clip=clip, fit_intercept=False, event=MUCH_NOISE)
+        sums, limit = asked.of(np.arange(200), joint=True)
         assert np.linalg.norm(sums) <= norm_of(limit, 200) * (1 + 1e-12), f"x={x!r}"
 
 
 def test_scales_that_move_during_a_fit_move_no_clip():
     M = np.ones(10)
-    oracle = oracle_of(np.ones((1, 10)), [1e9], M=M, fit_intercept=False)
+    asked = sums_of(np.ones((1, 10)), [1e9], M=M, fit_intercept=False)
     for factor in (1.0, 1e6, 1e-12):
         M *= factor
-        sums, limit = oracle._unreleased_sums(np.arange(9), joint=True)
+        sums, limit = asked.of(np.arange(9), joint=True)
         assert np.linalg.norm(sums) <= norm_of(limit, 9)
 
 
@@ -251,10 +264,10 @@ def neighbours(draw):
 def moved(one, other, steps, block, joint, neighboring, z=10.0, n=None):
     """How far the sums of a block lie apart after each step; and the noise."""
     event = FitEvent((GaussianEvent(z, 1),), neighboring)
-    oracles = [oracle_of(**records, event=event) for records in (one, other)]
+    both = [sums_of(**records, event=event) for records in (one, other)]
     apart = []
     for step in steps:
-        sums = [oracle._unreleased_sums(block, step, joint=joint)[0] for oracle in oracles]
+        sums = [asked.of(block, step, joint=joint)[0] for asked in both]
         apart.append(sums[0] - sums[1])
     noise = 2.0 ** twin_of_bits(z, RELATIONS[neighboring], n or len(one["y"]))
     return np.array(apart), noise
@@ -432,20 +445,20 @@ def test_a_receipt_is_not_redeemed_in_another_process():
     oracle_with(receipt)
 
 
-def test_an_oracle_that_is_made_anew_knows_nothing_of_its_former_records():
+@pytest.mark.parametrize("kind", [RecordOracle, BatchOracle])
+def test_an_oracle_has_nothing_to_call_from_python(kind):
+    assert [name for name in dir(kind) if not name.startswith("__")] == []
+
+
+def test_an_oracle_is_never_made_anew_over_other_records():
     event = FitEvent((GaussianEvent(1e4, 1),))
     options = {"loss": SquaredLoss(), "fit_intercept": False}
     units = CoordinateUnits(event, n_samples=4, smoothness=np.ones(3), clip=1.0, n_normalizer=4)
-    y, everything = np.full(4, -1e6), np.arange(3)
+    y = np.full(4, -1e6)
     oracle = RecordOracle(charge(None, event), units, LocalPlace(np.ones((4, 3)), y), **options)
-    oracle._unreleased_sums(everything, joint=True)
     _skgd.solve(
         oracle, Problem(ElasticNet(), np.ones(3), 3, 1), FullSampling(3), np.random.default_rng(0)
     )
-    try:
-        place = LocalPlace(np.full((4, 3), 1e3), y)
+    place = LocalPlace(np.full((4, 3), 1e3), y)
+    with pytest.raises(RuntimeError, match="made once"):
         oracle.__init__(charge(None, event), units, place, **options)
-    except (RuntimeError, TypeError):
-        return  # better still
-    sums, limit = oracle._unreleased_sums(everything, joint=True)
-    assert np.linalg.norm(sums) <= 4 * norm_of(limit, 3)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
+from unreleased import MovingSums
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD
 from dpcd_sklearn.inspection import audit
@@ -29,13 +30,13 @@ RELATIONS = {"replace_one": 2.0, "add_remove": 1.0}
 CONFIDENCE = 1 - 1e-7
 
 
-def oracle_of(X, y, K, M, clip, *, neighboring="replace_one", z=10.0, n=None, weights=None):
+def sums_of(X, y, K, M, clip, *, neighboring="replace_one", z=10.0, n=None, weights=None):
     event = FitEvent((GaussianEvent(z, 1), SelectionEvent(0.1, 1)), neighboring)
     units = CoordinateUnits(
         event, n_samples=len(X), smoothness=M, clip=clip, n_normalizer=n or len(X), n_outputs=K
     )
     place = LocalPlace(X, np.asarray(y, dtype=float), weights)
-    return RecordOracle(charge(None, event), units, place, loss=MultinomialLoss())
+    return MovingSums(units, place, loss=MultinomialLoss())
 
 
 def contributions(X, y, K, M, coef, clip, joint, weights=None):
@@ -75,8 +76,8 @@ def test_no_neighbour_moves_a_sum_by_more_than_the_noise_is_paid_for(neighboring
             other = tuple(np.delete(part, i, axis=0) for part in one)
         found = []
         for data in (one, other):
-            oracle = oracle_of(*data, K, M, clip, neighboring=neighboring, z=z, n=4)
-            sums, limit = oracle._unreleased_sums(np.arange(M.size), coef, joint=joint)
+            asked = sums_of(*data, K, M, clip, neighboring=neighboring, z=z, n=4)
+            sums, limit = asked.of(np.arange(M.size), coef, joint=joint)
             twin = contributions(*data, K, M, coef, clip, joint).sum(axis=0) * limit
             assert_allclose(sums, twin, rtol=0, atol=0.5 * len(data[1]) + 1e-6 * limit)
             found.append(sums)

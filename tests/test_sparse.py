@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from unreleased import MovingSums
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -25,8 +26,6 @@ from dpcd_sklearn.privacy.accounting._events import (
     NonPrivateEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
 from dpcd_sklearn.privacy.sums._place import LocalPlace
@@ -57,7 +56,7 @@ def stored(X, storage, index):
     return S
 
 
-def oracle(X, y, weights, *, loss=None, greedy=True, bounds=None, private=True, intercept=True):
+def sums_of(X, y, weights, *, loss=None, greedy=True, bounds=None, private=True, intercept=True):
     releases = (GaussianEvent(5.0, 10_000),) + greedy * (SelectionEvent(0.5, 10_000),)
     event = FitEvent(releases if private else (NonPrivateEvent(),), "replace_one")
     p = X.shape[1]
@@ -68,13 +67,8 @@ def oracle(X, y, weights, *, loss=None, greedy=True, bounds=None, private=True, 
         clip=1.0,
         n_normalizer=len(y),
     )
-    return RecordOracle(
-        charge(None, event),
-        units,
-        LocalPlace(X, y, weights, bounds),
-        loss=loss or LogisticLoss(),
-        fit_intercept=intercept,
-    )
+    place = LocalPlace(X, y, weights, bounds)
+    return MovingSums(units, place, loss=loss or LogisticLoss(), fit_intercept=intercept)
 
 
 def moves(rng, p):
@@ -100,11 +94,11 @@ def moves(rng, p):
 @pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), HuberLoss(0.3)], ids=type)
 def test_sums_are_those_of_dense_records_to_the_last_bit(storage, index, dtype, greedy, loss):
     X, y, weights = records(dtype)
-    dense = oracle(X, y, weights, loss=loss, greedy=greedy)
-    thin = oracle(stored(X, storage, index), y, weights, loss=loss, greedy=greedy)
+    dense = sums_of(X, y, weights, loss=loss, greedy=greedy)
+    thin = sums_of(stored(X, storage, index), y, weights, loss=loss, greedy=greedy)
     for block, step, joint in moves(np.random.default_rng(1), P + 1):
-        expected, limit = dense._unreleased_sums(block, step, joint=joint)
-        found, same = thin._unreleased_sums(block, step, joint=joint)
+        expected, limit = dense.of(block, step, joint=joint)
+        found, same = thin.of(block, step, joint=joint)
         assert same == limit
         assert_array_equal(found, expected)
 
@@ -131,19 +125,19 @@ def test_any_shape_gives_the_dense_sums(shape, bounded, storage, index):
     y, weights = (rng.random(n) < 0.5).astype(float), rng.uniform(0, 2, n)
     bounds = (-rng.uniform(0, 1, p), rng.uniform(0, 1, p), np.zeros(p)) if bounded else None
     for intercept in (False, True):
-        dense = oracle(X, y, weights, bounds=bounds, intercept=intercept)
-        thin = oracle(stored(X, storage, index), y, weights, bounds=bounds, intercept=intercept)
+        dense = sums_of(X, y, weights, bounds=bounds, intercept=intercept)
+        thin = sums_of(stored(X, storage, index), y, weights, bounds=bounds, intercept=intercept)
         for _ in range(12):
             step = rng.standard_normal(p + intercept)
             step *= rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0])
             block = np.flatnonzero(rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0]))
             for joint in (False, True):
                 if len(block):
-                    expected, _ = dense._unreleased_sums(block, step, joint=joint)
-                    assert_array_equal(thin._unreleased_sums(block, step, joint=joint)[0], expected)
+                    expected, _ = dense.of(block, step, joint=joint)
+                    assert_array_equal(thin.of(block, step, joint=joint)[0], expected)
             everything = np.arange(p + intercept)
-            expected, _ = dense._unreleased_sums(everything, joint=False)
-            assert_array_equal(thin._unreleased_sums(everything, joint=False)[0], expected)
+            expected, _ = dense.of(everything, joint=False)
+            assert_array_equal(thin.of(everything, joint=False)[0], expected)
 
 
 def zipf(n=500, p=80, seed=2, dtype=np.float64):
@@ -167,9 +161,9 @@ def test_sums_brought_up_to_date_are_those_of_a_full_pass(
     bounds = (np.full(80, -0.5), np.full(80, 0.7), np.zeros(80)) if bounded else None
     S = stored(X, storage, index)
     # without greedy choices there are no rows, hence full passes only
-    passes = oracle(S, y, weights, bounds=bounds, intercept=intercept, greedy=False)
-    updates = oracle(S, y, weights, bounds=bounds, intercept=intercept)
-    dense = oracle(X, y, weights, bounds=bounds, intercept=intercept)
+    passes = sums_of(S, y, weights, bounds=bounds, intercept=intercept, greedy=False)
+    updates = sums_of(S, y, weights, bounds=bounds, intercept=intercept)
+    dense = sums_of(X, y, weights, bounds=bounds, intercept=intercept)
     everything, rng = np.arange(p), np.random.default_rng(6)
     for t in range(300):
         step = np.zeros(p)
@@ -178,10 +172,10 @@ def test_sums_brought_up_to_date_are_those_of_a_full_pass(
         if t % 50 == 49:  # a block's sum comes between
             block = np.sort(rng.choice(p, 3, replace=False))
             for each in (passes, updates, dense):
-                each._unreleased_sums(block, joint=bool(t % 100 == 99))
-        found, _ = updates._unreleased_sums(everything, step, joint=False)
-        assert_array_equal(found, passes._unreleased_sums(everything, step, joint=False)[0])
-        assert_array_equal(found, dense._unreleased_sums(everything, step, joint=False)[0])
+                each.of(block, joint=bool(t % 100 == 99))
+        found, _ = updates.of(everything, step, joint=False)
+        assert_array_equal(found, passes.of(everything, step, joint=False)[0])
+        assert_array_equal(found, dense.of(everything, step, joint=False)[0])
     assert np.abs(found).max() > 1e4
 
 
@@ -189,20 +183,20 @@ def test_sums_brought_up_to_date_are_those_of_a_full_pass(
 def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pass():
     X, y, weights = zipf()
     S = stored(X, "csr", np.int32)  # read in place by row; its columns are a copy
-    thin, dense = (oracle(A, y, weights, intercept=False) for A in (S, X))
+    thin, dense = (sums_of(A, y, weights, intercept=False) for A in (S, X))
     everything, step = np.arange(80), np.zeros(80)
-    before, _ = thin._unreleased_sums(everything, joint=False)
+    before, _ = thin.of(everything, joint=False)
     S.data[:] = 0.0
     for rare in (79, 40):
         step[:] = 0.0
         step[rare] = 5.0
-        dense._unreleased_sums(everything, step, joint=False)
+        dense.of(everything, step, joint=False)
         # rows of zeros: nothing that was read changes a sum
-        assert_array_equal(thin._unreleased_sums(everything, step, joint=False)[0], before)
+        assert_array_equal(thin.of(everything, step, joint=False)[0], before)
     step[:] = 0.0
     step[0] = 5.0
-    expected, _ = dense._unreleased_sums(everything, step, joint=False)
-    assert_array_equal(thin._unreleased_sums(everything, step, joint=False)[0], expected)
+    expected, _ = dense.of(everything, step, joint=False)
+    assert_array_equal(thin.of(everything, step, joint=False)[0], expected)
     assert np.any(expected != before)
 
 
@@ -210,10 +204,10 @@ def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pas
 def test_coordinates_that_never_move_are_never_touched():
     X, y, weights = zipf()
     S = stored(X, "csc", np.int32)  # read in place by column; its rows are a copy
-    thin, dense = (oracle(A, y, weights, intercept=False) for A in (S, X))
+    thin, dense = (sums_of(A, y, weights, intercept=False) for A in (S, X))
     everything = np.arange(80)
-    thin._unreleased_sums(everything, joint=False)
-    dense._unreleased_sums(everything, joint=False)
+    thin.of(everything, joint=False)
+    dense.of(everything, joint=False)
     moving = np.array([30, 50, 79])
     kept = np.concatenate([np.arange(S.indptr[j], S.indptr[j + 1]) for j in moving])
     poison = np.full_like(S.data, np.nan)
@@ -222,11 +216,11 @@ def test_coordinates_that_never_move_are_never_touched():
     for j in np.tile(moving, 5):
         step = np.zeros(80)
         step[j] = 1.5
-        expected, _ = dense._unreleased_sums(everything, step, joint=False)
-        assert_array_equal(thin._unreleased_sums(everything, step, joint=False)[0], expected)
+        expected, _ = dense.of(everything, step, joint=False)
+        assert_array_equal(thin.of(everything, step, joint=False)[0], expected)
     for joint in (False, True):
-        expected, _ = dense._unreleased_sums(moving, 0.1 * step, joint=joint)
-        assert_array_equal(thin._unreleased_sums(moving, 0.1 * step, joint=joint)[0], expected)
+        expected, _ = dense.of(moving, 0.1 * step, joint=joint)
+        assert_array_equal(thin.of(moving, 0.1 * step, joint=joint)[0], expected)
 
 
 @every_format
@@ -234,11 +228,11 @@ def test_bounds_clip_what_is_stored(storage, index):
     X, y, weights = records()
     rng = np.random.default_rng(3)
     bounds = -rng.uniform(0, 1, P), rng.uniform(0, 1, P), np.zeros(P)
-    dense = oracle(X, y, weights, bounds=bounds)
-    thin = oracle(stored(X, storage, index), y, weights, bounds=bounds)
+    dense = sums_of(X, y, weights, bounds=bounds)
+    thin = sums_of(stored(X, storage, index), y, weights, bounds=bounds)
     for block, step, joint in moves(rng, P + 1):
-        expected, _ = dense._unreleased_sums(block, step, joint=joint)
-        assert_array_equal(thin._unreleased_sums(block, step, joint=joint)[0], expected)
+        expected, _ = dense.of(block, step, joint=joint)
+        assert_array_equal(thin.of(block, step, joint=joint)[0], expected)
 
 
 def test_a_cell_that_is_stored_twice_is_clipped_once():
@@ -248,18 +242,18 @@ def test_a_cell_that_is_stored_twice_is_clipped_once():
     twice.has_canonical_format = True
     assert twice.nnz == 2
     for S in (twice, twice.tocsc()):
-        sums, limit = oracle(S, y + 1, None)._unreleased_sums([0], joint=False)
+        sums, limit = sums_of(S, y + 1, None).of([0], joint=False)
         assert abs(sums[0]) == limit
-        once = oracle(np.array([[18.0, 0, 0]]), y + 1, None)
-        expected, _ = once._unreleased_sums([0, 1, 2, 3], joint=True)
-        found, _ = oracle(S, y + 1, None)._unreleased_sums([0, 1, 2, 3], joint=True)
+        once = sums_of(np.array([[18.0, 0, 0]]), y + 1, None)
+        expected, _ = once.of([0, 1, 2, 3], joint=True)
+        found, _ = sums_of(S, y + 1, None).of([0, 1, 2, 3], joint=True)
         assert_array_equal(found, expected)
 
 
 def test_a_sum_of_duplicates_that_overflows_counts_as_a_large_number():
     huge = np.finfo(float).max
     S = sparse.csr_array((np.full(4, huge), np.array([0, 0, 1, 1]), np.array([0, 4])), (1, 2))
-    sums, limit = oracle(S, np.ones(1), None)._unreleased_sums([0, 1, 2], joint=True)
+    sums, limit = sums_of(S, np.ones(1), None).of([0, 1, 2], joint=True)
     assert np.linalg.norm(sums) <= limit + 1
 
 
@@ -278,10 +272,10 @@ def test_unsorted_records_with_zeros_and_huge_values_give_the_dense_sums(storage
         S.indices[at], S.data[at] = S.indices[mixed], S.data[mixed]
     S.has_sorted_indices = True  # a lie
     for greedy in (False, True):
-        dense, thin = oracle(X, y, weights, greedy=greedy), oracle(S, y, weights, greedy=greedy)
+        dense, thin = sums_of(X, y, weights, greedy=greedy), sums_of(S, y, weights, greedy=greedy)
         for block, step, joint in moves(rng, P + 1):
-            expected, _ = dense._unreleased_sums(block, step, joint=joint)
-            assert_array_equal(thin._unreleased_sums(block, step, joint=joint)[0], expected)
+            expected, _ = dense.of(block, step, joint=joint)
+            assert_array_equal(thin.of(block, step, joint=joint)[0], expected)
 
 
 @pytest.mark.parametrize("storage", ["csr", "csc"])
@@ -333,7 +327,7 @@ def test_a_broken_matrix_is_refused_before_it_is_read(indices, indptr):
     S.data, S.indices = np.ones(2), np.array(indices, dtype=np.int32)
     S.indptr = np.array(indptr, dtype=np.int32)
     with pytest.raises(ValueError, match=r"sparse X (are|is)"):
-        oracle(S, np.zeros(2), None)
+        sums_of(S, np.zeros(2), None)
 
 
 # ---- estimators ---------------------------------------------------------------------------------

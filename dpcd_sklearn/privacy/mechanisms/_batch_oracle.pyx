@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 
 from ...losses._loss cimport Loss
 from ..noise._noise cimport NoiseSource
-from ..sums._sums cimport Place, Question, Sums, question_of
+from ..sums._sums cimport Place, Question, Sums
 from ._units cimport MeanUnits
 
 cdef enum:
@@ -99,7 +99,10 @@ cdef class BatchOracle(IterateOracle):
             if left[0] <= 0 or self._noise.failed:
                 return REFUSED
             left[0] -= 1
-        cdef Question question = self._question(sampled, coef, anchor, directions, n_directions)
+        cdef Question question = self._units.question(sampled, coef, anchor, directions,
+                                                      n_directions)
+        if sampled and self._units.threshold:
+            self._draw(&question)
         if self._units.noiseless:
             plain = self._sums.plain(&question)
             if plain == NULL:
@@ -125,19 +128,6 @@ cdef class BatchOracle(IterateOracle):
             mean[k] = self._noisy[k] / normalizer
         return RELEASED
 
-    cdef Question _question(self, bint sampled, const double *coef, const double *anchor,
-                            const double *directions, Py_ssize_t n_directions) noexcept nogil:
-        cdef Py_ssize_t size = n_directions if directions != NULL else self._n_coordinates
-        cdef Question question = question_of(
-            NULL, self._n_coordinates, True,
-            self._units.clip if anchor == NULL else self._units.anchor_clip,
-            0.0 if self._units.noiseless else self._units.limit(sampled, size))
-        question.coef, question.anchor, question.directions = coef, anchor, directions
-        question.n_directions = n_directions if directions != NULL else 0
-        if sampled and self._units.threshold:
-            self._draw(&question)
-        return question
-
     cdef void _draw(self, Question *question) noexcept nogil:
         """Each record is in the sample with the rate that was paid for, or a little less."""
         cdef Py_ssize_t i, n_rows = 0
@@ -145,24 +135,3 @@ cdef class BatchOracle(IterateOracle):
             self._rows[n_rows] = i
             n_rows += self._noise.word() < self._units.threshold
         question.rows, question.n_rows = &self._rows[0], n_rows
-
-    # ---- for the tests of this room only ----
-
-    def _unreleased_sums(self, coef, anchor=None, directions=None, *, sampled=False):
-        """The noiseless integer sums and their limit: never to leave a test."""
-        cdef const double[:, ::1] w = np.array(coef, dtype=float, ndmin=2)
-        cdef const double[:, ::1] a = np.array(0.0 if anchor is None else anchor, float, ndmin=2)
-        cdef const double[:, ::1] d = np.array(
-            0.0 if directions is None else directions, float, ndmin=2)
-        cdef Py_ssize_t m = 0 if directions is None else d.shape[0]
-        cdef const double *at = NULL
-        cdef const double *along = NULL
-        if anchor is not None:
-            at = &a[0, 0]
-        if directions is not None:
-            along = &d[0, 0]
-        cdef Question question = self._question(sampled, &w[0, 0], at, along, m)
-        cdef const int64_t *sums = self._sums.integers(&question)
-        cdef Py_ssize_t width = m or self._n_coordinates
-        cdef const int64_t[:, ::1] view = <const int64_t[:self._n_outputs, :width]>sums
-        return np.array(view, dtype=np.float64), question.limit

@@ -207,20 +207,3 @@ cdef Question _question(const double *w, Py_ssize_t p, descent):
     cdef Question question = question_of(NULL, p, True, descent.clip, descent.limit)
     question.coef = w
     return question
-
-
-def _unreleased_map(Place place, event, state, *, Loss loss, row_norm, double clip, double step,
-                    double l2, n_normalizer, bint fit_intercept):
-    """One step without noise, and the numbers of the descent: for the tests of this room only."""
-    cdef Py_ssize_t p = place.n_features + fit_intercept
-    descent = Descent(event, n_samples=place.n_samples, n_coordinates=p,
-                      curvature=loss.curvature, squared_norm=row_norm**2 + fit_intercept,
-                      clip=clip, step=step, l2=l2, n_normalizer=n_normalizer)
-    cdef Sums gradients = place.stated(loss, np.ones(p), fit_intercept=fit_intercept,
-                                       row_norm=row_norm, max_weight=1.0)
-    cdef double[::1] w = np.asarray(state) * descent.unit
-    cdef Question question = _question(&w[0], p, descent)
-    cdef const int64_t *sums = gradients.integers(&question)
-    total = np.array([float(sums[j]) for j in range(p)])
-    moved = np.asarray(state) - np.rint(step * l2 * np.asarray(state, dtype=float)) - total
-    return moved, descent

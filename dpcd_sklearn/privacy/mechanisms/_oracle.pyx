@@ -21,7 +21,7 @@ from ...losses._loss cimport Loss
 from ...penalties._penalty cimport Penalty, Rule
 from ..noise._lazy_choice cimport LazyChoice, is_worth_it
 from ..noise._noise cimport NoiseSource
-from ..sums._sums cimport Place, Question, Sums, question_of
+from ..sums._sums cimport Place, Question, Sums
 from ._known_scores cimport KnownScores
 from ._units cimport CoordinateUnits
 
@@ -138,13 +138,6 @@ cdef class RecordOracle(Oracle):
         self._gaussians_left -= 1
         return True
 
-    cdef Question _question(self, const Py_ssize_t *block, Py_ssize_t size,
-                            bint joint) noexcept nogil:
-        """Of a block, or all coordinates (NULL): clipped by its norm, or one by one."""
-        return question_of(block, size, joint,
-                           self._units.block_clip(size) if joint else self._units.coordinate_clip,
-                           0.0 if self._noiseless else self._units.limit(size if joint else 1))
-
     cdef bint _ask(self, const Question *question, Answer *answer) noexcept nogil:
         """False when out of memory: this release is refused, and all that follow."""
         answer.integers, answer.plain = NULL, NULL
@@ -182,7 +175,7 @@ cdef class RecordOracle(Oracle):
         cdef double mean
         if not 0 <= j < self._n_coordinates or not self._spend_gaussian():
             return REFUSED
-        cdef Question question = self._question(&j, 1, False)
+        cdef Question question = self._units.question(&j, 1, False)
         if not self._ask(&question, &answer):
             return REFUSED
         mean = self._noisy_mean(_total(&answer, 0), j, &question)
@@ -200,8 +193,8 @@ cdef class RecordOracle(Oracle):
                 return REFUSED
         if size < 1 or not self._has_room(size) or not self._spend_gaussian():
             return REFUSED
-        cdef Question question = self._question(block if size < self._n_coordinates else NULL, size,
-                                                True)
+        cdef Question question = self._units.question(
+            block if size < self._n_coordinates else NULL, size, True)
         if not self._ask(&question, &answer):
             return REFUSED
         for k in range(size):
@@ -220,7 +213,7 @@ cdef class RecordOracle(Oracle):
         cdef double key, least
         cdef double[2 * DRAWN] noise
         cdef double[2] scores
-        cdef Question question = self._question(NULL, self._n_coordinates, False)
+        cdef Question question = self._units.question(NULL, self._n_coordinates, False)
         cdef Answer answer
         cdef double most = self._units.most_public_score(size)
         if not 1 <= size <= self._n_coordinates:
@@ -316,30 +309,6 @@ cdef class RecordOracle(Oracle):
                          const double *step) noexcept nogil:
         if not self._sums.move(block, size, step):
             self._noise.failed = True
-
-    # ---- for the tests of this room only ----
-
-    def _unreleased_sums(self, block, step=None, *, bint joint):
-        """The noiseless integer sums of a block, and its limit: never to leave a test."""
-        cdef Py_ssize_t[::1] columns = np.asarray(block, dtype=np.intp)
-        cdef Py_ssize_t size = columns.shape[0]
-        cdef Py_ssize_t[::1] everything = np.arange(self._n_coordinates, dtype=np.intp)
-        cdef double[::1] move
-        if step is not None:
-            move = np.ascontiguousarray(step, dtype=np.float64)
-            self.apply_step(&everything[0], self._n_coordinates, &move[0])
-        cdef Question question = self._question(
-            &columns[0] if size < self._n_coordinates else NULL, size, joint)
-        cdef Answer answer
-        if not self._ask(&question, &answer):
-            raise MemoryError
-        cdef const int64_t[::1] integers
-        cdef const double[::1] plain
-        if self._noiseless:
-            plain = <const double[:size]>answer.plain
-            return np.array(plain), question.limit
-        integers = <const int64_t[:size]>answer.integers
-        return np.array(integers, dtype=np.float64), question.limit
 
 
 cdef Py_ssize_t _insert(double key, Py_ssize_t j, int direction, Py_ssize_t n, Py_ssize_t size,

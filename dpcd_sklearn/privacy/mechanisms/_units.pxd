@@ -1,5 +1,7 @@
 from libc.stdint cimport uint64_t
 
+from ..sums._sums cimport Question
+
 
 cdef class Units:
     cdef readonly object event
@@ -14,6 +16,8 @@ cdef class CoordinateUnits(Units):
     cdef readonly int bits
     cdef readonly double coordinate_clip, noise_multiplier, eta, units_per_noise
 
+    cdef Question question(self, const Py_ssize_t *block, Py_ssize_t size,
+                           bint joint) noexcept nogil
     cdef double block_clip(self, Py_ssize_t size) noexcept nogil
     cdef double limit(self, Py_ssize_t size) noexcept nogil
     cdef double score_sensitivity(self) noexcept nogil
@@ -32,4 +36,6 @@ cdef class MeanUnits(Units):
     cdef uint64_t threshold
     cdef Paid full, sampled
 
+    cdef Question question(self, bint sampled, const double *coef, const double *anchor,
+                           const double *directions, Py_ssize_t n_directions) noexcept nogil
     cdef double limit(self, bint of_sample, Py_ssize_t size) noexcept nogil

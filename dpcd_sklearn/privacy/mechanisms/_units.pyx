@@ -11,6 +11,7 @@ import math
 import numpy as np
 from libc.math cimport sqrt
 
+from ..sums._sums cimport Question, question_of
 from ._grid cimport noise_bits, record_limit
 
 from ..accounting._events import (
@@ -166,6 +167,13 @@ cdef class CoordinateUnits(Units):
                 "step_size, or raise clip"
             )
 
+    cdef Question question(self, const Py_ssize_t *block, Py_ssize_t size,
+                           bint joint) noexcept nogil:
+        """About a block, or all coordinates (NULL): clipped by its norm, or one by one."""
+        return question_of(block, size, joint,
+                           self.block_clip(size) if joint else self.coordinate_clip,
+                           0.0 if self.noiseless else self.limit(size if joint else 1))
+
     cdef double block_clip(self, Py_ssize_t size) noexcept nogil:
         """C sqrt(d / tr M): bound on the norm of a block of d coordinates, of any outputs."""
         return self.coordinate_clip * sqrt(<double>size / self.n_outputs)
@@ -234,6 +242,17 @@ cdef class MeanUnits(Units):
         bits = noise_bits(release.noise_multiplier, self.neighbors, self.n_normalizer,
                           self.n_samples, self.n_outputs * self.n_coordinates)
         return Paid(release.count, release.noise_multiplier, bits)
+
+    cdef Question question(self, bint sampled, const double *coef, const double *anchor,
+                           const double *directions, Py_ssize_t n_directions) noexcept nogil:
+        """About all records at an iterate, in the units of a mean over a sample or over all."""
+        cdef Py_ssize_t size = self.n_coordinates if directions == NULL else n_directions
+        cdef Question question = question_of(
+            NULL, self.n_coordinates, True, self.clip if anchor == NULL else self.anchor_clip,
+            0.0 if self.noiseless else self.limit(sampled, size))
+        question.coef, question.anchor, question.directions = coef, anchor, directions
+        question.n_directions = 0 if directions == NULL else n_directions
+        return question
 
     cdef double limit(self, bint of_sample, Py_ssize_t size) noexcept nogil:
         """K, the norm bound of one record's integers in a release of `size` entries an output."""

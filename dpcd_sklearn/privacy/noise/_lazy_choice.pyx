@@ -175,29 +175,6 @@ cdef class LazyChoice:
             level[0] = OUT
             self.scores[c] = -INFINITY
 
-    # ---- for the tests of this room only ----
-
-    def _choices(self, scores, Py_ssize_t size, NoiseSource noise, Py_ssize_t n_draws):
-        """`n_draws` times `size` choices: candidates 2 j + (sign > 0), or None if there are few."""
-        cdef double[::1] given = np.ascontiguousarray(scores, dtype=np.float64)
-        cdef Py_ssize_t[::1] chosen = np.empty(size, dtype=np.intp)
-        cdef int[::1] directions = np.empty(size, dtype=np.intc)
-        if given.shape[0] != self._n:
-            raise ValueError(f"expected {self._n} scores, got {given.shape[0]}")
-        self._scores[:] = given
-        drawn = np.empty((n_draws, size), dtype=np.intp)
-        cdef Py_ssize_t[:, ::1] view = drawn
-        cdef Py_ssize_t i, k, j
-        for i in range(n_draws):
-            if not self.choose(noise, size, &chosen[0], &directions[0]):
-                return None
-            for k in range(size):
-                j = chosen[k]
-                view[i, k] = 2 * j + (directions[k] > 0)
-                # what was taken out
-                self._scores[2 * j], self._scores[2 * j + 1] = given[2 * j], given[2 * j + 1]
-        return drawn
-
 
 cdef uint64_t _uniform(NoiseSource noise, uint64_t end) noexcept nogil:
     """A uniform integer in [0, end), 0 < end <= 2^63, by rejection."""

@@ -221,18 +221,10 @@ cdef class NoiseSource:
             self.failed = True
             return False
 
-    # ---- for tests and for rooms without a loop ----
+    # ---- for rooms without a loop ----
 
     def _python_word(self):
         return self.word()
-
-    def _next_words(self, words):
-        """Tests make the stream go on with these words, to reach the undecided cases."""
-        if len(words) > N_WORDS:
-            raise ValueError(f"at most {N_WORDS} words fit into the buffer")
-        self._used = N_WORDS - len(words)
-        for i, word in enumerate(words):
-            self._buffer[self._used + i] = word
 
     def words(self, Py_ssize_t size):
         """A list of `size` words of 64 bits."""

@@ -1,0 +1,145 @@
+"""What never leaves a mechanism, for tests and benchmarks: noiseless sums, draws, states.
+
+Built in place only (``setup.py``), so that no wheel carries it. Questions are those that the
+mechanisms ask (``CoordinateUnits.question``, ``MeanUnits.question``).
+"""
+
+import numpy as np
+from libc.stdint cimport int64_t
+
+from dpcd_sklearn.losses._loss cimport Loss
+from dpcd_sklearn.privacy.mechanisms._batch_oracle cimport IterateOracle
+from dpcd_sklearn.privacy.mechanisms._units cimport CoordinateUnits, MeanUnits
+from dpcd_sklearn.privacy.noise._lazy_choice cimport LazyChoice
+from dpcd_sklearn.privacy.noise._noise cimport NoiseSource
+from dpcd_sklearn.privacy.sums._sums cimport Place, Question, Sums, question_of
+
+from dpcd_sklearn.privacy.mechanisms._hidden_state import Descent
+
+
+cdef object answer_of(Sums sums, const Question *question, Py_ssize_t size):
+    cdef const int64_t *integers
+    cdef const double *plain
+    if question.limit == 0:
+        plain = sums.plain(question)
+        if plain == NULL:
+            raise MemoryError
+        return np.array(<const double[:size]>plain)
+    integers = sums.integers(question)
+    if integers == NULL:
+        raise MemoryError
+    return np.array(<const int64_t[:size]>integers, dtype=np.float64)
+
+
+cdef class MovingSums:
+    """The sums that a RecordOracle would add noise to: of blocks, at an iterate that moves."""
+
+    cdef Sums _sums
+    cdef CoordinateUnits _units
+
+    def __init__(self, CoordinateUnits units, Place place, *, Loss loss, bint fit_intercept=True):
+        self._units = units
+        self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
+                                  by_row=units.n_selections > 0, n_outputs=units.n_outputs)
+
+    def of(self, block, step=None, *, bint joint):
+        """The sums of a block after a step of all coordinates, and their limit."""
+        cdef Py_ssize_t[::1] columns = np.array(block, dtype=np.intp)
+        cdef Py_ssize_t size = columns.shape[0]
+        cdef Py_ssize_t[::1] everything = np.arange(self._units.n_coordinates, dtype=np.intp)
+        cdef double[::1] move
+        if step is not None:
+            move = np.array(step, dtype=np.float64)
+            if not self._sums.move(&everything[0], everything.shape[0], &move[0]):
+                raise MemoryError
+        cdef Question question = self._units.question(
+            &columns[0] if size < everything.shape[0] else NULL, size, joint)
+        return answer_of(self._sums, &question, size), question.limit
+
+
+cdef class StatedSums:
+    """The sums that a BatchOracle would add noise to: of all records, at stated iterates."""
+
+    cdef Sums _sums
+    cdef MeanUnits _units
+
+    def __init__(self, MeanUnits units, Place place, *, Loss loss, bint fit_intercept=True):
+        self._units = units
+        self._sums = place.stated(loss, units.smoothness, fit_intercept=fit_intercept,
+                                  n_outputs=units.n_outputs)
+
+    def of(self, coef, anchor=None, directions=None, *, bint sampled=False):
+        """The sums of each output, and their limit: that of a sample, though all are in it."""
+        cdef const double[:, ::1] w = np.array(coef, dtype=float, ndmin=2)
+        cdef const double[:, ::1] a = np.array(0.0 if anchor is None else anchor, float, ndmin=2)
+        cdef const double[:, ::1] d = np.array(
+            0.0 if directions is None else directions, float, ndmin=2)
+        cdef Py_ssize_t m = 0 if directions is None else d.shape[0]
+        cdef const double *at = NULL
+        cdef const double *along = NULL
+        if anchor is not None:
+            at = &a[0, 0]
+        if directions is not None:
+            along = &d[0, 0]
+        cdef Question question = self._units.question(sampled, &w[0, 0], at, along, m)
+        size = m or self._units.n_coordinates
+        answer = answer_of(self._sums, &question, self._units.n_outputs * size)
+        return answer.reshape(-1, size), question.limit
+
+
+def released_mean(IterateOracle oracle, coef, *, bint sampled):
+    """One release of an oracle of one output, as a solver sees it."""
+    cdef const double[::1] w = np.array(coef, dtype=float)
+    cdef double[::1] mean = np.empty(w.shape[0])
+    if oracle.release_mean(sampled, &w[0], NULL, NULL, 0, &mean[0]) < 0:
+        raise RuntimeError("the oracle refused a release")
+    return np.asarray(mean)
+
+
+def step_without_noise(Place place, event, state, *, Loss loss, row_norm, double clip, double step,
+                       double l2, n_normalizer, bint fit_intercept):
+    """A step of a descent whose last state alone is released, and the descent's numbers."""
+    cdef Py_ssize_t p = place.n_features + fit_intercept
+    descent = Descent(event, n_samples=place.n_samples, n_coordinates=p,
+                      curvature=loss.curvature, squared_norm=row_norm**2 + fit_intercept,
+                      clip=clip, step=step, l2=l2, n_normalizer=n_normalizer)
+    cdef Sums gradients = place.stated(loss, np.ones(p), fit_intercept=fit_intercept,
+                                       row_norm=row_norm, max_weight=1.0)
+    cdef double[::1] w = np.asarray(state) * descent.unit
+    cdef Question question = question_of(NULL, p, True, descent.clip, descent.limit)
+    question.coef = &w[0]
+    decay = np.rint(step * l2 * np.asarray(state, dtype=float))
+    return np.asarray(state) - decay - answer_of(gradients, &question, p), descent
+
+
+def choices(LazyChoice choice, scores, Py_ssize_t size, NoiseSource noise, Py_ssize_t n_draws):
+    """`n_draws` times `size` choices: candidates 2 j + (sign > 0), or None if there are few."""
+    cdef double[::1] given = np.array(scores, dtype=np.float64)
+    cdef Py_ssize_t[::1] chosen = np.empty(size, dtype=np.intp)
+    cdef int[::1] directions = np.empty(size, dtype=np.intc)
+    if given.shape[0] != choice._n:
+        raise ValueError(f"expected {choice._n} scores, got {given.shape[0]}")
+    choice._scores[:] = given
+    drawn = np.empty((n_draws, size), dtype=np.intp)
+    cdef Py_ssize_t[:, ::1] view = drawn
+    cdef Py_ssize_t i, k, j
+    for i in range(n_draws):
+        if not choice.choose(noise, size, &chosen[0], &directions[0]):
+            return None
+        for k in range(size):
+            j = chosen[k]
+            view[i, k] = 2 * j + (directions[k] > 0)
+            # what was taken out
+            choice._scores[2 * j], choice._scores[2 * j + 1] = given[2 * j], given[2 * j + 1]
+    return drawn
+
+
+def go_on_with(NoiseSource source, words):
+    """Make a stream go on with these words, to reach what is undecided once in 2^50 draws."""
+    cdef int n_words = sizeof(source._buffer) // sizeof(source._buffer[0])
+    if len(words) > n_words:
+        raise ValueError(f"at most {n_words} words fit into the buffer")
+    source._used = n_words - len(words)
+    for i, word in enumerate(words):
+        source._buffer[source._used + i] = word
+    return source
