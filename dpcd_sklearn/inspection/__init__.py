@@ -11,6 +11,7 @@ from ._one_run import OneRunResult, audit_one_run
 from ._plan_display import PlanDisplay
 from ._plan_fit import FitPlan, plan
 from ._release_audit import ReleaseResult
+from ._report import PrivacyReport
 from ._theory import (
     TheoreticalIterations,
     UtilityBound,
@@ -31,6 +32,7 @@ __all__ = [
     "LeakReport",
     "OneRunResult",
     "PlanDisplay",
+    "PrivacyReport",
     "ReleaseResult",
     "TheoreticalIterations",
     "UtilityBound",

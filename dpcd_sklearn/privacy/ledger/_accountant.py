@@ -21,7 +21,7 @@ from ._facts import facts_of_charge
 from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_entries import Balance, LedgerEntry, LedgerParameters
-from ._ledger_report import LedgerReport, shown_as
+from ._ledger_report import LedgerReport, html_of_balance, shown_as
 from ._prepaid import Prepaid
 from ._rehearsal import planned_fits
 
@@ -457,6 +457,8 @@ class PrivacyAccountant:
         if self.testing:
             text += ", testing=True"
         return f"PrivacyAccountant({text})"
+
+    _repr_html_ = html_of_balance
 
     def __eq__(self, other):
         if not isinstance(other, PrivacyAccountant):

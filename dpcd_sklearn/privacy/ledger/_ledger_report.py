@@ -7,6 +7,7 @@ import io
 import json
 import textwrap
 
+from ...exceptions import LedgerError
 from ...leaks import RULES
 from ._ledger_entries import LedgerEntry
 
@@ -105,6 +106,22 @@ class LedgerReport:
             If pandas is not installed.
         """
         return frame_of(self.entries).assign(epsilon_so_far=list(self.epsilons))
+
+
+def html_of_balance(accountant):
+    """What a notebook shows of an accountant: its budget, how much is spent, what is left."""
+    name = f"<code>{html.escape(repr(accountant))}</code>"
+    try:
+        spent, left = accountant.spent().epsilon, accountant.remaining()
+    except (LedgerError, ValueError) as error:  # closed, or out of reach: a picture raises nothing
+        return f"<p>{name}: {html.escape(str(error))}</p>"
+    share = min(1.0, spent / accountant.epsilon)
+    return (
+        f'<p>{name}</p><progress max="1" value="{share:.4f}">{share:.0%}</progress>'
+        f"<p>spent ε = {spent:.4g} of {accountant.epsilon:g} at δ = {accountant.delta:g}; one more "
+        f"Gaussian fit may have ε = {left:.4g}. <code>report()</code> lists the entries, "
+        "<code>inspection.PrivacyReport</code> files them.</p>"
+    )
 
 
 _FIELDS = [field.name for field in dataclasses.fields(LedgerEntry)]

@@ -1,0 +1,284 @@
+"""What a report says of a model, pipeline, search or ledger: plain values, all of them released.
+
+Read are parameters, public attributes of a fit (which end in an underscore), its event and the
+entries of a ledger, and nothing else: a report may be published as the model may.
+"""
+
+import math
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from ..leaks import find_leaks
+from ..privacy.accounting._accounting import epsilon_of
+from ..privacy.ledger._accountant import PrivacyAccountant
+from ..utils._reproducible_noise import ReproducibleNoise
+from ._model_displays import _coefficients, _names
+
+DELTAS = tuple(10.0**-k for k in range(3, 13))
+MOST_COEFFICIENTS = 30
+UNIT = "one row of the table: its features, its target and its weight"
+NOT_PROTECTED = (
+    "the number of records (under replace-one neighbours), the shape and dtype of the table, and "
+    "the names of its columns",
+    "all that was stated: bounds, classes and every parameter",
+    "a person with several rows: the unit is one row",
+    "scores, calibrations and thresholds that were computed from records without noise",
+    "the time that a fit takes, and errors about NaN, infinite values and shapes",
+    "other releases about the same people that are in another ledger, or in none",
+)
+_OF_MODELS = ("feature_bounds", "row_norm_bound", "target_bounds", "feature_scale", "classes")
+_OF_STEPS = ("bounds", "norm", "categories", "fill_value")
+_PACKAGES = ("dpcd_sklearn", "numpy", "scipy", "scikit-learn")
+
+
+def facts_of(subject, vouched_by, date):
+    """All that a report says, as a dict of plain values.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `subject` is no ledger, nor a fitted private estimator, or `vouched_by` no text.
+    """
+    if vouched_by is not None and not isinstance(vouched_by, str):
+        raise TypeError(f"vouched_by must be a text or None, got {vouched_by!r}")
+    if isinstance(subject, PrivacyAccountant):
+        told = _of_ledger(subject)
+    else:
+        told = _of_estimator(subject, vouched_by)
+    versions = {name: _version(name) for name in _PACKAGES}
+    told |= {"not_protected": list(NOT_PROTECTED), "date": date}
+    return told | {"versions": versions | {"Python": platform.python_version()}}
+
+
+def _version(name):
+    try:
+        return version(name)
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "unknown"
+
+
+# ---- a ledger -----------------------------------------------------------------------------------
+
+
+def _of_ledger(accountant):
+    report = accountant.report()
+    entries = [
+        {
+            "id": entry.id,
+            "time": entry.time.isoformat(timespec="seconds"),
+            "estimator": entry.estimator,
+            "event": entry.event,
+            "n_samples": entry.n_samples,
+            "n_features": entry.n_features,
+            "epsilon_so_far": plain(epsilon),
+            "private": entry.private,
+        }
+        for entry, epsilon in zip(report.entries, report.epsilons, strict=True)
+    ]
+    flaws = [f"entry {e['id']} protects nobody" for e in entries if not e["private"]]
+    if accountant.testing:
+        flaws.append("the ledger was made for tests (testing=True)")
+    return {
+        "kind": "ledger",
+        "name": "PrivacyAccountant",
+        "guarantee": {
+            "epsilon": accountant.epsilon,
+            "delta": accountant.delta,
+            "neighboring": accountant.neighboring,
+            "n_public": accountant.n_public,
+            "unit": UNIT,
+            "flaws": flaws,
+        },
+        "spent": plain(report.spent.epsilon),
+        "remaining": plain(report.remaining),
+        "entries": entries,
+        "ledger_hash": report.entries[-1].hash if report.entries else None,
+    }
+
+
+# ---- a model, a pipeline, a search --------------------------------------------------------------
+
+
+def _of_estimator(estimator, vouched_by):
+    owner = _private_part(estimator)
+    event, spent = owner.privacy_event_, owner.privacy_spent_
+    leaks = [
+        {"severity": leak.severity, "where": leak.where, "what": leak.what, "why": leak.why}
+        for leak in find_leaks(estimator)
+    ]
+    private = math.isfinite(spent.epsilon)
+    model = _model_of(owner)
+    told = {
+        "kind": _kind(owner),
+        "name": type(owner).__name__,
+        "model": type(model).__name__,
+        "solver": getattr(model, "solver_", None),
+        "guarantee": {
+            "epsilon": plain(spent.epsilon),
+            "delta": plain(spent.delta),
+            "neighboring": event.neighboring,
+            "n_public": getattr(owner, "n_public", None),
+            "unit": UNIT,
+            "flaws": _flaws(owner, model, private, leaks),
+        },
+        "releases": [str(release) for release in event.releases],
+        "curve": [[d, plain(epsilon_of(event, d))] for d in DELTAS] if private else [],
+        "bounds": _bounds(estimator, owner, model, vouched_by),
+        "coefficients": _coefficient_table(owner, model),
+        "leaks": leaks,
+        "accountant": getattr(owner, "accountant", None) is not None,
+    }
+    if hasattr(owner, "best_params_"):
+        told["search"] = {
+            "best_params": {name: plain(value) for name, value in owner.best_params_.items()},
+            "best_score": plain(owner.best_score_),
+            "epsilon_of_a_run": plain(owner.run_epsilon_),
+        }
+    if hasattr(owner, "shares_"):
+        told["shares"] = {name: plain(share) for name, share in owner.shares_.items()}
+    return told
+
+
+def _private_part(estimator):
+    """What has an event: the estimator, or the one private step of scikit-learn's Pipeline."""
+    check_is_fitted(estimator)
+    if hasattr(estimator, "privacy_event_"):
+        return estimator
+    steps = [step for _, step in getattr(estimator, "steps", [])]
+    private = [step for step in steps if hasattr(step, "privacy_event_")]
+    if len(private) == 1:
+        return private[0]
+    raise TypeError(
+        f"a report is of a ledger, or of a fitted model, private pipeline or private search with "
+        f"one event; {type(estimator).__name__} has {len(private) or 'none'}. Make its report "
+        "from the accountant that its fits were charged to: PrivacyReport(accountant)"
+    )
+
+
+def _kind(owner):
+    if hasattr(owner, "best_params_"):
+        return "search"
+    return "pipeline" if hasattr(owner, "steps") else "model"
+
+
+def _model_of(owner):
+    """The fitted model inside, which has coefficients if anything has."""
+    found = getattr(owner, "best_estimator_", owner)
+    while hasattr(found, "steps"):
+        found = found.steps[-1][1]
+    return found
+
+
+def _flaws(owner, model, private, leaks):
+    """Why nothing is protected, if that is so."""
+    found = [] if private else ["epsilon is infinite: there is no noise"]
+    params = [getattr(part, "random_state", None) for part in (owner, model)]
+    if any(isinstance(value, ReproducibleNoise) for value in params):
+        found.append("the noise can be drawn again by whoever knows the seed (ReproducibleNoise)")
+    return found + [
+        f"{leak['where']}: {leak['what']}" for leak in leaks if leak["severity"] == "void"
+    ]
+
+
+def _bounds(estimator, owner, model, vouched_by):
+    """What clips records, where it comes from, and who says that it is public."""
+    told = {name for facts in getattr(owner, "told_", {}).values() for name in facts}
+    rows = [
+        (name, value, "stated")
+        for name, value in _steps_params(estimator).items()
+        if name.rpartition("__")[2] in _OF_STEPS and value is not None
+    ]
+    for name in _OF_MODELS:
+        value, stated = (getattr(model, each, None) for each in (name + "_", name))
+        if value is None and stated is None:
+            continue
+        if name in told:
+            source = "the range of an earlier step"
+        elif stated is None:
+            source = "read from y, and published" if name == "classes" else "found, as part of ε"
+        else:
+            source = "found within stated bounds, as part of ε" if stated == "private" else "stated"
+        rows.append((name, stated if value is None else value, source))
+    vouched = {"stated": vouched_by or "nobody is named"}
+    return [
+        {
+            "name": name,
+            "value": _summary(value),
+            "source": source,
+            "vouched_by": vouched.get(source, "not needed"),
+        }
+        for name, value, source in rows
+    ]
+
+
+def _steps_params(estimator):
+    """Parameters of the steps before the model, by their names within the pipeline."""
+    found = getattr(estimator, "best_estimator_", estimator)
+    steps = getattr(found, "steps", [])[:-1]
+    return {
+        f"{name}__{key}": value
+        for name, step in steps
+        if hasattr(step, "get_params")
+        for key, value in step.get_params().items()
+    }
+
+
+def _coefficient_table(owner, model):
+    """The largest coefficients beside the noise in them, or None of what has none."""
+    if not hasattr(model, "coef_"):
+        return None
+    coef = _coefficients(model).astype(float)
+    names = _names(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
+    noise, error = (_deviations(model, name) for name in ("privacy_std_", "coef_std_"))
+    order = np.argsort(-np.abs(coef), axis=None, kind="stable")[:MOST_COEFFICIENTS]
+    rows = []
+    for k in order:
+        output, j = divmod(int(k), coef.shape[1])
+        row = {"feature": names[j], "coefficient": plain(coef[output, j])}
+        row |= {"output": output} if len(coef) > 1 else {}
+        row["noise"] = None if noise is None else plain(noise[j])
+        row["standard_error"] = None if error is None else plain(error[j])
+        rows.append(row)
+    return {"of": int(coef.size), "rows": rows, "noise_known": noise is not None}
+
+
+def _deviations(model, name):
+    """Standard deviations of the coefficients of one output, or None where they are not known."""
+    found = getattr(model, name, None)
+    if found is None or np.ndim(found) != 1 or not np.isfinite(found).all():
+        return None
+    return np.asarray(found, dtype=float)
+
+
+# ---- plain values -------------------------------------------------------------------------------
+
+
+def _summary(value):
+    """A few numbers as they are; of many pairs the widest."""
+    if isinstance(value, dict):
+        return {str(name): _summary(pair) for name, pair in value.items()}
+    if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[0]) == 1:
+        lo, hi = np.asarray(value[0], float), np.asarray(value[1], float)
+        if len(lo) > MOST_COEFFICIENTS:
+            return f"{len(lo)} pairs within ({lo.min():g}, {hi.max():g})"
+        return [[plain(a), plain(b)] for a, b in zip(lo, hi, strict=True)]
+    return plain(value)
+
+
+def plain(value):
+    """A value that JSON has: numbers, words, lists and dicts of them; never an array."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if issparse(value):
+        value = value.toarray().tolist()
+    if isinstance(value, (list, tuple, range)):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else str(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else repr(value)

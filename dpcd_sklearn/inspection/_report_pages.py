@@ -1,0 +1,249 @@
+"""A report's facts as Markdown and as HTML: one list of sections, two ways to write it."""
+
+import html
+import math
+
+_STYLE = """
+.dpcd-report { --ink: #222; --paper: #fff; --line: #d0d4d9; --soft: #f4f5f7; --blue: #0072B2;
+  --red: #b3261e; color: var(--ink); background: var(--paper); max-width: 60rem; margin: 0 auto;
+  padding: 1rem; font: 15px/1.5 system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) { .dpcd-report { --ink: #e6e6e6; --paper: #14181e;
+  --line: #3a424d; --soft: #1d232c; --blue: #56b4e9; --red: #ff8a80; } }
+.dpcd-report h1 { font-size: 1.5rem; } .dpcd-report h2 { font-size: 1.15rem; margin-top: 1.6rem; }
+.dpcd-report table { border-collapse: collapse; display: block; overflow-x: auto; }
+.dpcd-report th, .dpcd-report td { border-bottom: 1px solid var(--line); padding: .25rem .6rem;
+  text-align: left; vertical-align: top; font-variant-numeric: tabular-nums; }
+.dpcd-report th { background: var(--soft); }
+.dpcd-report .flaw { color: var(--red); font-weight: 600; }
+.dpcd-report code { overflow-wrap: anywhere; } .dpcd-report svg { max-width: 100%; height: auto; }
+"""
+_NEIGHBOURS = {
+    "replace_one": "data sets of the same size that differ in one row",
+    "add_remove": "data sets of which one has a row more than the other",
+}
+
+
+# ---- what is said, in order ---------------------------------------------------------------------
+
+
+def sections_of(facts):
+    """Titles, each with its blocks: ("text" | "flaw", text), ("list", lines) or ("table", ...)."""
+    yield "The guarantee", _guarantee(facts)
+    if facts["kind"] == "ledger":
+        yield "What was released", [("table", *_entries(facts))]
+    else:
+        yield "What was released", [("list", facts["releases"])]
+        if facts["curve"]:
+            yield "The same at other δ", [("curve", facts["curve"])]
+        yield "Bounds, and who vouches for them", [_bounds(facts["bounds"])]
+        if facts["coefficients"] is not None:
+            yield "Coefficients, beside the noise in them", _coefficients(facts["coefficients"])
+        yield "Leaks found", [_leaks(facts["leaks"])]
+    yield "What is not protected", [("list", facts["not_protected"])]
+    yield "Versions", [("table", ("package", "version"), list(facts["versions"].items()))]
+
+
+def _guarantee(facts):
+    stated = facts["guarantee"]
+    if stated["flaws"]:
+        yield "flaw", "No guarantee holds:"
+        yield "list", stated["flaws"]
+        return
+    what = {
+        "ledger": "Everything that is charged to this ledger is together",
+        "search": "What the search released, scores and choice included, is together",
+        "pipeline": "What the steps of the pipeline released is together",
+        "model": "What the fit released is together",
+    }[facts["kind"]]
+    yield (
+        "text",
+        f"{what} (ε, δ)-differentially private with ε = {stated['epsilon']:g} and "
+        f"δ = {stated['delta']:g}: for any two {_NEIGHBOURS[stated['neighboring']]}, the "
+        "probability of any outcome under the one is at most e^ε times that under the other, plus "
+        f"δ. The unit is {stated['unit']}.",
+    )
+    rows = _told(facts)
+    if rows:
+        yield "table", ("", ""), rows
+
+
+def _told(facts):
+    if facts["kind"] == "ledger":
+        rows = [("spent so far, as ε at the same δ", _shown(facts["spent"]))]
+        rows += [("largest ε of one more Gaussian fit", _shown(facts["remaining"]))]
+        return rows + [("last hash of the ledger", facts["ledger_hash"] or "no entry")]
+    rows = [("model", facts["model"]), ("solver", facts["solver"] or "none")]
+    rows += [("charged to a ledger", "yes" if facts["accountant"] else "no")]
+    rows += [("share of " + name, _shown(part)) for name, part in facts.get("shares", {}).items()]
+    search = facts.get("search")
+    if search:
+        rows += [(f"best {name}", _shown(value)) for name, value in search["best_params"].items()]
+        rows += [("best score, with noise", _shown(search["best_score"]))]
+        rows += [("ε of a single run", _shown(search["epsilon_of_a_run"]))]
+    return rows
+
+
+def _entries(facts):
+    heads = ("id", "time", "what", "released", "n", "p", "ε so far")
+    rows = [
+        (
+            *(entry["id"], entry["time"], entry["estimator"], entry["event"]),
+            *("" if entry[k] is None else f"{entry[k]:,}" for k in ("n_samples", "n_features")),
+            _shown(entry["epsilon_so_far"]),
+        )
+        for entry in facts["entries"]
+    ]
+    return heads, rows
+
+
+def _bounds(rows):
+    if not rows:
+        return "text", "None was stated, and none was found."
+    heads = ("name", "value", "where from", "who says that it is public")
+    return (
+        "table",
+        heads,
+        [(row["name"], _shown(row["value"]), row["source"], row["vouched_by"]) for row in rows],
+    )
+
+
+def _coefficients(told):
+    heads = ["feature", "coefficient"]
+    keys = ["feature", "coefficient"]
+    if any("output" in row for row in told["rows"]):
+        heads, keys = ["output", *heads], ["output", *keys]
+    if told["noise_known"]:
+        heads, keys = [*heads, "noise (standard deviation)"], [*keys, "noise"]
+    if any(row["standard_error"] is not None for row in told["rows"]):
+        heads, keys = [*heads, "standard error, noise included"], [*keys, "standard_error"]
+    if len(told["rows"]) < told["of"]:
+        yield "text", f"The {len(told['rows'])} largest of {told['of']:,}."
+    if not told["noise_known"]:
+        yield "text", "How coefficients follow the noise is not known of this fit."
+    yield "table", heads, [[_shown(row[key]) for key in keys] for row in told["rows"]]
+
+
+def _leaks(leaks):
+    if not leaks:
+        return (
+            "text",
+            "None, by the rules of find_leaks. That is no proof: bounds that were read off the "
+            "records, and several rows of one person, can't be seen in an object.",
+        )
+    keys = ("severity", "where", "what", "why")
+    return "table", keys, [[leak[key] for key in keys] for leak in leaks]
+
+
+def _shown(value):
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_shown, value)) + ")"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_shown(each)}" for name, each in value.items())
+    return "" if value is None else str(value)
+
+
+# ---- Markdown -----------------------------------------------------------------------------------
+
+
+def markdown_of(facts, digest):
+    """The report as Markdown."""
+    lines = [f"# Privacy report: {facts['name']}", "", f"{facts['date']} · SHA-256 `{digest}`"]
+    for title, blocks in sections_of(facts):
+        lines += ["", f"## {title}"]
+        for kind, *content in blocks:
+            lines += ["", *_MARKDOWN[kind](*content)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(heads, rows):
+    def line(cells):
+        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+    return [line(heads), "|" + "---|" * len(heads), *map(line, rows)]
+
+
+_MARKDOWN = {
+    "text": lambda text: [text],
+    "flaw": lambda text: [f"**{text}**"],
+    "list": lambda items: [f"- {item}" for item in items],
+    "table": _markdown_table,
+    "curve": lambda points: _markdown_table(
+        ("δ", "ε"), [(f"{delta:g}", _shown(epsilon)) for delta, epsilon in points]
+    ),
+}
+
+
+# ---- HTML ---------------------------------------------------------------------------------------
+
+
+def html_of(facts, digest, whole=True):
+    """The report as HTML: a page by itself, or what stands in the output of a notebook."""
+    title = f"Privacy report: {html.escape(facts['name'])}"
+    parts = [f"<h1>{title}</h1>", f"<p>{facts['date']} · SHA-256 <code>{digest}</code></p>"]
+    for heading, blocks in sections_of(facts):
+        parts.append(f"<h2>{html.escape(heading)}</h2>")
+        parts += [_HTML[kind](*content) for kind, *content in blocks]
+    body = f'<style>{_STYLE}</style><div class="dpcd-report">{"".join(parts)}</div>'
+    if not whole:
+        return body
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        "<style>body { margin: 0; } @media (prefers-color-scheme: dark) { body { background: "
+        f"#14181e; }} }}</style><title>{title}</title></head><body>{body}</body></html>\n"
+    )
+
+
+def _html_table(heads, rows):
+    def line(tag, cells):
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(c))}</{tag}>" for c in cells) + "</tr>"
+
+    head = f"<thead>{line('th', heads)}</thead>" if any(heads) else ""
+    return f"<table>{head}<tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
+
+
+def _svg_curve(points):
+    """ε against δ, on a logarithmic axis of δ: a polyline with its values below."""
+    shown = [(d, e) for d, e in points if isinstance(e, (int, float)) and math.isfinite(e)]
+    table = _html_table(
+        ("δ", *(f"{delta:g}" for delta, _ in points)),
+        [("ε", *(_shown(epsilon) for _, epsilon in points))],
+    )
+    if len(shown) < 2:
+        return table
+    top = max(e for _, e in shown) or 1.0
+    first, last = math.log10(shown[0][0]), math.log10(shown[-1][0])
+    at = [
+        (40 + 520 * (math.log10(d) - first) / (last - first), 150 - 130 * e / top) for d, e in shown
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="var(--blue)">'
+        f"<title>δ = {d:g}: ε = {_shown(e)}</title></circle>"
+        for (x, y), (d, e) in zip(at, shown, strict=True)
+    )
+    return (
+        '<svg viewBox="0 0 600 180" width="600" role="img" aria-label="ε against δ">'
+        '<line x1="40" y1="150" x2="570" y2="150" stroke="var(--line)"/>'
+        '<line x1="40" y1="10" x2="40" y2="150" stroke="var(--line)"/>'
+        f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2"/>{dots}'
+        f'<text x="4" y="24" fill="currentColor" font-size="13">{_shown(float(top))}</text>'
+        '<text x="24" y="154" fill="currentColor" font-size="13">0</text>'
+        f'<text x="40" y="172" fill="currentColor" font-size="13">δ = {shown[0][0]:g}</text>'
+        f'<text x="500" y="172" fill="currentColor" font-size="13">{shown[-1][0]:g}</text>'
+        f"</svg>{table}"
+    )
+
+
+_HTML = {
+    "text": lambda text: f"<p>{html.escape(text)}</p>",
+    "flaw": lambda text: f'<p class="flaw">{html.escape(text)}</p>',
+    "list": lambda items: (
+        "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in items) + "</ul>"
+    ),
+    "table": _html_table,
+    "curve": _svg_curve,
+}

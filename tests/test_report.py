@@ -1,0 +1,195 @@
+"""The report that is filed: nothing but what was released, and no guarantee where none holds."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn.inspection import PrivacyReport
+from dpcd_sklearn.inspection._registry import FIELDS, entry_of, faults_of
+from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.testing import ReproducibleNoise
+
+DAY = "2026-01-31"
+BOUNDS = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+
+
+def records(n_samples=3000):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, (n_samples, 3)), columns=["age", "a|b", "<script>"])
+    return X, X["age"].to_numpy().copy()
+
+
+@pytest.fixture(scope="module")
+def subjects(tmp_path_factory):
+    """One of each kind, by name."""
+    X, y = records()
+    ledger = tmp_path_factory.mktemp("ledger") / "records.ledger"
+    accountant = PrivacyAccountant(epsilon=8.0, delta=1e-5, path=ledger)
+    target = {"target_bounds": (-1, 1)}
+    scaled = make_private_pipeline(DPStandardScaler(), DPRidgeSkGD(**target), epsilon=3.0)
+    return {
+        "model": DPLinearRegressor(**BOUNDS, inference=True, accountant=accountant).fit(X, y),
+        "classes": DPLogisticGCD(classes=[0, 1, 2]).fit(X, np.arange(len(X)) % 3),
+        "labels read": DPLogisticGCD(feature_bounds=(-1, 1)).fit(X, y > 0),
+        "transformer": DPStandardScaler().fit(X),
+        "pipeline": scaled.set_params(accountant=accountant).fit(X, y),
+        "plain pipeline": make_pipeline(BoundsScaler((-1, 1)), DPRidgeSkGD(**target)).fit(X, y),
+        "search": PrivateSearchCV(DPRidgeSkGD(**BOUNDS), {"alpha": [0.1, 1.0]}).fit(X, y),
+        "ledger": accountant,
+    }
+
+
+def test_fits_that_released_the_same_have_the_same_report():
+    """Of neighbours, and of records that have nothing in common: what is not released differs."""
+    X, y = records()
+    other = X.copy()
+    other.iloc[0] = -1.0
+    for neighbour, target in ((other, y), (X[::-1].reset_index(drop=True), -y)):
+        model, twin = (
+            DPLinearRegressor(inference=True).fit(*each) for each in ((X, y), (neighbour, target))
+        )
+        assert PrivacyReport(model, date=DAY).facts != PrivacyReport(twin, date=DAY).facts
+        released = {name: value for name, value in vars(model).items() if name.endswith("_")}
+        vars(twin).update(released, _privacy_std=model._privacy_std)
+        mine, theirs = (PrivacyReport(each, date=DAY) for each in (model, twin))
+        assert mine.facts == theirs.facts and mine.hash == theirs.hash
+        assert mine.to_html() == theirs.to_html() and mine.to_json() == theirs.to_json()
+
+
+def test_every_kind_has_every_form(subjects, tmp_path):
+    for name, subject in subjects.items():
+        report = PrivacyReport(subject, vouched_by="the data's owner", date=DAY)
+        stated = report.facts["guarantee"]
+        assert stated["flaws"] == [], name
+        told = json.loads(report.to_json())
+        assert told.pop("hash") == report.hash and told == report.facts, name
+        markdown, page = report.to_markdown(), report.to_html()
+        for text in (markdown, page):
+            assert f"ε = {stated['epsilon']:g}" in text and "not protected" in text, name
+        assert not re.search(r"<script|src=|href=|url\(|@import", page), f"{name}: not by itself"
+        rows = [line for line in markdown.splitlines() if line.startswith("|")]
+        assert all(len(re.findall(r"(?<!\\)\|", row)) > 2 for row in rows), name
+        for suffix in (".html", ".json", ".md", ".yaml"):
+            path = tmp_path / f"report{suffix}"
+            report.save(path)
+            assert path.stat().st_size > 500, (name, suffix)
+    with pytest.raises(ValueError, match=r"\.html, \.json, \.md, \.yaml"):
+        report.save(tmp_path / "report.pdf")
+
+
+def test_it_says_which_bounds_were_stated_and_who_vouches_for_them(subjects):
+    def sources(name, **more):
+        rows = PrivacyReport(subjects[name], **more).facts["bounds"]
+        return {row["name"]: (row["source"], row["vouched_by"]) for row in rows}
+
+    assert sources("model")["feature_bounds"] == ("stated", "nobody is named")
+    assert sources("model", vouched_by="Jo")["target_bounds"] == ("stated", "Jo")
+    assert sources("classes")["feature_bounds"][0] == "found, as part of ε"
+    assert sources("classes", vouched_by="Jo")["classes"] == ("stated", "Jo")
+    assert sources("labels read")["classes"][0] == "read from y, and published"
+    assert sources("pipeline")["feature_bounds"][0] == "the range of an earlier step"
+    assert sources("plain pipeline", vouched_by="Jo") == {
+        "boundsscaler__bounds": ("stated", "Jo"),
+        "feature_bounds": ("found, as part of ε", "not needed"),
+        "target_bounds": ("stated", "Jo"),
+    }
+    with pytest.raises(TypeError, match="vouched_by"):
+        PrivacyReport(subjects["model"], vouched_by=3)
+
+
+def test_noise_stands_beside_coefficients_where_it_is_known(subjects):
+    X, y = records(20_000)
+    y = 0.5 * y + 0.1 * np.random.default_rng(1).standard_normal(len(y))
+    model = DPLinearRegressor(**BOUNDS, inference=True, epsilon=3.0).fit(X, y)
+    table = PrivacyReport(model).facts["coefficients"]
+    assert table["of"] == 3 and table["rows"][0]["feature"] == "age"
+    np.testing.assert_allclose(table["rows"][0]["noise"], model.privacy_std_[0], rtol=1e-4)
+    np.testing.assert_allclose(table["rows"][0]["standard_error"], model.coef_std_[0], rtol=1e-4)
+    assert "noise (standard deviation) | standard error" in PrivacyReport(model).to_markdown()
+    assert not PrivacyReport(subjects["classes"]).facts["coefficients"]["noise_known"]
+    assert PrivacyReport(subjects["transformer"]).facts["coefficients"] is None
+
+
+def test_the_curve_is_the_event_s_and_holds_the_budget(subjects):
+    for name in ("model", "pipeline", "search"):
+        facts = PrivacyReport(subjects[name]).facts
+        deltas, epsilons = np.transpose(facts["curve"])
+        assert (np.diff(deltas) < 0).all() and (np.diff(epsilons) > 0).all(), name
+        stated = facts["guarantee"]
+        found = np.interp(-np.log(stated["delta"]), -np.log(deltas), epsilons)
+        assert found == pytest.approx(stated["epsilon"], rel=0.05), name
+
+
+def unprotected():
+    X, y = records(500)
+    ledger = PrivacyAccountant(epsilon=1.0, delta=1e-5, testing=True)
+    noisy = {"random_state": ReproducibleNoise(0), "accountant": ledger}
+    yield DPRidgeSkGD(**BOUNDS, **noisy).fit(X, y), "ReproducibleNoise"
+    yield ledger, "tests"
+    yield DPRidgeSkGD(epsilon=float("inf")).fit(X, y), "infinite"
+    yield make_pipeline(StandardScaler(), DPRidgeSkGD(**BOUNDS)).fit(X, y), "StandardScaler"
+
+
+def test_no_guarantee_is_stated_where_none_holds():
+    for subject, why in unprotected():
+        report = PrivacyReport(subject)
+        assert any(why in flaw for flaw in report.facts["guarantee"]["flaws"]), why
+        for text in (report.to_markdown(), report.to_html()):
+            assert "No guarantee holds" in text and "differentially private with" not in text
+        with pytest.raises(ValueError, match="nothing to register"):
+            report.to_registry_yaml()
+
+
+def test_what_has_no_event_of_its_own_is_refused():
+    X, y = records(500)
+    with pytest.raises(NotFittedError):
+        PrivacyReport(DPRidgeSkGD())
+    search = GridSearchCV(DPRidgeSkGD(**BOUNDS), {"alpha": [1.0]}, cv=KFold(2), error_score="raise")
+    for subject in (search.fit(X, y), make_pipeline(DPStandardScaler(), DPRidgeSkGD()).fit(X, y)):
+        with pytest.raises(TypeError, match=r"PrivacyReport\(accountant\)"):
+            PrivacyReport(subject)
+
+
+def test_registry_entries_fill_tiers_two_and_three(subjects):
+    yaml = pytest.importorskip("yaml", reason="PyYAML reads the entry back")
+    given = {"name": "Wages: a model", "data_curators": ["us"], "publication_date": DAY}
+    for name, subject in subjects.items():
+        report = PrivacyReport(subject, date=DAY)
+        entry = entry_of(report.facts, given)
+        assert list(faults_of(entry)) == [], name
+        assert yaml.safe_load(report.to_registry_yaml(**given)) == entry, name
+    assert entry["url_slug"] == "wages-a-model"
+    assert 'intended_use: ""  # fill in' in report.to_registry_yaml(**given)
+    with pytest.raises(TypeError, match="colour is not asked for"):
+        report.to_registry_yaml(colour="blue")
+
+
+def test_faults_of_an_entry_can_be_found(subjects):
+    entry = entry_of(PrivacyReport(subjects["model"]).facts, {})
+    entry["deployment"]["surprise"] = 1
+    entry["deployment"]["implementation"]["mechanisms"] = ""
+    entry["deployment"]["dp_variant"]["variant_name"] = "Private"
+    assert sorted(fault.split()[0] for fault in faults_of(entry)) == [
+        "/deployment/dp_variant/variant_name",
+        "/deployment/implementation/mechanisms",
+        "/deployment/surprise",
+    ]
+    assert list(faults_of({"url_slug": "x"}, {"url_slug": FIELDS["url_slug"]})) == []
+
+
+def test_a_notebook_shows_the_budget_of_an_accountant(tmp_path):
+    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6, path=tmp_path / "records.ledger")
+    assert "spent ε = 0 of 2" in accountant._repr_html_()
+    assert "spent" not in repr(accountant)  # scikit-learn compares parameters by their repr
+    accountant.close()
+    assert "closed" in accountant._repr_html_()
