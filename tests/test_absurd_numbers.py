@@ -123,7 +123,7 @@ def test_scales_whose_squares_leave_double_precision_are_refused(
 @pytest.mark.parametrize("epsilon", [1e-5, 2e-6, 1e-7, 1e-12, 1e-30, 1e-300])
 @pytest.mark.parametrize("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
 def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relation):
-    from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+    from dpcd_sklearn.privacy.accounting import epsilon_of
 
     start = time.monotonic()
     model = DPLinearRegressor(

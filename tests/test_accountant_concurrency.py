@@ -23,11 +23,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy.accounting._calibration import search_fit_event
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
-from dpcd_sklearn.privacy.ledger import _filter, _sqlite
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant, charge
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _sqlite, charge
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 
@@ -387,6 +384,8 @@ def test_a_temporary_ledger_lives_as_long_as_its_creating_process():
 import os, pickle, sys
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.accounting import search_fit_event
+from dpcd_sklearn.privacy.ledger import _filter
 accountant = PrivacyAccountant(5.0, 1e-5)
 if os.fork() == 0:
     copied = pickle.loads(pickle.dumps(accountant))

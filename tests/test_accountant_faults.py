@@ -22,9 +22,8 @@ from sklearn.exceptions import NotFittedError
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.exceptions import LedgerError
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import _ledger, _sqlite
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _ledger, _sqlite
 
 if not hasattr(os, "fork"):
     pytest.skip("this system can't fork", allow_module_level=True)

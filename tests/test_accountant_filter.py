@@ -11,16 +11,7 @@ from hypothesis import strategies as st
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy.accounting._calibration import (
-    choices_event,
-    gaussian_fit_event,
-    greedy_fit_event,
-    hidden_state_fit_event,
-    sampled_fit_event,
-    search_fit_event,
-    with_noise,
-)
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
@@ -32,11 +23,17 @@ from dpcd_sklearn.privacy.accounting._events import (
     SelectionEvent,
     TuningEvent,
     ZCDPEvent,
+    choices_event,
+    gaussian_fit_event,
+    gdp_delta,
+    gdp_mu,
+    greedy_fit_event,
+    hidden_state_fit_event,
+    sampled_fit_event,
+    search_fit_event,
+    with_noise,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_mu
-from dpcd_sklearn.privacy.ledger import _filter, _forecast
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy.ledger._ledger_entries import Balance
+from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _filter, _forecast
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PureEvent
-from dpcd_sklearn.privacy.ledger import _forecast, _ledger
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy.ledger._ledger_entries import Balance, canonical
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PureEvent
+from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _forecast, _ledger
+from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
 
 SMALL = FitEvent((GaussianEvent(1000.0),))

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dpcd_sklearn.exceptions import LedgerError
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import _files, _ledger, _locks, _sqlite
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _ledger, _locks, _sqlite
 
 SMALL = FitEvent((GaussianEvent(1000.0),))
 TRACED = {module.__file__ for module in (_files, _ledger, _locks, _sqlite)}

@@ -17,24 +17,18 @@ from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy.accounting._accounting import (
-    epsilon_of,
-)
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
     TuningEvent,
+    epsilon_of,
+    gaussian_fit_event,
+    greedy_fit_event,
 )
-from dpcd_sklearn.privacy.ledger._accountant import (
-    LedgerEntry,
-    PrivacyAccountant,
-    PrivacySpent,
-    Receipt,
-    charge,
-)
+from dpcd_sklearn.privacy.ledger import LedgerEntry, PrivacyAccountant, charge
+from dpcd_sklearn.privacy.ledger._accountant import PrivacySpent, Receipt
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ONE = "replace_one"

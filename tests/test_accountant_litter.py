@@ -16,9 +16,8 @@ import pytest
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import LedgerError
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import _files, _ledger
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _ledger
 
 if not hasattr(os, "fork"):
     pytest.skip("this system can't fork", allow_module_level=True)

@@ -13,9 +13,8 @@ import pytest
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import LedgerError
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import _locks, _sqlite
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _locks, _sqlite
 
 SMALL = FitEvent((GaussianEvent(1000.0),))
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")

@@ -12,30 +12,27 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from dpcd_sklearn.privacy.accounting._accounting import (
-    best_order,
-    conversion_gap,
-    delta_of,
-    epsilon_of,
-    gdp_squared,
-    rdp,
-    rdp_epsilon,
-    zcdp,
-    zcdp_epsilon,
-    zcdp_rho,
-)
-from dpcd_sklearn.privacy.accounting._calibration import (
-    gaussian_fit_event,
-    greedy_fit_event,
-    sampled_fit_event,
-)
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
+    delta_of,
+    epsilon_of,
+    gaussian_fit_event,
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+    gdp_squared,
+    greedy_fit_event,
+    rdp,
+    rdp_epsilon,
+    sampled_fit_event,
+    zcdp,
+    zcdp_epsilon,
+    zcdp_rho,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap
 from dpcd_sklearn.privacy.accounting._selections import is_tractable
 
 # What a conversion there and back may lose, in the direction of more loss.

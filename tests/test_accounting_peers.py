@@ -7,10 +7,7 @@ import math
 
 import pytest
 
-from dpcd_sklearn.privacy.accounting import _events
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
@@ -22,8 +19,12 @@ from dpcd_sklearn.privacy.accounting._events import (
     SelectionEvent,
     TuningEvent,
     ZCDPEvent,
+    _events,
+    epsilon_of,
+    gaussian_fit_event,
+    gdp_delta,
+    greedy_fit_event,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 
 dp_accounting = pytest.importorskip(
     "dp_accounting", reason="dp_accounting, an extra, is not installed: no peer to compare with"

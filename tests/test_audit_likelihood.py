@@ -12,7 +12,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection._fits import Subject, separation
 from dpcd_sklearn.inspection._pairs import FAMILIES, worst_pairs
-from dpcd_sklearn.privacy.accounting._accounting import gdp_squared
+from dpcd_sklearn.privacy.accounting import gdp_squared
 
 MODELS = {
     "cd": DPLassoCD(epsilon=2.0, delta=1e-2),

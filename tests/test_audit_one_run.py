@@ -10,8 +10,7 @@ from scipy.special import ndtr
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.inspection import audit, audit_one_run
 from dpcd_sklearn.inspection._one_run import _largest, _of_gaussian, _of_pair, is_too_many
-from dpcd_sklearn.privacy.accounting._calibration import with_noise
-from dpcd_sklearn.privacy.accounting._spent import PrivacySpent
+from dpcd_sklearn.privacy.accounting import PrivacySpent, with_noise
 
 SURE = 1 - 1e-6
 STATED = {"feature_scale": 1.0}

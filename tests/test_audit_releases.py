@@ -32,7 +32,7 @@ from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
 from dpcd_sklearn.inspection._tape import Kind, Tape
 from dpcd_sklearn.preprocessing import DPStandardScaler
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     PoissonSampledEvent,

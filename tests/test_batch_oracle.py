@@ -15,7 +15,7 @@ from unreleased import StatedSums, released_mean
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -23,11 +23,10 @@ from dpcd_sklearn.privacy.accounting._events import (
     PoissonSampledEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
-from dpcd_sklearn.privacy.mechanisms._units import MeanUnits
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import BatchOracle, MeanUnits
+from dpcd_sklearn.privacy.noise import NoiseSource
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import _compgd, _sgd, _svrg
 from dpcd_sklearn.solvers._problem import Problem
 

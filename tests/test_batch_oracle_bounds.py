@@ -20,9 +20,9 @@ from test_privacy_properties import (
 from unreleased import StatedSums
 
 from dpcd_sklearn.losses import HuberLoss, MultinomialLoss, SquaredLoss
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
-from dpcd_sklearn.privacy.mechanisms._units import MeanUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PoissonSampledEvent
+from dpcd_sklearn.privacy.mechanisms import MeanUnits
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 
 def limit_of(z, neighbors, n, size):

@@ -26,7 +26,7 @@ from dpcd_sklearn.engines._output_by_output import OutputByOutput
 from dpcd_sklearn.engines._recipes import descent_recipe
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.losses import MultinomialLoss
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
 X, Y = load_iris(return_X_y=True)

@@ -7,27 +7,28 @@ import math
 import pytest
 
 from dpcd_sklearn import PrivacyAccountant
-from dpcd_sklearn.privacy.accounting import _dp_event, _events
-from dpcd_sklearn.privacy.accounting._accounting import (
-    COSTS,
-    Cost,
-    checked_numbers,
-    checked_releases,
-    delta_of,
-    epsilon_of,
-    gdp_squared,
-    rdp,
-    zcdp,
-)
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
     NonPrivateEvent,
     SelectionEvent,
     TuningEvent,
+    _dp_event,
+    _events,
+    delta_of,
+    epsilon_of,
+    gdp_epsilon,
+    gdp_squared,
+    rdp,
+    zcdp,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
+from dpcd_sklearn.privacy.accounting._accounting import (
+    COSTS,
+    Cost,
+    checked_numbers,
+    checked_releases,
+)
 
 KINDS = {
     kind

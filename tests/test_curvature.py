@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpcd_sklearn.losses import LOSSES
-from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms import _curvature, _curvature_units
-from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle, exact_image
-from dpcd_sklearn.privacy.mechanisms._curvature_units import (
+from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event
+from dpcd_sklearn.privacy.mechanisms import (
+    CurvatureOracle,
     CurvatureUnits,
-    image_sensitivity,
-    matrix_sensitivity,
+    _curvature,
+    _curvature_units,
 )
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
+from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity, matrix_sensitivity
+from dpcd_sklearn.privacy.noise import NoiseSource
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._curvature_sums import most_of_transform
-from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -236,7 +236,7 @@ def test_noise_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d
 
 
 def test_the_whole_event_is_what_was_asked_for():
-    from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+    from dpcd_sklearn.privacy.accounting import epsilon_of
 
     for share in (0.01, 0.15, 0.9):
         event = curvature_fit_event(1.3, 1e-7, 6, share, "add_remove")

@@ -10,8 +10,7 @@ from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRid
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.engines._engine_hidden_state import HiddenStateEngine
 from dpcd_sklearn.engines._engines import ENGINES, engine_of
-from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event, sampled_fit_event
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_mu
+from dpcd_sklearn.privacy.accounting import gdp_delta, gdp_mu, greedy_fit_event, sampled_fit_event
 
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 HIDDEN = {"accounting": "hidden_state", "row_norm_bound": 2.0, "fit_intercept": False}

@@ -23,8 +23,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, zcdp_epsilon
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu, zcdp_epsilon
 from dpcd_sklearn.testing import ReproducibleNoise
 
 INF = math.inf

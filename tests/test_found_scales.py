@@ -28,13 +28,16 @@ from dpcd_sklearn.engines._scales import NOTHING, FoundScales
 from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import Subject
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._calibration import choices_event
-from dpcd_sklearn.privacy.accounting._events import FitEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._joint import joined
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
-from dpcd_sklearn.privacy.sums._sums import Place
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    SelectionEvent,
+    choices_event,
+    epsilon_of,
+    joined,
+)
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits
+from dpcd_sklearn.privacy.sums import Place
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, EPSILON, DELTA = 400, 3, 50.0, 1e-3

@@ -17,17 +17,16 @@ from dpcd_sklearn.engines import _engines_coordinates as engines
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
-from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
+    greedy_fit_event,
 )
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
 

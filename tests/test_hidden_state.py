@@ -12,17 +12,21 @@ from unreleased import step_without_noise
 
 from dpcd_sklearn import BudgetExceededError, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.losses import SquaredLoss
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared, zcdp
-from dpcd_sklearn.privacy.accounting._calibration import hidden_state_fit_event
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, HiddenStateEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu, hidden_state_factor
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms._hidden_state import (
-    Descent,
-    contraction,
-    release_last_iterate,
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    HiddenStateEvent,
+    Receipt,
+    epsilon_of,
+    gdp_mu,
+    gdp_squared,
+    hidden_state_fit_event,
+    zcdp,
 )
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting._gaussian_dp import hidden_state_factor
+from dpcd_sklearn.privacy.mechanisms import Descent, release_last_iterate
+from dpcd_sklearn.privacy.mechanisms._hidden_state import contraction
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "feature_bounds": (-1, 1)}
 

@@ -19,8 +19,7 @@ from dpcd_sklearn.engines._recipes import share_for_inference
 from dpcd_sklearn.engines._records_outside import share_of_outside
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu
 from dpcd_sklearn.solvers._covariance import DescentWalk
 from dpcd_sklearn.solvers._newton import solve as newton
 from dpcd_sklearn.solvers._problem import Problem

@@ -32,13 +32,14 @@ from dpcd_sklearn.inspection._bounds import error_bound
 from dpcd_sklearn.inspection._claims import Claim, epsilon_shown, least_error, mu_shown
 from dpcd_sklearn.pipeline import PrivatePipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     PoissonSampledEvent,
     SelectionEvent,
+    gdp_epsilon,
+    gdp_mu,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
 from dpcd_sklearn.testing import ReproducibleNoise
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-3}

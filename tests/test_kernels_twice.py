@@ -14,10 +14,9 @@ import pytest
 from unreleased import MovingSums
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
-from dpcd_sklearn.privacy.sums import _kernels
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits
+from dpcd_sklearn.privacy.sums import LocalPlace, _kernels
 
 SHAPES = [(1, 1), (3, 5), (7, 4), (16, 8), (33, 12), (515, 9), (1030, 33), (20_011, 3), (70, 1037)]
 

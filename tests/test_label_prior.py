@@ -17,12 +17,17 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.engines._label_prior import found_intercepts
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._label_counts import CountOracle, CountUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    SelectionEvent,
+    epsilon_of,
+    gdp_mu,
+    gdp_squared,
+)
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import CountOracle, CountUnits
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RELATIONS = ["replace_one", "add_remove"]

@@ -18,18 +18,11 @@ from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, P
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
-from dpcd_sklearn.privacy.accounting._events import (
-    FitEvent,
-    GaussianEvent,
-    NonPrivateEvent,
-    SelectionEvent,
-)
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
-from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
+from dpcd_sklearn.privacy.noise import LazyChoice, NoiseSource
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import _gcd
 from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.testing import ReproducibleNoise

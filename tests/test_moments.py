@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from test_curvature import LAYOUTS, lower, records, separation, sums_of
 
 from dpcd_sklearn.losses import LOSSES
-from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event, moments_event
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
+from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, moments_event
+from dpcd_sklearn.privacy.mechanisms import MomentOracle, MomentUnits
 from dpcd_sklearn.privacy.mechanisms._curvature_units import matrix_sensitivity
-from dpcd_sklearn.privacy.mechanisms._gradient_moments import MomentOracle, MomentUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 # ---- sums ---------------------------------------------------------------------------------------
 

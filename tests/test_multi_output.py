@@ -17,7 +17,7 @@ from dpcd_sklearn.exceptions import ReproducibleNoiseWarning, UnknownScaleWarnin
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPStandardScaler
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountan
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.solvers._newton import denoised, solve
 from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.solvers._quadratic import minimise

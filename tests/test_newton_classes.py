@@ -26,14 +26,12 @@ from test_curvature import (
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.losses import LOSSES
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms import _curvature
-from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle, exact_image
-from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits, image_sensitivity
+from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, epsilon_of
+from dpcd_sklearn.privacy.mechanisms import CurvatureOracle, CurvatureUnits, _curvature
+from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
+from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._curvature_sums import most_of_transform
-from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(

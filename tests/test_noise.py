@@ -22,7 +22,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 from unreleased import go_on_with
 
-from dpcd_sklearn.privacy.noise import _exact_gaussian
+from dpcd_sklearn.privacy.noise import NoiseSource, _exact_gaussian
 from dpcd_sklearn.privacy.noise._exact_gaussian import (
     accept,
     cell,
@@ -30,7 +30,7 @@ from dpcd_sklearn.privacy.noise._exact_gaussian import (
     exp_bracket,
     sure_table,
 )
-from dpcd_sklearn.privacy.noise._noise import USES_AVX2, NoiseSource
+from dpcd_sklearn.privacy.noise._noise import USES_AVX2
 
 P_VALUE = 1e-8  # of one comparison; there are fewer than a hundred
 N_CELLS = 600  # as in _noise.pyx

@@ -19,8 +19,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
-from dpcd_sklearn.privacy.sums._remote_place import Dialogue
+from dpcd_sklearn.privacy.sums import Dialogue, LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 211, 6

@@ -21,7 +21,7 @@ from dpcd_sklearn.inspection import FitPlan, PlanDisplay, plan
 from dpcd_sklearn.model_selection._simulated_data import simulated_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 
 RIDGE = DPRidgeSkGD(alpha=1e-3, feature_bounds=(0, 10), target_bounds=(0, 50))
 

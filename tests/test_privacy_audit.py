@@ -24,9 +24,13 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines import _engines_coordinates
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    SelectionEvent,
+    epsilon_of,
+    gdp_mu,
+)
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ALPHA = 1e-7

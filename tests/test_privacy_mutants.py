@@ -20,7 +20,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.inspection import audit
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.testing import ReproducibleNoise
 
 CONFIDENCE = 1 - 1e-7

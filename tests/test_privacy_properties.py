@@ -20,12 +20,10 @@ from unreleased import MovingSums
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import BatchOracle, CoordinateUnits, RecordOracle
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
 from dpcd_sklearn.solvers import _cd, _gcd, _skgd
 from dpcd_sklearn.solvers._problem import Problem

@@ -36,11 +36,15 @@ from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
 from dpcd_sklearn.pipeline._budget_of_step import private_part, set_budget
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting._joint import joined, joint_budgets
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.ledger._prepaid import Prepaid
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    Receipt,
+    epsilon_of,
+    joined,
+    joint_budgets,
+)
+from dpcd_sklearn.privacy.ledger import Prepaid
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* are few for the scales of")

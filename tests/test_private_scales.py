@@ -28,15 +28,10 @@ from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.pipeline import PrivatePipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
-from dpcd_sklearn.privacy.accounting._events import GaussianEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
-from dpcd_sklearn.privacy.mechanisms._smoothness import (
-    MOST_COLUMNS,
-    SmoothnessOracle,
-    squares_sensitivity,
-)
-from dpcd_sklearn.utils._reproducible_noise import ReproducibleNoise
+from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
+from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
+from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS, squares_sensitivity
+from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, DELTA = 4000, 3, 1e-6
 RNG = np.random.default_rng(0)

@@ -38,13 +38,15 @@ from dpcd_sklearn.model_selection._search_plan import planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, search_fit_event
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
     TuningEvent,
+    epsilon_of,
+    gaussian_fit_event,
+    gdp_squared,
+    search_fit_event,
 )
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
 from dpcd_sklearn.testing import ReproducibleNoise

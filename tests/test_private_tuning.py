@@ -7,21 +7,24 @@ import pytest
 from scipy import stats
 from test_renyi_enumeration import any_pair
 
-from dpcd_sklearn.privacy.accounting import _tuning
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, loss_of
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
-from dpcd_sklearn.privacy.accounting._cover import cover
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
+    Loss,
     PoissonSampledEvent,
     PureEvent,
     TuningEvent,
     ZCDPEvent,
+    _tuning,
+    cover,
+    epsilon_of,
+    gaussian_fit_event,
+    greedy_fit_event,
+    loss_of,
+    of_points,
 )
-from dpcd_sklearn.privacy.accounting._loss import Loss, of_points
 
 LAWS = ["logarithmic", "geometric", -0.5, 0.3, 4.0, "poisson"]
 N_CASES = 150

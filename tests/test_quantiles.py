@@ -11,24 +11,15 @@ import pytest
 from scipy import sparse, special, stats
 
 from dpcd_sklearn.engines import _scales
-from dpcd_sklearn.privacy.accounting._events import (
-    FitEvent,
-    GaussianEvent,
-    NonPrivateEvent,
-    SelectionEvent,
-)
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms import _quantiles
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
 from dpcd_sklearn.privacy.mechanisms._quantiles import (
-    QuantileOracle,
-    QuantileUnits,
     quantile_scores,
     reach_counts,
     score_sensitivity,
 )
-from dpcd_sklearn.privacy.sums import _counts
-from dpcd_sklearn.privacy.sums._place import LocalPlace
-from dpcd_sklearn.privacy.sums._sums import Place
+from dpcd_sklearn.privacy.sums import LocalPlace, Place, _counts
 
 MEDIAN, LOWER, UPPER = Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)
 QUANTILES = [MEDIAN, LOWER, UPPER, Fraction(7, 10), Fraction(1, 100)]

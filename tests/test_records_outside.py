@@ -8,11 +8,10 @@ from scipy.sparse import csc_array, csr_array
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.engines._records_outside import are_few
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._label_counts import CountUnits, OutsideOracle
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import CountUnits, OutsideOracle
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 LAYOUTS = {
     "C": np.ascontiguousarray,

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcd_sklearn.privacy.accounting import _renyi
-from dpcd_sklearn.privacy.accounting._accounting import delta_of, epsilon_of, gdp_squared, rdp, zcdp
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -20,8 +17,15 @@ from dpcd_sklearn.privacy.accounting._events import (
     PureEvent,
     SelectionEvent,
     TuningEvent,
+    _renyi,
+    delta_of,
+    epsilon_of,
+    gaussian_fit_event,
+    gdp_delta,
+    gdp_squared,
+    rdp,
+    zcdp,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 
 RELATIONS = ["replace_one", "add_remove"]
 orders = st.floats(0.05, 200.0).map(lambda excess: 1 + excess)

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, rdp
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
     PureEvent,
     SelectionEvent,
+    epsilon_of,
+    rdp,
 )
 
 N_CASES = 3000

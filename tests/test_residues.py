@@ -7,17 +7,24 @@ import pytest
 from test_private_tuning import curve, loss_of_pair
 from test_renyi_enumeration import any_pair, chosen_pair, pure_pair
 
-from dpcd_sklearn.privacy.accounting import _cover
-from dpcd_sklearn.privacy.accounting._accounting import loss_of
-from dpcd_sklearn.privacy.accounting._calibration import (
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    Loss,
+    SelectionEvent,
+    _cover,
     choices_event,
+    composed,
+    cover,
     gaussian_fit_event,
+    gdp_delta,
+    gdp_mu,
     greedy_fit_event,
+    loss_of,
+    of_points,
+    on_grid,
+    residue,
 )
-from dpcd_sklearn.privacy.accounting._cover import cover, residue
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta, gdp_mu
-from dpcd_sklearn.privacy.accounting._loss import Loss, composed, of_points, on_grid
 
 ONE = "replace_one"
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)

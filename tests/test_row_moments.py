@@ -20,16 +20,17 @@ from test_curvature import (
 from dpcd_sklearn import DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.engines import _engines_newton
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, gdp_squared
-from dpcd_sklearn.privacy.accounting._calibration import curvature_fit_event
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms import _curvature, _curvature_units
-from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle
-from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.mechanisms import (
+    CurvatureOracle,
+    CurvatureUnits,
+    _curvature,
+    _curvature_units,
+)
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers._newton import solve
 from dpcd_sklearn.solvers._problem import Problem
-from dpcd_sklearn.utils._reproducible_noise import ReproducibleNoise
+from dpcd_sklearn.testing import ReproducibleNoise
 
 # ---- sums ---------------------------------------------------------------------------------------
 

@@ -18,15 +18,9 @@ from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, Privac
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, Facts, codes_of
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms import _scores
-from dpcd_sklearn.privacy.mechanisms._scores import (
-    ScoreOracle,
-    ScoreUnits,
-    pair_weights,
-    score_sensitivity,
-)
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
+from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _scores
+from dpcd_sklearn.privacy.mechanisms._scores import pair_weights, score_sensitivity
 from dpcd_sklearn.privacy.sums import _score_sums
 
 RELATIONS = ["replace_one", "add_remove"]

@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from dpcd_sklearn.privacy.accounting import _selections
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of, zcdp, zcdp_epsilon
-from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    SelectionEvent,
+    _selections,
+    epsilon_of,
+    gdp_delta,
+    greedy_fit_event,
+    zcdp,
+    zcdp_epsilon,
+)
 from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
 # (T, scale c = 2 / eta = z of the choice) at (1, 1e-6), half of the loss each, by the recursion

@@ -12,11 +12,9 @@ from sklearn.base import clone
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.engines import _settled_intercept
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_mu
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of, gdp_mu
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 1600, 200

@@ -9,18 +9,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
+from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle, SmoothnessUnits
 from dpcd_sklearn.privacy.mechanisms import _smoothness as of_mechanisms
 from dpcd_sklearn.privacy.mechanisms._smoothness import (
     MOST_COLUMNS,
-    SmoothnessOracle,
-    SmoothnessUnits,
     squares_sensitivity,
     units_of_cells,
 )
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.noise import NoiseSource
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 RELATIONS = ["replace_one", "add_remove"]
 LAYOUTS = {

@@ -19,12 +19,10 @@ from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.penalties import Box, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
-from dpcd_sklearn.privacy.accounting._calibration import with_noise
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._oracle import RecordOracle
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent, with_noise
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 RELATIONS = {"replace_one": 2.0, "add_remove": 1.0}
 CONFIDENCE = 1 - 1e-7

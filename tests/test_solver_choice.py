@@ -15,7 +15,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
+from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.samplings import FullSampling
 from dpcd_sklearn.testing import ReproducibleNoise
 

@@ -20,15 +20,10 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy.accounting._events import (
-    FitEvent,
-    GaussianEvent,
-    NonPrivateEvent,
-    SelectionEvent,
-)
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
-from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.privacy.sums._records import canonical
 from dpcd_sklearn.testing import ReproducibleNoise
 

@@ -20,8 +20,7 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.preprocessing import DPStandardScaler, RowNormClipper
-from dpcd_sklearn.privacy.accounting._accounting import epsilon_of
-from dpcd_sklearn.privacy.accounting._events import FitEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, NonPrivateEvent, SelectionEvent, epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 3000, 4

@@ -14,8 +14,8 @@ from scipy import sparse
 from test_privacy_properties import MAGNITUDES, extreme, positive, properties
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
-from dpcd_sklearn.privacy.sums._place import LocalPlace
 
 LIMIT, CLIP = 2.0**22, 0.3
 LAYOUTS = {

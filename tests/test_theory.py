@@ -9,7 +9,7 @@ import pytest
 
 from dpcd_sklearn.inspection import UtilityBounds, theoretical_iterations, utility_bounds
 from dpcd_sklearn.inspection._theorems import SAMPLINGS
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
+from dpcd_sklearn.privacy.accounting import gdp_delta
 from dpcd_sklearn.samplings import BlockSampling
 
 N = 10_000

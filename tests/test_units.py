@@ -12,23 +12,28 @@ import pytest
 import dpcd_sklearn.privacy.mechanisms as mechanisms
 from dpcd_sklearn.losses._logistic import LogisticLoss
 from dpcd_sklearn.losses._squared import SquaredLoss
-from dpcd_sklearn.privacy.accounting._events import (
+from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
+    Receipt,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy.accounting._receipt import Receipt
-from dpcd_sklearn.privacy.mechanisms._curvature import CurvatureOracle
-from dpcd_sklearn.privacy.mechanisms._curvature_units import CurvatureUnits, constant_of_rows
-from dpcd_sklearn.privacy.mechanisms._gradient_moments import MomentUnits
-from dpcd_sklearn.privacy.mechanisms._label_counts import CountUnits
-from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileUnits
-from dpcd_sklearn.privacy.mechanisms._scores import ScoreUnits
-from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS, SmoothnessUnits
-from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits, MeanUnits
-from dpcd_sklearn.privacy.sums._place import LocalPlace
+from dpcd_sklearn.privacy.mechanisms import (
+    CoordinateUnits,
+    CountUnits,
+    CurvatureOracle,
+    CurvatureUnits,
+    MeanUnits,
+    MomentUnits,
+    QuantileUnits,
+    ScoreUnits,
+    SmoothnessUnits,
+)
+from dpcd_sklearn.privacy.mechanisms._curvature_units import constant_of_rows
+from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS
+from dpcd_sklearn.privacy.sums import LocalPlace
 
 G = GaussianEvent
 

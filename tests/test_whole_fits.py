@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event, sampled_fit_event
+from dpcd_sklearn.privacy.accounting import greedy_fit_event, sampled_fit_event
 
 N_SAMPLES, N_FEATURES = 40_000, 100
 PER_RECORD = N_SAMPLES * 8  # bytes of one double for each record

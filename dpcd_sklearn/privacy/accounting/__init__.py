@@ -10,3 +10,54 @@ best of a secret number of runs) and ``proofs/release_last_iterate.md`` (hidden 
 half the noise counts at least twice the loss, in ``tests/test_selections.py``; made-up events
 without a row are refused, in ``tests/test_costs.py``.
 """
+
+from ._accounting import (
+    delta_of,
+    epsilon_of,
+    gdp_squared,
+    loss_of,
+    rdp,
+    rdp_epsilon,
+    zcdp,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from ._calibration import (
+    choices_event,
+    curvature_fit_event,
+    gaussian_fit_event,
+    greedy_fit_event,
+    hidden_state_fit_event,
+    moments_event,
+    sampled_fit_event,
+    search_fit_event,
+    with_noise,
+)
+from ._cover import cover, residue
+from ._events import (
+    CoveredEvent,
+    FitEvent,
+    GaussianEvent,
+    HiddenStateEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
+    SelectionEvent,
+    TuningEvent,
+    ZCDPEvent,
+)
+from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
+from ._joint import joined, joint_budgets
+from ._loss import Loss, composed, of_points, on_grid
+from ._receipt import Receipt
+from ._spent import PrivacyCost, PrivacySpent
+
+__all__ = ["CoveredEvent", "FitEvent", "GaussianEvent", "HiddenStateEvent", "LaplaceEvent", "Loss"]
+__all__ += ["NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent", "PureEvent"]
+__all__ += ["Receipt", "SelectionEvent", "TuningEvent", "ZCDPEvent", "choices_event", "composed"]
+__all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]
+__all__ += ["gdp_delta", "gdp_epsilon", "gdp_mu", "gdp_squared", "greedy_fit_event"]
+__all__ += ["hidden_state_fit_event", "joined", "joint_budgets", "loss_of", "moments_event"]
+__all__ += ["of_points", "on_grid", "rdp", "rdp_epsilon", "residue", "sampled_fit_event"]
+__all__ += ["search_fit_event", "with_noise", "zcdp", "zcdp_epsilon", "zcdp_rho"]

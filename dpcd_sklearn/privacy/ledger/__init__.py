@@ -8,3 +8,9 @@ release what its event says; records, noise and mechanisms are strangers here. P
 variance, and points used twice, overspend, in ``tests/test_residues.py``; kills, full disks and
 damaged files are in ``tests/test_accountant_faults.py``.
 """
+
+from ._accountant import LedgerEntry, PrivacyAccountant, charge
+from ._ledger_entries import Balance
+from ._prepaid import Prepaid
+
+__all__ = ["Balance", "LedgerEntry", "Prepaid", "PrivacyAccountant", "charge"]

@@ -16,3 +16,9 @@ properties in ``tests/test_privacy_properties.py``. Mutant: to an audit contribu
 are half the noise, which is caught in
 ``tests/test_solver_audits.py``.
 """
+
+from ._place import LocalPlace
+from ._remote_place import Dialogue
+from ._sums import Place
+
+__all__ = ["Dialogue", "LocalPlace", "Place"]
