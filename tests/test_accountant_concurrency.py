@@ -23,8 +23,14 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, gdp_epsilon, gdp_mu
-from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _sqlite, charge
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    gdp_epsilon,
+    gdp_mu,
+    search_fit_event,
+)
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _filter, _sqlite, charge
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 

@@ -20,7 +20,7 @@ from ._curvature import CurvatureOracle
 from ._curvature_units import CurvatureUnits
 from ._hidden_state import Descent, release_last_iterate
 from ._label_counts import CountOracle, CountUnits, OutsideOracle
-from ._moments import MomentOracle, MomentUnits
+from ._gradient_moments import MomentOracle, MomentUnits
 from ._oracle import RecordOracle
 from ._quantiles import QuantileOracle, QuantileUnits
 from ._scores import ScoreOracle, ScoreUnits
