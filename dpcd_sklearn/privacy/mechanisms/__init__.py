@@ -18,9 +18,9 @@ that are not as random as they claim in ``tests/test_lazy_selection.py``.
 from ._batch_oracle import BatchOracle
 from ._curvature import CurvatureOracle
 from ._curvature_units import CurvatureUnits
+from ._gradient_moments import MomentOracle, MomentUnits
 from ._hidden_state import Descent, release_last_iterate
 from ._label_counts import CountOracle, CountUnits, OutsideOracle
-from ._gradient_moments import MomentOracle, MomentUnits
 from ._oracle import RecordOracle
 from ._quantiles import QuantileOracle, QuantileUnits
 from ._scores import ScoreOracle, ScoreUnits
