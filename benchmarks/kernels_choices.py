@@ -9,6 +9,7 @@ from unreleased import choices
 from dpcd_sklearn import DPLogisticGCD
 from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 
@@ -48,7 +49,9 @@ def greedy_rows(X, name, repeats):
     """A whole update of DP-GCD: sums, scores, choice and step."""
     y, updates = np.arange(X.shape[0]) % 2.0, {}
     for selection in ("full", "lazy"):
-        model = DPLogisticGCD(l1_ratio=1.0, random_state=ReproducibleNoise(0), selection=selection)
+        model = DPLogisticGCD(
+            l1_ratio=1.0, random_state=ReproducibleNoise(0), solver=GCD(selection=selection)
+        )
         model.set_params(feature_scale=1.0)
         times = []
         for max_iter in (1, 21):

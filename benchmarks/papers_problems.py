@@ -17,6 +17,8 @@ from dpcd_sklearn.datasets import (
     make_scaled_regression,
     make_square,
 )
+from dpcd_sklearn.penalties import L1Ball
+from dpcd_sklearn.solvers._stated import SOLVERS
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -123,7 +125,7 @@ class Problem:
             c in place of the clip c unit sqrt(tr M).
         isotropic : bool, default=False
             Whether all coordinates have one M, their mean: the DP-SGD of the papers.
-        **parameters : of the estimator
+        **parameters : of the estimator and of its solver
         """
         scale = self.scale
         if parameters.pop("isotropic", False):
@@ -139,7 +141,10 @@ class Problem:
         penalty = {"penalty": self.penalty, "alpha": self.alpha}
         if solver in ("compgd", "frank-wolfe") and self.penalty == "l1":
             radius = float(np.abs(self.solution).sum())
-            penalty = {"penalty": None, "constraint": "l1_ball", "radius": radius}
+            penalty = {"penalty": None, "constraint": L1Ball(radius)}
+        solver = SOLVERS[solver]()
+        own = {name: parameters.pop(name) for name in solver.get_params() if name in parameters}
+        solver.set_params(**own)
         public = {"feature_scale": scale, "fit_intercept": False, "solver": solver}
         if self.loss == "squared":
             largest = float(np.abs(self.y).max())

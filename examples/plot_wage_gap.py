@@ -53,7 +53,7 @@ print(f"{len(X):,} records: {source}")
 # %%
 # The private fit
 # ---------------
-# ``inference=True`` takes a share of the budget (`inference_share`, here 13 % of μ²) for two noisy
+# ``inference=True`` takes a share of the budget (here 13 % of μ²) for two noisy
 # matrices at the last iterate; standard errors, intervals and tests are made of them. Neighbours
 # are data sets with one person more or fewer, so the number of people is not used: `n_public` is a
 # round number that is known to everybody.
@@ -126,7 +126,7 @@ stated = {10: 300, 100: 37, 1000: 4}
 epsilons = [0.5, 1, 3, 10]
 found = []
 for epsilon in epsilons:
-    fit = DPLinearRegressor(**model.get_params() | {"epsilon": epsilon}).fit(X, y)
+    fit = DPLinearRegressor(**model.get_params(deep=False) | {"epsilon": epsilon}).fit(X, y)
     found.append(fit.coef_std_[0] / ols.coef_std_[0])
 
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")

@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+from flat import SOLVERS as STATED
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
@@ -32,7 +33,10 @@ from dpcd_sklearn.exceptions import (
     LedgerError,
     UnknownScaleWarning,
 )
+from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.solvers import CD, FrankWolfe, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 SECRET = "SECRET271828"  # stands in cells, and in no message
@@ -51,6 +55,7 @@ ALLOWED_MESSAGES = (
     "X has feature names, but",
     "X does not have valid feature names, but",
     "sampling failed after its trial",
+    "this ledger lies in",  # once a process
 )
 
 NAN, INF = math.nan, math.inf
@@ -95,13 +100,14 @@ def some_of(rng, choices, share):
 
 # ---- parameters ---------------------------------------------------------------------------------
 
+SAMPLINGS = ["full", "uniform", "importance", "block", "block-importance", "nice"]
+RULES = ["gs-s", "gs-r", "gs-q"]
 EPSILONS = [1.0, 0.1, 10.0, INF, 1e-6, 1e-3, 100.0]
 COMMON = {
     "epsilon": EPSILONS,
     "delta": ["auto", 1e-5, 1e-2, 0.5, 1e-300, 1 - 1e-16],
     "clip": ["auto", 1.0, 1e-3, 1e3],
     "max_iter": ["auto", 1, 3, 0.1, 7.5],
-    "step_size": ["auto", 1.0, 0.1, 3.0],
     "fit_intercept": [True, False],
     "feature_bounds": [None, (-1, 1), (0, 1), (-1e8, 1e8), (-5e-324, 5e-324), (-1e308, 1e308)]
     + [(0, 0), ([0, -1], [1, 1]), (10**400, 1), (NAN, 1)],
@@ -112,76 +118,93 @@ COMMON = {
     "inference": [False, False, True],
     "random_state": [None, 0, np.random.RandomState(1), ReproducibleNoise(0)],
     "n_threads": [1, 2],
-    "averaging": ["auto", "auto", "last", "tail"],
 }
 TARGET = {
     "alpha": [0.0, 0.1, 1.0, 100.0],
     "target_bounds": [None, (-1, 1), (0, 100), (-1e308, 1e308), (0, 5e-324), (1, 1), (NAN, 1)],
 }
 PRESETS = {
-    DPLassoCD: COMMON | TARGET | {"sampling": ["uniform", "importance"], "n_inner": [None, 1, 3]},
+    DPLassoCD: COMMON | TARGET | {"sampling": [None, "uniform", "importance"]},
     DPRidgeSkGD: COMMON
     | TARGET
     | {
-        "sampling": ["full", "uniform", "importance", "block", "block-importance", "nice"],
+        "sampling": [None, *SAMPLINGS],
         "block_size": [None, 1, 2, 50],
-        "n_inner": [None, 1, 3],
-        "momentum": ["auto", 0, 0.5, 1 - 1e-16],
-        "accounting": ["composition", "hidden_state"],
-        "penalize_intercept": [True, False],
-        "inference_share": [0.2, 1e-9, 1 - 1e-12],
     },
     DPLogisticGCD: COMMON
     | {
         "C": [1.0, 1e-3, 1e3],
         "l1_ratio": [0.0, 0.5, 1.0],
-        "rule": ["gs-s", "gs-r", "gs-q"],
-        "block_size": [None, 1, 2, 50],
-        "selection_share": [0.8, 1e-9, 1 - 1e-12],
-        "selection": ["full", "lazy"],
+        "rule": [None, *RULES],
         "classes": [None, [0, 1], ["a", "b"], [0, 1, 2], [NAN, 1], [None, 1], [0], [[0, 1]]],
-        "multi_class": ["multinomial", "ovr"],
-        "unknown_label": ["first", "raise"],
     },
 }
-GENERIC = {
+# Of solvers, whichever has them, and of other objects.
+OWN = {
+    "step_size": ["auto", 1.0, 0.1, 3.0],
     "averaging": ["auto", "auto", "last", "tail", "periodic", "weighted"],
-    "solver": ["auto", "cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe", "newton"],
-    "penalty": ["l1", "l2", "elasticnet", "nonnegative", "box", None],
-    "constraint": [None, None, "l1_ball", "l2_ball"],
-    "radius": [1.0, 1e-3, 1e3, 1e9, 1e15],
-    "coef_bounds": [None, (-1, 1), (0, INF), (-1e308, 1e308), (0, 5e-324), (10**400, 1)],
-    "sampling_rate": ["auto", 0.1, 0.5, 1.0],
+    "n_inner": [None, 1, 3],
+    "sampling": SAMPLINGS,
+    "block_size": [1, 2, 50],
+    "momentum": ["auto", 0, 0.5, 1 - 1e-16],
+    "accounting": ["composition", "hidden_state"],
+    "rule": RULES,
+    "selection_share": [0.8, 1e-9, 1 - 1e-12],
+    "selection": ["full", "lazy"],
+    "sampling_rate": [0.1, 0.5, 1.0],
     "n_directions": [None, 1, 2, 50],
     "curvature_share": ["auto", 0.5, 1e-9, 1 - 1e-12],
-    "inference": [False, False, True],
-    "inference_share": [0.2, 1e-9, 1 - 1e-12],
     "step_decay": [0.0, 0.5, 1000.0],
+    "threshold": [1.35, 1e-9, 1e9],
+    "radius": [1.0, 1e-3, 1e3, 1e9, 1e15],
+    "lo": [-1, 0, -1e308, -INF],
+    "hi": [1, INF, 1e308, 5e-324, 10**400],
 }
-REGRESSION = PRESETS[DPLassoCD] | PRESETS[DPRidgeSkGD] | GENERIC
-REGRESSION |= {n: PRESETS[DPLogisticGCD][n] for n in ("l1_ratio", "rule", "selection_share")}
-CLASSIFICATION = {n: v for n, v in REGRESSION.items() if n != "target_bounds"}
-PRESETS[DPLinearRegressor] = REGRESSION | {
-    "loss": ["squared", "huber"],
-    "huber_threshold": [1.35, 1e-9, 1e9],
+WORDS = ["cd", "gcd", "skgd", "compgd", "sgd", "svrg", "frank-wolfe", "newton"]
+SOLVERS = ["auto", *WORDS, *STATED.values()]
+GENERIC = {
+    "l1_ratio": [0.0, 0.5, 1.0],
+    "penalize_intercept": [True, False],
+    "solver": SOLVERS,
+    "penalty": ["l1", "l2", "elasticnet", "nonnegative", "box", Box, Box, None],
+    "constraint": [None, None, None, "l1_ball", "l2_ball", L1Ball, L2Ball],
 }
-PRESETS[DPLinearClassifier] = CLASSIFICATION | {
+PRESETS[DPLinearRegressor] = COMMON | TARGET | GENERIC | {
+    "loss": ["squared", "huber", Huber],
+}
+PRESETS[DPLinearClassifier] = COMMON | GENERIC | {
+    "alpha": TARGET["alpha"],
     "loss": ["auto", "auto", "logistic", "multinomial"],
-} | {n: PRESETS[DPLogisticGCD][n] for n in ("classes", "multi_class", "unknown_label")}
+    "classes": PRESETS[DPLogisticGCD]["classes"],
+    "unknown_label": ["first", "raise"],
+}
 for preset, named in ((DPLassoCD, "cd"), (DPRidgeSkGD, "skgd"), (DPLogisticGCD, "gcd")):
-    PRESETS[preset] |= {"solver": ["auto", named, "newton"]}
+    PRESETS[preset] |= {"solver": ["auto", named, "newton", STATED[named], STATED["newton"]]}
+
+
+def stated(rng, kind, share):
+    """An object with some parameters of its own, a few of them absurd."""
+    choices = {name: OWN[name] for name in kind().get_params()}
+    if kind is CD:
+        choices |= {"sampling": ["uniform", "importance"]}
+    own = some_of(rng, choices, share)
+    if kind is SkGD and rng.random() < 0.3:
+        own["sampling"] = OwnSampling(rng)
+    return kind(**own)
 
 
 def random_model(rng, neighboring=True):
     estimator = pick(rng, list(PRESETS))
-    params = some_of(rng, PRESETS[estimator], share=pick(rng, [0.02, 0.1, 0.3]))
+    share = pick(rng, [0.02, 0.1, 0.3])
+    params = some_of(rng, PRESETS[estimator], share)
     if "penalty" in PRESETS[estimator] and rng.random() < 0.5:
-        params["solver"] = pick(rng, GENERIC["solver"])
-        if params["solver"] == "frank-wolfe":
-            params |= {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
-            params.setdefault("averaging", "auto")
-        if params["solver"] == "skgd" and rng.random() < 0.3:
-            params["sampling"] = OwnSampling(rng)
+        params["solver"] = pick(rng, SOLVERS)
+        if params["solver"] in ("frank-wolfe", FrankWolfe):
+            ball = pick(rng, ["l1_ball", L1Ball])
+            params |= {"penalty": None, "constraint": ball, "fit_intercept": False}
+    for name in ("solver", "loss", "penalty", "constraint"):
+        if isinstance(params.get(name), type):
+            params[name] = stated(rng, params[name], share)
     if neighboring and rng.random() < 0.15:
         params |= {"neighboring": "add_remove", "n_public": pick(rng, [20, 1000] * 9 + ABSURD)}
         params.setdefault("delta", 1e-4)

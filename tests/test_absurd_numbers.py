@@ -5,9 +5,12 @@ import os
 import subprocess
 import sys
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from flat import SOLVERS as STATED
+from flat import flat
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -18,15 +21,15 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import LedgerError
+from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.solvers import CompGD, FrankWolfe
 
 INF = math.inf
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD, DPLinearRegressor, DPLinearClassifier]
-NUMBERS = ["epsilon", "delta", "clip", "max_iter", "step_size", "tol", "row_norm_bound", "n_public"]
-NUMBERS += ["n_threads", "feature_scale", "alpha", "C", "l1_ratio", "block_size", "n_inner"]
-NUMBERS += ["momentum", "selection_share", "radius", "sampling_rate", "n_directions", "step_decay"]
-NUMBERS += ["huber_threshold", "random_state", "curvature_share"]
-NUMBERS += ["inference_share"]
+NUMBERS = ["epsilon", "delta", "clip", "max_iter", "tol", "row_norm_bound", "n_public"]
+NUMBERS += ["n_threads", "feature_scale", "alpha", "C", "l1_ratio", "block_size", "random_state"]
 HUGE = [
     (estimator, name) for estimator in ALL for name in NUMBERS if name in estimator().get_params()
 ]
@@ -65,9 +68,30 @@ def test_an_integer_beyond_every_double_is_a_value_error_by_name(
         model.planned_event(40, 3)
 
 
-@pytest.mark.parametrize("name", ["feature_bounds", "target_bounds", "coef_bounds"])
+OBJECTS = [
+    (where, kind, name)
+    for where, kinds in {
+        "solver": STATED.values(), "penalty": [Box], "constraint": [L1Ball, L2Ball], "loss": [Huber]
+    }.items()
+    for kind in kinds
+    for name, value in kind().get_params().items()
+    if value is None or not isinstance(value, str) or value == "auto"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "kind", "name"), OBJECTS)
+@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400)], ids=str)
+def test_so_is_one_within_an_object(accountant, data, where, kind, name, value):
+    # what an object may not have is refused whether or not the problem suits it
+    model = DPLinearRegressor(**{where: kind(**{name: value})}, accountant=accountant)
+    refuse(model, *data, match=f"{name}'? (parameter )?of {kind.__name__}")
+    with pytest.raises(ValueError, match=name):
+        model.planned_event(40, 3)
+
+
+@pytest.mark.parametrize("name", ["feature_bounds", "target_bounds"])
 def test_so_is_one_among_bounds(accountant, data, name):
-    model = DPLinearRegressor(penalty="box", coef_bounds=(0, 1), accountant=accountant)
+    model = DPLinearRegressor(accountant=accountant)
     model.set_params(**{name: (0, 10**400)})
     with pytest.raises((TypeError, ValueError), match=name):
         model.fit(*data)
@@ -95,6 +119,7 @@ SOLVERS = {
     "newton": {},
     "frank-wolfe": {"penalty": None, "constraint": "l1_ball", "fit_intercept": False},
 }
+WITH_STEPS = [word for word in SOLVERS if "step_size" in STATED[word]().get_params()]
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
@@ -126,8 +151,8 @@ def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relati
     from dpcd_sklearn.privacy.accounting import epsilon_of
 
     start = time.monotonic()
-    model = DPLinearRegressor(
-        solver=solver, sampling_rate=0.1, epsilon=epsilon, delta=1e-6, **relation
+    model = flat(
+        DPLinearRegressor, solver=solver, sampling_rate=0.1, epsilon=epsilon, delta=1e-6, **relation
     )
     event = model.planned_event(1000, 5)
     assert time.monotonic() - start < 5
@@ -186,10 +211,10 @@ def test_classes_that_are_no_labels_are_refused(accountant, data, estimator, cla
 def test_a_ball_too_wide_for_its_noise_is_refused_before_the_charge(
     accountant, data, radius, selection
 ):
-    params = SOLVERS["frank-wolfe"] | {"selection": selection, "accountant": accountant}
-    model = DPLinearRegressor(solver="frank-wolfe", radius=radius, **params)
+    params = SOLVERS["frank-wolfe"] | {"constraint": L1Ball(radius), "accountant": accountant}
+    model = DPLinearRegressor(solver=FrankWolfe(selection), **params)
     refuse(model, *data, match="radius")
-    model.set_params(radius=1e6).fit(*data)
+    model.set_params(constraint__radius=1e6).fit(*data)
     assert len(accountant.entries()) == 1
 
 
@@ -198,9 +223,8 @@ def test_a_ball_too_wide_for_its_noise_is_refused_before_the_charge(
 def test_penalties_and_steps_too_long_for_greedy_noise_are_refused_before_the_charge(
     accountant, data, params, rule
 ):
-    model = DPLinearRegressor(
-        solver="gcd", penalty="l1", rule=rule, accountant=accountant, **params
-    )
+    stated = {"penalty": "l1", "rule": rule, "accountant": accountant}
+    model = flat(DPLinearRegressor, solver="gcd", **stated | params)
     refuse(model, *data, match="alpha, radius or step_size")
 
 
@@ -231,20 +255,19 @@ def test_coefficients_of_the_widest_target_are_finite(data, solver):
 
 
 @every_solver
-@pytest.mark.parametrize(
-    "params", [{"step_size": 1.7e308}, {"step_size": 1e16}, {"epsilon": 1e301}]
-)
-def test_steps_and_budgets_beyond_arithmetic_are_refused(accountant, data, solver, params):
-    model = DPLinearRegressor(solver=solver, accountant=accountant, **SOLVERS[solver] | params)
-    (name,) = params
-    refuse(model, *data, match=f"{name} must be at most")
+def test_steps_and_budgets_beyond_arithmetic_are_refused(accountant, data, solver):
+    stated = SOLVERS[solver] | {"solver": solver, "accountant": accountant}
+    for step_size in (1.7e308, 1e16) if solver in WITH_STEPS else ():
+        model = flat(DPLinearRegressor, **stated, step_size=step_size)
+        refuse(model, *data, match=r"step_size.* of .* must be .*1000000000000000\.0\]")
+    refuse(DPLinearRegressor(**stated, epsilon=1e301), *data, match="epsilon must be at most")
 
 
-@every_solver
+@pytest.mark.parametrize("solver", WITH_STEPS)
 @pytest.mark.parametrize("step_size", [3.0, 1e3, 1e15])
 def test_long_steps_leave_finite_coefficients_or_are_refused(accountant, data, solver, step_size):
     params = SOLVERS[solver] | {"step_size": step_size, "accountant": accountant}
-    model = DPLinearRegressor(solver=solver, **{"penalty": "l2", "alpha": 0.1} | params)
+    model = flat(DPLinearRegressor, solver=solver, **{"penalty": "l2", "alpha": 0.1} | params)
     if (solver, step_size) in {("gcd", 1e15), ("compgd", 1e15), ("compgd", 1e3)}:
         return refuse(model, *data, match="step")
     model.fit(*data)
@@ -252,7 +275,7 @@ def test_long_steps_leave_finite_coefficients_or_are_refused(accountant, data, s
 
 
 def test_a_ridge_that_compressed_steps_would_overshoot_is_refused(accountant, data):
-    model = DPLinearRegressor(solver="compgd", penalty="l2", alpha=10.0, accountant=accountant)
-    refuse(
-        model.set_params(step_size=1e6), *data, match="step_size=.*at most .* for solver='compgd'"
+    model = DPLinearRegressor(
+        solver=CompGD(step_size=1e6), penalty="l2", alpha=10.0, accountant=accountant
     )
+    refuse(model, *data, match="step_size=.*at most .* for solver='compgd'")

@@ -13,6 +13,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection._fits import Subject, separation
 from dpcd_sklearn.inspection._pairs import FAMILIES, worst_pairs
 from dpcd_sklearn.privacy.accounting import gdp_squared
+from dpcd_sklearn.solvers import SGD
 
 MODELS = {
     "cd": DPLassoCD(epsilon=2.0, delta=1e-2),
@@ -20,7 +21,7 @@ MODELS = {
     "blocks": DPRidgeSkGD(epsilon=2.0, delta=1e-2, sampling="block"),
     "compgd": DPLinearRegressor(epsilon=2.0, delta=1e-2, solver="compgd"),
     "multinomial": DPLinearClassifier(
-        epsilon=2.0, delta=1e-2, loss="multinomial", solver="sgd", sampling_rate=1.0
+        epsilon=2.0, delta=1e-2, loss="multinomial", solver=SGD(sampling_rate=1.0)
     ),
     "softmax": DPLinearClassifier(epsilon=2.0, delta=1e-2, classes=[0, 1, 2]),
     "softmax cd": DPLinearClassifier(epsilon=2.0, delta=1e-2, classes=[0, 1, 2], solver="cd"),

@@ -134,7 +134,9 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import audit
 BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
-HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "row_norm_bound": 1.0}
+from dpcd_sklearn.solvers import SkGD
+HIDDEN = {"penalty": "l2", "penalize_intercept": True, "row_norm_bound": 1.0}
+HIDDEN |= {"solver": SkGD(accounting="hidden_state")}
 SCALED = {"epsilon": 2.0, "feature_scale": 1.0}  # of so few records none is found
 SOLVERS = {
     "cd": DPLassoCD(**SCALED, solver="cd"),
@@ -145,7 +147,7 @@ SOLVERS = {
     "svrg": DPLinearRegressor(**SCALED, solver="svrg"),
     "compgd": DPLinearRegressor(**SCALED, solver="compgd"),
     "frank-wolfe": DPLinearRegressor(**SCALED, solver="frank-wolfe", **BALL),
-    "hidden": DPRidgeSkGD(epsilon=2.0, **HIDDEN),
+    "hidden": DPLinearRegressor(epsilon=2.0, alpha=1 / 6, **HIDDEN),
     "classes": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="skgd"),
     "newton": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="newton"),
 }
@@ -177,7 +179,7 @@ SOLVERS |= {
     "cd": DPLinearRegressor(epsilon=2.0, solver="cd"),
     "gcd": DPLinearRegressor(epsilon=2.0, solver="gcd"),
     "skgd": DPLinearRegressor(epsilon=2.0, solver="skgd"),
-    "blocks": DPLinearRegressor(epsilon=2.0, solver="skgd", sampling="block"),
+    "blocks": DPLinearRegressor(epsilon=2.0, solver=SkGD("block")),
 }
 times, found = int(sys.argv[2]), {}
 for name in sys.argv[3:]:

@@ -11,6 +11,7 @@ from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.inspection import audit, audit_one_run
 from dpcd_sklearn.inspection._one_run import _largest, _of_gaussian, _of_pair, is_too_many
 from dpcd_sklearn.privacy.accounting import PrivacySpent, with_noise
+from dpcd_sklearn.solvers import SGD, SkGD
 
 SURE = 1 - 1e-6
 STATED = {"feature_scale": 1.0}
@@ -85,7 +86,7 @@ def records(n, p):
         (Ridge(epsilon=10.0, **STATED), 0.3),
         (Ridge(epsilon=10.0, neighboring="add_remove", n_public=300, delta=1e-5, **STATED), 0.3),
         (Ridge(epsilon=10.0, feature_bounds=(-3, 3)), 0.1),
-        (Regressor(epsilon=10.0, solver="sgd", sampling_rate=1.0, **STATED), 0.3),
+        (Regressor(epsilon=10.0, solver=SGD(sampling_rate=1.0), **STATED), 0.3),
         (Regressor(epsilon=10.0, solver="sgd", **STATED), 0.0),
         (DPRidgeSkGD(epsilon=10.0), 0.0),
     ],
@@ -160,7 +161,9 @@ def test_a_claim_that_is_no_number_is_refused(said, monkeypatch):
             "no noisy sums",
         ),
         (
-            DPRidgeSkGD(accounting="hidden_state", penalize_intercept=True, row_norm_bound=1.0),
+            DPRidgeSkGD(
+                fit_intercept=False, row_norm_bound=1.0, solver=SkGD(accounting="hidden_state")
+            ),
             {},
             ValueError,
             "transcript",

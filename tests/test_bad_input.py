@@ -15,7 +15,9 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.penalties import L1Ball
 from dpcd_sklearn.privacy.mechanisms import _oracle
+from dpcd_sklearn.solvers import GCD, Newton
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
@@ -67,9 +69,7 @@ COMMON = {
     "n_public": [0, -1, 2.5, "40", True],
     "clip": [0, -1, NAN, INF, "none", True, None],
     "max_iter": [0, -1, NAN, INF, "all", True, None],
-    "step_size": [0, -0.1, NAN, INF, "line-search", True],
-    "averaging": ["mean", "weighted", None, 0.5],
-    "solver": ["sgd", "lbfgs", None, True],
+    "solver": ["lbfgs", "", None, True, GCD, Newton, 1, L1Ball(), {"word": "gcd"}],
     "fit_intercept": ["yes", None, 2],
     "tol": [0, -1e-3, NAN, INF, "auto", None, True],
     "feature_bounds": [
@@ -125,26 +125,14 @@ TARGET = {
 }
 COUNTS = [0, -1, 1.5, "all", True]
 POSITIVE = {"positive": ["yes", None, 2]}
-LASSO = POSITIVE | {"sampling": ["full", "block", "cyclic", True], "n_inner": COUNTS}
-RIDGE = POSITIVE | {
-    "sampling": ["single", "cyclic", True, [0, 1]],
-    "n_inner": COUNTS,
-    "block_size": COUNTS,
-    "momentum": [1, 1.0, -0.1, NAN, "nesterov", None, False],
-    "accounting": ["hidden", None, True],
-    "penalize_intercept": ["yes", None, 2],
-    "inference_share": [0, 1, -0.5, NAN, "0.2", None, True],
-}
+# What solvers have is in the tables of `test_solver_objects`.
+LASSO = POSITIVE | {"sampling": ["full", "block", "cyclic", True]}
+RIDGE = POSITIVE | {"sampling": ["single", "cyclic", True, [0, 1]], "block_size": COUNTS}
 LOGISTIC = {
     "C": [0, -1, NAN, INF, "1", None, True],
     "l1_ratio": [2, -0.1, NAN, "elasticnet", None, False],
     "rule": ["gs", "cyclic", True],
-    "block_size": COUNTS,
-    "selection_share": [0, 1, -0.5, 2, NAN, "auto", True],
-    "selection": ["race", "auto", True, 1],
     "classes": [[1], [1, 1], [], "01", 2, ["0", "1"]],
-    "multi_class": ["all", "auto", None, 1, True],
-    "unknown_label": ["last", None, 1, True],
     "class_weight": ["balanced", "auto", 2, [1, 2], {0: 1.0, 1: 2.0}],  # beside classes=None
 }
 TABLES = [(DPLassoCD, COMMON | TARGET | LASSO), (DPRidgeSkGD, COMMON | TARGET | RIDGE)]

@@ -14,6 +14,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._public import check_bounds
 
@@ -23,12 +24,10 @@ NAMED = {"c": (1, 3), "a": (0, 120), "b": [-5, 5]}
 MODELS = [
     DPLassoCD(),
     DPRidgeSkGD(),
-    DPRidgeSkGD(
-        alpha=50.0, max_iter=20, momentum=0, averaging="last",
-        accounting="hidden_state", penalize_intercept=True,
-    ),
+    DPLinearRegressor(penalty="l2", alpha=0.83, max_iter=20, penalize_intercept=True,
+    solver=SkGD(momentum=0, averaging="last", accounting="hidden_state")),
     DPLogisticGCD(classes=[0, 1]),
-    DPLinearRegressor(solver="skgd", sampling="importance"),
+    DPLinearRegressor(solver=SkGD(sampling="importance")),
     DPLinearClassifier(classes=[0, 1], solver="sgd"),
 ]  # fmt: skip
 RNG = np.random.default_rng(0)
@@ -109,7 +108,7 @@ def test_a_wrong_dict_names_the_column_and_is_not_charged(model, change, message
     pd = pytest.importorskip("pandas")
     bounds = {name: pair for name, pair in (NAMED | change).items() if pair is not None}
     accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
-    model = type(model)(**model.get_params() | {"feature_bounds": bounds})
+    model = type(model)(**model.get_params(deep=False) | {"feature_bounds": bounds})
     with pytest.raises(ValueError, match=message):
         model.set_params(accountant=accountant).fit(pd.DataFrame(X, columns=list("abc")), Y)
     assert not accountant.entries()

@@ -16,6 +16,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
@@ -30,11 +31,16 @@ MODELS = {
     "ridge": DPRidgeSkGD(**UNIT),
     "sgd": DPLinearRegressor(solver="sgd", **UNIT),
     "found scales": DPLassoCD(0.01),
-    "one against the others": DPLogisticGCD(multi_class="ovr", classes=[0, 1, 2], **UNIT),
+    "softmax": DPLogisticGCD(classes=[0, 1, 2], **UNIT),
+    "several targets": DPLinearRegressor(solver="cd", **UNIT),
     "newton": DPLinearRegressor(solver="newton", **UNIT),
     "no noise": DPLassoCD(0.01, epsilon=math.inf, max_iter=1e5),
-    "hidden state": DPRidgeSkGD(
-        accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0
+    "hidden state": DPLinearRegressor(
+        penalty="l2",
+        alpha=0.005,
+        penalize_intercept=True,
+        row_norm_bound=3.0,
+        solver=SkGD(accounting="hidden_state"),
     ),
 }
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -71,6 +77,8 @@ class Spy:
 
 
 def target_of(model):
+    if model is MODELS["several targets"]:
+        return np.column_stack([y, -y])
     return (y > 0).astype(int) if hasattr(model, "classes") else y
 
 
@@ -85,7 +93,7 @@ def test_a_callback_sees_steps_and_no_record(model):
         assert all(given.get(name) is None for name in ("X", "y", "metadata", "fitted_estimator"))
     (whole,) = spy.named("begin", "fit")
     steps = len(spy.named("end", "updates"))
-    if model.get_params().get("accounting") == "hidden_state":
+    if model.get_params().get("solver__accounting") == "hidden_state":
         assert steps == whole["tasks"] == 0
     elif math.isinf(model.epsilon):
         assert 0 <= steps <= whole["tasks"] <= 100  # it may end before the first step

@@ -23,6 +23,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     preprocessing,
 )
+from dpcd_sklearn.solvers import CD, GCD, SGD, CompGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise, expected_failed_checks
 from dpcd_sklearn.utils._expected_checks import TWO_FITS_ARE_EQUAL
 
@@ -65,14 +66,14 @@ VARIANTS = [
         fit_intercept=False,
         feature_scale=1.0,
     ),
-    DPLogisticGCD(l1_ratio=0.5, row_norm_bound=10.0, averaging="tail"),
+    DPLogisticGCD(l1_ratio=0.5, row_norm_bound=10.0, solver=GCD(averaging="tail")),
     DPLogisticGCD(epsilon=math.inf),
     DPRidgeSkGD(sampling="block", block_size=2, feature_scale=3.0, max_iter=2.5),
     DPRidgeSkGD(epsilon=math.inf),
-    DPRidgeSkGD(sampling="nice", averaging="periodic"),
-    DPLinearRegressor("huber", penalty="nonnegative", solver="cd", averaging="periodic"),
+    DPRidgeSkGD(solver=SkGD(sampling="nice", averaging="periodic")),
+    DPLinearRegressor("huber", penalty="nonnegative", solver=CD(averaging="periodic")),
     DPLinearRegressor(penalty="l1", solver="svrg", target_bounds=(-10, 10)),
-    DPLinearRegressor(constraint="l2_ball", solver="compgd", n_directions=2),
+    DPLinearRegressor(constraint="l2_ball", solver=CompGD(n_directions=2)),
     DPLinearRegressor("huber", penalty="nonnegative", solver="newton"),
     DPLinearRegressor(
         penalty=None,
@@ -82,9 +83,9 @@ VARIANTS = [
         penalize_intercept=True,
     ),
     DPLinearClassifier("multinomial"),
-    DPLinearClassifier(penalty="l1", solver="gcd", rule="gs-q", block_size=2),
-    DPLinearClassifier(penalty="l1", solver="gcd", selection="lazy"),
-    DPLinearClassifier("multinomial", solver="sgd", sampling_rate=0.5, momentum=0.0),
+    DPLinearClassifier(penalty="l1", solver=GCD(rule="gs-q", block_size=2)),
+    DPLinearClassifier(penalty="l1", solver=GCD(selection="lazy")),
+    DPLinearClassifier("multinomial", solver=SGD(sampling_rate=0.5, momentum=0.0)),
     DPLinearClassifier("multinomial", solver="newton"),
     DPLinearRegressor(solver="skgd", n_threads=2),
     preprocessing.BoundsScaler((-10, 10), with_centering=False),

@@ -4,8 +4,10 @@ import functools
 
 import numpy as np
 import pytest
+from flat import flat
 
 from dpcd_sklearn import DPLinearRegressor
+from dpcd_sklearn.penalties import L1Ball, L2Ball
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
@@ -36,7 +38,7 @@ def make_model(**params):
         "fit_intercept": False,
         "delta": 1e-6,
     }
-    return DPLinearRegressor(**(defaults | params))
+    return flat(DPLinearRegressor, **(defaults | params))
 
 
 def objective(coef, l1, l2):
@@ -87,8 +89,9 @@ def test_excess_of_a_strongly_convex_problem_falls_as_one_over_n_squared(name):
     chi-square of 5 degrees, has a relative std of sqrt(2 / 40) = 0.22; of a slope over log 16 with
     three points that is 0.22 sqrt(2) / log(16) = 0.11. Four of them, in a band about -2.
     """
-    params = {"penalty": "elasticnet", "clip": 2.0, "step_size": 1.0, "momentum": 0.0}
-    params |= {"averaging": "last", "solver": name.split("-")[0], **STRONGLY_CONVEX[name]}
+    params = {"penalty": "elasticnet", "clip": 2.0, "step_size": 1.0, "averaging": "last"}
+    params |= {"solver": name.split("-")[0], **STRONGLY_CONVEX[name]}
+    params |= {"momentum": 0.0} if params["solver"] in ("skgd", "sgd") else {}
     l1 = ALPHA / 2 if params["penalty"] == "elasticnet" else 0.0
     exact = make_model(penalty=params["penalty"], solver="cd", epsilon=np.inf, tol=1e-12)
     least = objective(exact.fit(*records()).coef_, l1, ALPHA - l1)
@@ -99,14 +102,14 @@ def test_excess_of_a_strongly_convex_problem_falls_as_one_over_n_squared(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("constraint", ["l1_ball", "l2_ball"])
-def test_excess_of_compressed_descent_in_a_ball_falls_with_n(constraint):
+@pytest.mark.parametrize("ball", [L1Ball, L2Ball])
+def test_excess_of_compressed_descent_in_a_ball_falls_with_n(ball):
     """Within a ball the sketch itself has a variance that only averages and short steps remove:
 
     with steps t^(-1/2), T = n / 32 of them and their weighted mean, excess falls as T^(-1/2) at
     least (Thm 11 of Huang et al. 2023).
     """
-    params = {"penalty": None, "solver": "compgd", "constraint": constraint, "radius": 0.3}
+    params = {"penalty": None, "solver": "compgd", "constraint": ball(0.3)}
     params |= {"clip": 2.0, "step_size": 1.0, "step_decay": 0.5, "averaging": "weighted"}
     params |= {"n_directions": 3}
     exact = make_model(**params | {"averaging": "last", "step_decay": 0.0, "epsilon": np.inf})
@@ -118,8 +121,8 @@ def test_excess_of_compressed_descent_in_a_ball_falls_with_n(constraint):
 
 def test_excess_of_frank_wolfe_falls_as_its_theorem_promises():
     """As (n epsilon)^(-2/3) up to logs, with T proportional to n^(2/3) (Talwar et al. 2015)."""
-    params = {"penalty": None, "solver": "frank-wolfe", "constraint": "l1_ball", "radius": 0.7}
-    exact = make_model(penalty=None, solver="compgd", constraint="l1_ball", radius=0.7)
+    params = {"penalty": None, "solver": "frank-wolfe", "constraint": L1Ball(0.7)}
+    exact = make_model(penalty=None, solver="compgd", constraint=L1Ball(0.7))
     least = objective(exact.set_params(epsilon=np.inf).fit(*records()).coef_, 0.0, 0.0)
     found = excesses(
         least, 0.0, 0.0, lambda n: params | {"clip": 2.0, "max_iter": 0.25 * n ** (2 / 3)}

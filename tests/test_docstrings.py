@@ -35,20 +35,17 @@ GENERIC = (DPLinearRegressor, DPLinearClassifier)
 # What its one loss, penalty and solver make of a parameter stands in a preset; what each of them
 # does, in a generic estimator.
 OF_A_PRESET = {
-    *("alpha", "sampling", "block_size", "clip", "max_iter", "step_size", "averaging"),
-    *("fit_intercept", "inference"),
+    *("alpha", "sampling", "block_size", "clip", "max_iter", "solver", "fit_intercept"),
+    "inference",
 }
-OF_A_SOLVER = OF_A_PRESET | {
-    *("solver", "loss", "l1_ratio", "momentum", "n_inner", "rule", "selection", "selection_share"),
-    *("accounting", "penalize_intercept", "classes"),
-}
+OF_A_TYPE = OF_A_PRESET | {"loss", "l1_ratio", "rule", "penalize_intercept", "classes"}
 # Units of the target, or of one; which losses have which solvers.
-OF_A_TASK = {"loss", "alpha", "coef_bounds", "radius", "solver", "clip", "accounting", "inference"}
+OF_A_TASK = {"loss", "alpha", "penalty", "constraint", "solver", "clip", "inference"}
 # Of classifiers they have rows, and other words for them.
 SHAPED = {"clip_", "coef_", "intercept_", "coef_path_", "intercept_path_"}
 
 GROUPS = [
-    (PRESETS + GENERIC, OF_A_SOLVER | OF_A_TASK, SHAPED | {"noise_multiplier_", "classes_"}),
+    (PRESETS + GENERIC, OF_A_TYPE | OF_A_TASK, SHAPED | {"noise_multiplier_", "classes_"}),
     (PRESETS, OF_A_PRESET, SHAPED),
     (GENERIC, OF_A_TASK, SHAPED),
     ((BlockSampling, FullSampling, NiceSampling), {"block_size"}, {"block_size"}),

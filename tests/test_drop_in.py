@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from flat import SOLVERS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -18,6 +19,8 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.penalties import Box, L2Ball
+from dpcd_sklearn.solvers import SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 INF = math.inf
@@ -147,13 +150,14 @@ WARM = {
     "lasso": DPLassoCD(0.001, target_bounds=(-2, 3), **UNIT),
     "logistic": DPLogisticGCD(C=10.0, classes=[0, 1], **UNIT),
     "ridge": DPRidgeSkGD(0.1, target_bounds=(-2, 3), feature_bounds=(-1, 3)),
-    "blocks": DPRidgeSkGD(0.1, sampling="block", target_bounds=(-2, 2), **UNIT),
+    "blocks": DPRidgeSkGD(0.1, solver=SkGD("block"), target_bounds=(-2, 2), **UNIT),
     "svrg": DPLinearRegressor(solver="svrg", target_bounds=(-2, 2), **UNIT),
     "sgd": DPLinearRegressor(solver="sgd", feature_scale=0.5, target_bounds=(-2, 2)),
-    "compgd": DPLinearRegressor(solver="compgd", constraint="l2_ball", radius=9, **UNIT),
+    "compgd": DPLinearRegressor(solver="compgd", constraint=L2Ball(9), **UNIT),
     "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], **UNIT),
-    "one against the others": DPLinearClassifier(
-        multi_class="ovr", solver="sgd", sampling_rate=1.0, classes=[0, 1, 2], **UNIT
+    "several targets": DPLinearRegressor(solver="cd", target_bounds=(-2, 3), **UNIT),
+    "softmax in batches": DPLinearClassifier(
+        solver=SGD(sampling_rate=1.0), classes=[0, 1, 2], **UNIT
     ),
     "softmax in coordinates": DPLogisticGCD(C=10.0, classes=[0, 1, 2], **UNIT),
     "newton": DPLinearRegressor(solver="newton", target_bounds=(-2, 2), **UNIT),
@@ -164,6 +168,8 @@ every_warm = pytest.mark.parametrize("model", WARM.values(), ids=WARM)
 
 
 def target_of(model):
+    if model is WARM["several targets"]:
+        return np.column_stack([1.0 + REAL, -REAL])
     if not hasattr(model, "classes"):
         return 1.0 + REAL
     return LABELS if len(model.classes) == 2 else np.digitize(REAL, [-0.3, 0.3])
@@ -173,6 +179,16 @@ def ledger():
     return PrivacyAccountant(1e4, 1e-2)
 
 
+def without_steps(model):
+    """The solver that it has, or one that fits such models."""
+    solver = model.solver
+    if isinstance(solver, str):
+        auto = {DPLassoCD: "cd", DPLogisticGCD: "gcd"}.get(type(model), "skgd")
+        solver = SOLVERS[auto if solver == "auto" else solver]()
+    solver = clone(solver).set_params(step_size=1e-12, averaging="last")
+    return solver.set_params(sampling_rate=1.0) if hasattr(solver, "sampling_rate") else solver
+
+
 @every_warm
 def test_a_warm_fit_starts_where_the_earlier_one_ended(model):
     # one update of nearly no length: it ends where it starts
@@ -180,9 +196,7 @@ def test_a_warm_fit_starts_where_the_earlier_one_ended(model):
     model = clone(model).set_params(accountant=ledger(), epsilon=50.0).fit(X, y)
     coef, intercept = model.coef_.copy(), np.copy(model.intercept_)
     assert np.abs(coef).max() > 0.05
-    short = {"max_iter": 1e-9, "step_size": 1e-12, "averaging": "last", "warm_start": True}
-    short |= {"sampling_rate": 1.0} if "sampling_rate" in model.get_params() else {}
-    model.set_params(**short).fit(X, y)
+    model.set_params(max_iter=1e-9, warm_start=True, solver=without_steps(model)).fit(X, y)
     assert_allclose(model.coef_, coef, rtol=1e-6, atol=1e-6)
     assert_allclose(model.intercept_, intercept, rtol=1e-6, atol=1e-6)
     assert len(model.accountant.entries()) == 2
@@ -258,7 +272,13 @@ def test_sparse_coefficients_are_a_start_too():
         DPLinearRegressor(
             penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
         ),
-        DPRidgeSkGD(accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0),
+        DPLinearRegressor(
+            penalty="l2",
+            alpha=1 / 300,
+            penalize_intercept=True,
+            row_norm_bound=3.0,
+            solver=SkGD(accounting="hidden_state"),
+        ),
     ],
     ids=["frank-wolfe", "hidden state"],
 )
@@ -283,7 +303,7 @@ def test_a_start_beyond_all_bounds_is_finite():
     "model",
     [
         DPLassoCD(0.03),
-        DPLinearRegressor(penalty="l1", alpha=0.03, solver="sgd", averaging="weighted"),
+        DPLinearRegressor(penalty="l1", alpha=0.03, solver=SGD(averaging="weighted")),
     ],
     ids=["tail", "weighted"],
 )
@@ -311,9 +331,9 @@ def test_the_generic_regressor_has_no_penalty_by_default_and_says_what_it_does_n
     assert private.fit(X, y).score(X, y) > plain.score(X, y) - 0.02
     ridge = clone(private).set_params(penalty="l2").fit(X, y)
     assert ridge.score(X, y) < 0.1  # as documented
-    for model in (DPLinearRegressor(alpha=0.1), DPLinearRegressor(penalty="box", alpha=2.0)):
+    for model in (DPLinearRegressor(alpha=0.1), DPLinearRegressor(penalty=Box(-1, 1), alpha=2.0)):
         with pytest.warns(UserWarning, match="alpha=.* is not used: penalty="):
-            model.set_params(coef_bounds=(-1, 1)).fit(X, y)
+            model.fit(X, y)
 
 
 # ---- verbose ------------------------------------------------------------------------------------
@@ -338,15 +358,21 @@ def test_verbose_prints_public_numbers(capsys, verbose, n_lines):
 
 @every_warm
 def test_every_solver_says_how_far_it_is(capsys, model):
+    n_targets = 2 if model is WARM["several targets"] else 1
     model = clone(model).set_params(verbose=1).fit(X, target_of(model))
     lines = capsys.readouterr().out.splitlines()
-    n_told = model.n_iter_ * (3 if model.get_params().get("multi_class") == "ovr" else 1)
+    n_told = model.n_iter_ * n_targets
     last = f"{type(model).__name__}: {n_told} of {n_told} updates"
     assert len(lines) > 1 and lines[-1] == last
 
 
 def test_one_release_says_what_it_is(capsys):
-    model = DPRidgeSkGD(
-        accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0, verbose=1
+    model = DPLinearRegressor(
+        penalty="l2",
+        alpha=1 / 300,
+        penalize_intercept=True,
+        row_norm_bound=3.0,
+        verbose=1,
+        solver=SkGD(accounting="hidden_state"),
     ).fit(X, REAL)
-    assert capsys.readouterr().out == f"DPRidgeSkGD: {model.privacy_event_}\n"
+    assert capsys.readouterr().out == f"DPLinearRegressor: {model.privacy_event_}\n"

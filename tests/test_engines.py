@@ -4,26 +4,31 @@ import dataclasses
 
 import numpy as np
 import pytest
+from flat import SOLVERS as STATED
 from sklearn.base import clone
 
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.engines._engine_hidden_state import HiddenStateEngine
 from dpcd_sklearn.engines._engines import ENGINES, engine_of
+from dpcd_sklearn.penalties import L1Ball
 from dpcd_sklearn.privacy.accounting import gdp_delta, gdp_mu, greedy_fit_event, sampled_fit_event
+from dpcd_sklearn.solvers import GCD, SGD, SkGD
 
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
-HIDDEN = {"accounting": "hidden_state", "row_norm_bound": 2.0, "fit_intercept": False}
+HIDDEN = {"row_norm_bound": 2.0, "fit_intercept": False}
 MODELS = {
     "cd": DPLinearRegressor(solver="cd", penalty="l1"),
-    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", block_size=2),
-    "skgd": DPLinearRegressor(solver="skgd", sampling="nice"),
+    "gcd": DPLinearRegressor(solver=GCD(block_size=2), penalty="l1"),
+    "skgd": DPLinearRegressor(solver=SkGD(sampling="nice")),
     "compgd": DPLinearRegressor(solver="compgd", penalty=None, constraint="l2_ball"),
     "sgd": DPLinearRegressor(solver="sgd"),
     "svrg": DPLinearRegressor(solver="svrg"),
     "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL),
     "newton": DPLinearRegressor(solver="newton"),
-    "hidden": DPLinearRegressor(solver="skgd", penalty="l2", alpha=0.1, **HIDDEN),
+    "hidden": DPLinearRegressor(
+        solver=SkGD(accounting="hidden_state"), penalty="l2", alpha=0.1, **HIDDEN
+    ),
 }
 NUMBERS = ("geometry", "sampling", "n_updates", "curvature", "problem", "event", "clip")
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -87,7 +92,7 @@ def test_what_an_engine_can_solve_needs_no_bound_engine(engine, monkeypatch):
     monkeypatch.setattr(Engine, "__init__", refuse)
     assert engine.needs(request) is None or isinstance(engine.needs(request), str)
     assert engine.solves(request) in (True, False)
-    wrong = dataclasses.replace(request, constraint="l1_ball", penalty="box")
+    wrong = dataclasses.replace(request, constraint=L1Ball(), penalty="box")
     assert engine.needs(wrong) is not None and not engine.solves(wrong)
 
 
@@ -109,7 +114,9 @@ def test_a_fit_without_noise_keeps_the_sampling_of_its_plan():
     """Moments of the records change M_j and steps, not what was fixed by public facts."""
     X = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 2.0, 3.0]
     sampling = Counted()
-    model = DPRidgeSkGD(sampling=sampling, epsilon=np.inf, max_iter=2, averaging="last", tol=1.0)
+    model = DPRidgeSkGD(
+        epsilon=np.inf, max_iter=2, tol=1.0, solver=SkGD(sampling=sampling, averaging="last")
+    )
     plan = plan_of(model, *X.shape)
     over = plan.over(dataclasses.replace(plan.geometry, smoothness=np.arange(1.0, 5.0)))
     assert sampling.asked == [10]  # the trial draw, once
@@ -143,7 +150,7 @@ def test_two_classes_of_the_multinomial_loss_are_the_logistic_one(solver):
 
 
 def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
-    rare = {"sampling_rate": 1e-310, "max_iter": 1e-308, "coef_path": True}
+    rare = {"solver": SGD(sampling_rate=1e-310), "max_iter": 1e-308, "coef_path": True}
     problem = engine_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem
     assert problem.path_every > problem.n_updates
 
@@ -152,7 +159,16 @@ def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
 def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
     # a plan in half precision told 0.08 % more than epsilon, and claimed contractions too strong
-    stated = {"epsilon": 1.0, "delta": 2.0**-10, "alpha": 0.125, "selection_share": 0.75}
+    stated = {"epsilon": 1.0, "delta": 2.0**-10, "alpha": 0.125}
+    own = model.solver.get_params() if not isinstance(model.solver, str) else {}
+    model = clone(model).set_params(solver=STATED[plan_of(model).word](**own))
+    dyadic = {"selection_share": 0.75, "step_size": 0.5, "sampling_rate": 0.125}
+    dyadic |= {"step_decay": 0.25, "momentum": 0.5, "curvature_share": 0.25}
+    own = model.solver.get_params()
+    refused = {"momentum"} if own.get("accounting") == "hidden_state" else set()
+    for name, value in dyadic.items():
+        if name in own and name not in refused:
+            stated[f"solver__{name}"] = value
     found = clone(model).set_params(**{name: kind(value) for name, value in stated.items()})
     for cached in (gdp_mu, greedy_fit_event, sampled_fit_event):
         cached.cache_clear()
@@ -161,6 +177,30 @@ def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
         assert plain(getattr(found, name)) == plain(getattr(expected, name)), name
     (release, *_) = found.event.releases
     assert {type(value) for value in dataclasses.astuple(release)} <= {int, float}
+
+
+def test_a_request_for_a_target_has_its_share_and_nothing_else():
+    plan = DPLinearRegressor(target_bounds=(-2, 2), solver="skgd")._plan(100, 6, 3)
+    one = plan._engines[0].request
+    changed = {
+        field.name
+        for field in dataclasses.fields(one)
+        if getattr(one, field.name) is not getattr(plan.request, field.name)
+        and np.any(getattr(one, field.name) != getattr(plan.request, field.name))
+    }
+    of_a_target = {"loss", "target_center", "target_half_width", "solver"}  # a copy of it
+    assert {"n_outputs", "n_fits", "loss"} <= changed <= {"n_outputs", "n_fits"} | of_a_target
+
+
+def test_a_share_of_the_budget_has_the_root_of_k_times_the_noise():
+    own = {"max_iter": 50, "feature_scale": 1.0, "target_bounds": (-1, 1)}
+    (alone,) = DPLinearRegressor(**own).planned_event(150, 4).releases
+    shares = DPLinearRegressor(**own)
+    (first, *others) = shares.planned_event(150, 4, 3).releases
+    assert others == [first, first] and first.count == alone.count
+    assert first.noise_multiplier / alone.noise_multiplier == pytest.approx(3**0.5, rel=1e-9)
+    # "auto" follows what a target has
+    assert shares._plan(150, 4, 3)._engines[0].recipe != shares._plan(150, 4, 1).recipe
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
@@ -187,9 +227,10 @@ def test_no_sampling_can_move_the_geometry_of_a_plan():
 
 def test_integers_of_numpy_do_not_wrap_around():
     model = DPLinearRegressor(solver="gcd", penalty="l1", max_iter=100, delta=1e-6)
-    sizes = {"block_size": np.int8(3), "n_inner": np.int8(100)}
-    found = plan_of(model.set_params(**sizes), n_features=100).event
-    assert found == plan_of(model.set_params(block_size=3, n_inner=100), n_features=100).event
+    found, expected = (
+        plan_of(model.set_params(solver=GCD(block_size=size, n_inner=n_inner)), n_features=100)
+        for size, n_inner in [(np.int8(3), np.int8(100)), (3, 100)]
+    )
+    assert found.event == expected.event
     auto = DPLinearRegressor(solver="cd")
     assert auto.planned_event(np.int16(1000), 5) == auto.planned_event(1000, 5)
-

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from flat import flat
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -24,6 +25,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu, zcdp_epsilon
+from dpcd_sklearn.solvers import GCD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 INF = math.inf
@@ -327,9 +329,9 @@ def test_a_fit_without_noise_says_that_it_is_not_private(small, estimator):
 @every_estimator
 def test_tol_stops_a_fit_without_noise(small, estimator):
     # a regression ends in two Newton steps, unless something is asked of the steps
-    own = {} if estimator is DPLogisticGCD else {"step_size": 1.0}
-    coarse = estimator(0.1, epsilon=INF, tol=0.1, **own).fit(*small)
-    fine = estimator(0.1, epsilon=INF, tol=1e-9, **own).fit(*small)
+    own = {} if estimator is DPLogisticGCD else {"solver": NAMED[estimator], "step_size": 1.0}
+    coarse = flat(estimator, 0.1, epsilon=INF, tol=0.1, **own).fit(*small)
+    fine = flat(estimator, 0.1, epsilon=INF, tol=1e-9, **own).fit(*small)
     assert coarse.n_iter_ < fine.n_iter_
 
 
@@ -544,10 +546,8 @@ def noise_of_ridge(n_features, n_samples, **params):
     model = DPRidgeSkGD(
         0.0,
         max_iter=1,
-        step_size=float(n_features),  # steps are divided by the trace, which bounds the curvature
-        momentum=0.0,
-        averaging="last",
         fit_intercept=False,
+        solver=SkGD(step_size=float(n_features), momentum=0.0, averaging="last"),
         **unit_scale(DPRidgeSkGD),
         **params,
     )
@@ -569,7 +569,7 @@ def test_the_noise_of_a_full_gradient_is_as_the_event_says():
 def test_the_noise_of_single_coordinates_is_as_the_event_says():
     n, p = 40, 3000
     params = {"max_iter": 0.2, "step_size": 1.0, "averaging": "last", "fit_intercept": False}
-    model = DPLassoCD(0.0, clip=3.0, solver="cd", **params, **unit_scale(DPLassoCD))
+    model = flat(DPLassoCD, 0.0, clip=3.0, solver="cd", **params, **unit_scale(DPLassoCD))
     model.fit(np.zeros((n, p)), np.zeros(n))
     drawn = model.coef_[model.coef_ != 0]
     # 600 draws of 3,000; a coordinate that is drawn again starts anew (X = 0: gradient 0), so
@@ -602,7 +602,7 @@ def test_add_remove_normalises_by_n_public(estimator):
     params |= unit_scale(estimator) | {"solver": NAMED[estimator]}
     if estimator is DPRidgeSkGD:
         params["momentum"] = 0.0
-    model = estimator(1e6 if estimator is DPLogisticGCD else 0.0, **params)
+    model = flat(estimator, 1e6 if estimator is DPLogisticGCD else 0.0, **params)
     if estimator is DPLogisticGCD:
         model.set_params(classes=[0, 1])
     curvature = 0.25 if estimator is DPLogisticGCD else 1.0
@@ -819,7 +819,7 @@ def test_a_private_classification_on_many_records_is_close_to_the_exact_one(larg
     # A logistic residual is at most 1 and a feature within its bounds 2 sqrt(M_j): from this C on
     # nothing is clipped, and what is left is noise (0.04 was the largest error of five seeds).
     no_clip = 2 * math.sqrt(0.25 * 6)
-    model.set_params(clip=no_clip, max_iter=100, step_size=1.0).fit(X, y)
+    model.set_params(clip=no_clip, max_iter=100, solver=GCD(step_size=1.0)).fit(X, y)
     assert relative_error(model, reference) < 0.2
     assert_allclose(model.predict_proba(X), reference.predict_proba(X), atol=0.1)
 

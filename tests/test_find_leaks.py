@@ -77,6 +77,7 @@ from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 LEDGER = PrivacyAccountant(5.0, 1e-6)
@@ -331,7 +332,9 @@ CASES = {
     ],
     "a fit without an accountant": [(DPLassoCD(), LASSO), (make_pipeline(DPLassoCD()), RIDGE)],
     "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
-    "time that follows the records": [(clone(LOGISTIC).set_params(selection="lazy"), LOGISTIC)],
+    "time that follows the records": [
+        (clone(LOGISTIC).set_params(solver=GCD(selection="lazy")), LOGISTIC)
+    ],
     "steps that you vouch for": [
         (
             make_private_pipeline(Normalizer(), DPLassoCD(), public_steps=["normalizer"]),

@@ -28,6 +28,8 @@ from dpcd_sklearn.engines._scales import NOTHING, FoundScales
 from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import Subject
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
+from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     SelectionEvent,
@@ -38,23 +40,24 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits
 from dpcd_sklearn.privacy.sums import Place
+from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, EPSILON, DELTA = 400, 3, 50.0, 1e-3
 SCALES = np.array([1.0, 1e3, 1e-3])
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 SOLVERS = {
-    "cd": DPLinearRegressor(solver="cd", penalty="l1"),
-    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", block_size=2),
-    "skgd": DPLinearRegressor(solver="skgd"),
-    "skgd in blocks": DPLinearRegressor(solver="skgd", sampling="block-importance"),
-    "compgd": DPLinearRegressor(solver="compgd", penalty="l2"),
-    "sgd": DPLinearRegressor(solver="sgd"),
-    "sgd of all": DPLinearRegressor("huber", solver="sgd", sampling_rate=1.0),
-    "svrg": DPLinearRegressor(solver="svrg"),
-    "frank-wolfe": DPLinearRegressor(solver="frank-wolfe", **BALL),
+    "cd": DPLinearRegressor(solver=CD(), penalty="l1"),
+    "gcd": DPLinearRegressor(solver=GCD(block_size=2), penalty="l1"),
+    "skgd": DPLinearRegressor(solver=SkGD()),
+    "skgd in blocks": DPLinearRegressor(solver=SkGD(sampling="block-importance")),
+    "compgd": DPLinearRegressor(solver=CompGD(), penalty="l2"),
+    "sgd": DPLinearRegressor(solver=SGD()),
+    "sgd of all": DPLinearRegressor("huber", solver=SGD(sampling_rate=1.0)),
+    "svrg": DPLinearRegressor(solver=SVRG()),
+    "frank-wolfe": DPLinearRegressor(solver=FrankWolfe(), **BALL),
     "logistic": DPLogisticGCD(classes=[0, 1]),
-    "multinomial": DPLinearClassifier("multinomial", solver="sgd", classes=[0, 1, 2]),
+    "multinomial": DPLinearClassifier("multinomial", solver=SGD(), classes=[0, 1, 2]),
 }
 GAUSSIAN = ["cd", "skgd", "skgd in blocks", "compgd", "sgd of all"]
 every_solver = pytest.mark.parametrize("name", SOLVERS)
@@ -186,7 +189,7 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
     plan, event = model._plan(N, P, model._stated_outputs(1)), model.planned_event(N, P)
     assert not plan.request.scales.n_choices
     if plan.request.n_classes:
-        assert plan.parts[:-1] == (plan.part_of_counts,)
+        assert plan.parts[:-1] == (plan.part_of("counts"),)
     else:
         assert event == plan.alone
 
@@ -218,7 +221,11 @@ def test_what_is_stated_of_one_leaves_the_other_to_be_found():
 def test_nothing_is_found_without_noise_or_with_hidden_states():
     for params in (
         {"epsilon": np.inf},
-        {"accounting": "hidden_state", "row_norm_bound": 1.0, "penalize_intercept": True},
+        {
+            "solver": SkGD(accounting="hidden_state"),
+            "row_norm_bound": 1.0,
+            "fit_intercept": False,
+        },
     ):
         model = DPRidgeSkGD(delta=DELTA, **{"epsilon": EPSILON} | params)
         assert model._plan(10**6, P, 1).request.scales is NOTHING
@@ -430,7 +437,7 @@ WILD = {
     "a loud penalty": {"alpha": 1e6},
     "a narrow clip": {"clip": 1e-6},
     "a wide clip": {"clip": 1e6},
-    "long steps": {"step_size": 1e3, "averaging": "last"},
+    "long steps": {"solver__step_size": 1e3, "solver__averaging": "last"},
     "a path": {"coef_path": True},
 }
 
@@ -466,11 +473,9 @@ def test_whatever_is_found_the_charged_updates_are_carried_out(name, wild, watch
 
 ABSURD = {
     "an l1 beyond all numbers": DPLassoCD(alpha=1e300),
-    "a box that is none": DPLinearRegressor(
-        solver="cd", penalty="box", coef_bounds=(1e300, 1.1e300)
-    ),
+    "a box that is none": DPLinearRegressor(solver="cd", penalty=Box(1e300, 1.1e300)),
     "a clip below all": DPLinearRegressor(solver="cd", clip=1e-20),
-    "a threshold of nothing": DPLinearRegressor("huber", solver="cd", huber_threshold=5e-324),
+    "a threshold of nothing": DPLinearRegressor(Huber(5e-324), solver="cd"),
     "a radius beyond greedy scores": DPLinearRegressor(solver="frank-wolfe", **BALL),
     "a penalty beyond greedy scores": DPLinearRegressor(solver="gcd", penalty="l1", alpha=100.0),
 }
@@ -534,7 +539,7 @@ def test_a_sampling_that_fails_beside_what_was_found_has_unit_scale():
                 raise RuntimeError("not with these")
             return 2.0
 
-    model = model_of("skgd", sampling=Moody(), accountant=PrivacyAccountant(1e3, 1e-2))
+    model = model_of("skgd", solver__sampling=Moody(), accountant=PrivacyAccountant(1e3, 1e-2))
     with pytest.warns(UnknownScaleWarning, match="not with these"):
         model.fit(*records(model))
     assert len(model.accountant.entries()) == 1
@@ -542,7 +547,7 @@ def test_a_sampling_that_fails_beside_what_was_found_has_unit_scale():
 
 
 def test_a_step_of_compgd_that_was_sound_in_unit_scale_is_shortened():
-    params = {"solver": "compgd", "penalty": "l2", "alpha": 0.5, "step_size": 15.0}
+    params = {"solver": CompGD(step_size=15.0), "penalty": "l2", "alpha": 0.5}
     model = DPLinearRegressor(epsilon=EPSILON, delta=DELTA, max_iter=500, **params)
     plan = model._plan(N, P, 1)  # accepted: the curvature of unit scale outweighs the ridge
     assert isinstance(plan, CompGDEngine)

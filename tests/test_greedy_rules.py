@@ -15,7 +15,7 @@ from scipy import stats
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.engines import _engines_coordinates as engines
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, ElasticNet
+from dpcd_sklearn.penalties import BoxPenalty, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -27,7 +27,7 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers import _gcd
+from dpcd_sklearn.solvers import GCD, _gcd
 from dpcd_sklearn.solvers._problem import Problem
 
 P_VALUE = 1e-8
@@ -53,7 +53,7 @@ def walled(draw):
     lo = draw(st.sampled_from([-math.inf, -2.0, -1e-3, 0.0]))
     hi = draw(st.sampled_from([math.inf, 3.0, 1e-3]))
     w = draw(st.one_of(st.sampled_from([lo, hi]), coefficient))
-    return Box(lo, hi), min(max(w, lo, -1e3), hi, 1e3)
+    return BoxPenalty(lo, hi), min(max(w, lo, -1e3), hi, 1e3)
 
 
 def halved(strengths, coefficients):
@@ -87,7 +87,7 @@ def test_a_score_is_lipschitz_in_the_gradient(rule, where, one, other, M, direct
 
 def objective(penalty, w, g, M, move):
     """g α + M α² / 2 + ψ(w + α) - ψ(w)."""
-    if isinstance(penalty, Box):
+    if isinstance(penalty, BoxPenalty):
         inside = penalty.lo <= w + move <= penalty.hi
         return g * move + M * move * move / 2 if inside else math.inf
     if penalty.positive and w + move < 0:
@@ -99,7 +99,7 @@ def objective(penalty, w, g, M, move):
 def best_move(penalty, w, g, M, direction):
     """The minimiser of a convex function on a half line, by thirds."""
     low, high = 0.0, 2 * (abs(g) + abs(w) * M) / M
-    if isinstance(penalty, Box):
+    if isinstance(penalty, BoxPenalty):
         high = min(high, (penalty.hi - w) if direction > 0 else (w - penalty.lo))
     elif penalty.positive and direction < 0:
         high = min(high, w)
@@ -150,7 +150,7 @@ def test_scores_are_what_brute_force_minimisation_promises(where, g, M, directio
 @pytest.mark.parametrize("lo_hi", [(0.0, math.inf), (-1.0, 1.0)], ids=str)
 @every_rule
 def test_a_coefficient_beyond_a_wall_by_a_rounding_does_not_move_further_out(rule, lo_hi):
-    box = Box(*lo_hi)
+    box = BoxPenalty(*lo_hi)
     beyond = np.nextafter(box.lo, -math.inf)
     assert box.greedy_score(rule, beyond, 1e3, 1.0, -1) == -math.inf
     assert box.greedy_score(rule, beyond, -1e3, 1.0, 1) > 0
@@ -168,9 +168,7 @@ def test_a_strength_that_is_no_strength_is_refused(bad):
 def oracle_of(X, y, event, M, clip=1.0, loss=None, n=None):
     return RecordOracle(
         charge(None, event),
-        CoordinateUnits(
-            event, n_samples=len(X), smoothness=M, clip=clip, n_normalizer=n or len(X)
-        ),
+        CoordinateUnits(event, n_samples=len(X), smoothness=M, clip=clip, n_normalizer=n or len(X)),
         LocalPlace(X, y),
         loss=loss or SquaredLoss(),
         fit_intercept=len(M) > X.shape[1],
@@ -273,11 +271,11 @@ def test_moves_out_of_the_domain_are_no_candidates(rule):
     # everything pulls downwards, where a wall stands, but for the noise
     event = FitEvent((SelectionEvent(1.0, 400), GaussianEvent(9.0, 400)))
     oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3))
-    problem = Problem(Box(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
+    problem = Problem(BoxPenalty(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
     path = _gcd.solve(oracle, problem).path
     assert path.min() == 0.0 and path.max() <= 0.5 and path.any()
     # one candidate for one choice: no coordinate has another way to go
-    single = Problem(Box(-1e-9, 0.0), np.ones(3), 3, 1, rule=rule, n_chosen=3)
+    single = Problem(BoxPenalty(-1e-9, 0.0), np.ones(3), 3, 1, rule=rule, n_chosen=3)
     oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3))
     assert (_gcd.solve(oracle, single).coef <= 0).all()
 
@@ -430,7 +428,7 @@ UNIT = {"feature_scale": 1.0, "target_bounds": (-1, 1)}
 
 
 def test_each_of_the_best_is_a_choice_that_is_paid_for():
-    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4, **UNIT)
+    model = DPLinearRegressor(solver=GCD(block_size=3), penalty="l1", max_iter=4, **UNIT)
     choice, release = model.planned_event(200, 6).releases
     assert (choice.count, release.count) == (12, 12)
     event = FitEvent((SelectionEvent(0.1, 5), GaussianEvent(1.0, 9)))
@@ -446,10 +444,10 @@ def test_each_of_the_best_is_a_choice_that_is_paid_for():
 
 def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeypatch):
     def event(self):
-        ask, share = self.request, self.request.selection_share
+        ask, share = self.request, self.request.solver.selection_share
         return greedy_fit_event(ask.epsilon, ask.delta, self.n_updates, share, ask.neighboring)
 
-    model = DPLinearRegressor(solver="gcd", penalty="l1", block_size=3, max_iter=4, **UNIT)
+    model = DPLinearRegressor(solver=GCD(block_size=3), penalty="l1", max_iter=4, **UNIT)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 5)), rng.uniform(-1, 1, 50)
     model.fit(X, y)

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from flat import flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.linear_model import Ridge
 from unreleased import step_without_noise
 
-from dpcd_sklearn import BudgetExceededError, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn import BudgetExceededError, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.losses import SquaredLoss
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -27,15 +28,23 @@ from dpcd_sklearn.privacy.accounting._gaussian_dp import hidden_state_factor
 from dpcd_sklearn.privacy.mechanisms import Descent, release_last_iterate
 from dpcd_sklearn.privacy.mechanisms._hidden_state import contraction
 from dpcd_sklearn.privacy.sums import LocalPlace
+from dpcd_sklearn.solvers import SkGD
 
-HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "feature_bounds": (-1, 1)}
+N_RECORDS = 300
+
+
+def ridge(alpha, *, n=N_RECORDS, **params):
+    """Ridge on everything, by the last iterate; alpha is of a sum of squares, as Ridge's."""
+    defaults = {"solver": "skgd", "accounting": "hidden_state", "feature_bounds": (-1, 1)}
+    defaults |= {"penalize_intercept": True}
+    return flat(DPLinearRegressor, penalty="l2", alpha=alpha / n, **(defaults | params))
 
 
 @pytest.fixture
 def records():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (300, 5))
-    return X, np.clip(X @ [0.5, -0.4, 0.3, 0, 0.1] + 0.1 * rng.normal(size=300) + 0.2, -1, 1)
+    X = rng.uniform(-1, 1, (N_RECORDS, 5))
+    return X, np.clip(X @ [0.5, -0.4, 0.3, 0, 0.1] + 0.1 * rng.normal(size=N_RECORDS) + 0.2, -1, 1)
 
 
 # ---- the formula --------------------------------------------------------------------------------
@@ -288,10 +297,10 @@ def test_audit_catches_a_mutant_that_claims_a_stronger_contraction():
 
 
 def test_a_fit_releases_one_iterate_with_less_noise_than_composition(records):
-    options = {"alpha": 30.0, "epsilon": 1.0, "max_iter": 150, "step_size": 1.5, "momentum": 0}
-    hidden = DPRidgeSkGD(**options, **HIDDEN).fit(*records)
-    public = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
-    composed = DPRidgeSkGD(**options, **public).fit(*records)
+    options = {"epsilon": 1.0, "max_iter": 150, "step_size": 1.5, "momentum": 0}
+    hidden = ridge(30.0, **options).fit(*records)
+    public = {"penalize_intercept": False, "target_bounds": (-1, 1)}
+    composed = ridge(30.0, **options, **public, accounting="composition").fit(*records)
     (release,) = hidden.privacy_event_.releases
     assert isinstance(release, HiddenStateEvent)
     assert (release.count, hidden.n_iter_) == (150, 150)
@@ -308,8 +317,8 @@ def test_with_little_noise_it_is_ridge_with_a_penalised_intercept(records, neigh
     X, y = records
     weights = np.linspace(0.1, 1, len(X)) if weighted else None
     extra = {"neighboring": "add_remove", "n_public": 300} if neighboring == "add_remove" else {}
-    model = DPRidgeSkGD(
-        15.0, epsilon=1e5, delta=1e-3, clip=6.0, max_iter=3000, step_size=1.0, **HIDDEN, **extra
+    model = ridge(
+        15.0, epsilon=1e5, delta=1e-3, clip=6.0, max_iter=3000, step_size=1.0, **extra
     ).fit(X, y, weights)
     augmented = Ridge(15.0, fit_intercept=False).fit(
         np.column_stack([X, np.ones(len(X))]), y, weights
@@ -322,10 +331,8 @@ def test_with_little_noise_it_is_ridge_with_a_penalised_intercept(records, neigh
 def test_without_noise_it_is_ridge(records, fit_intercept):
     X, y = records
     X = X + 0.7  # not centred: the intercept that is penalised is at zero
-    model = DPRidgeSkGD(
-        5.0, epsilon=math.inf, accounting="hidden_state", penalize_intercept=True,
-        fit_intercept=fit_intercept, row_norm_bound=9.0, tol=1e-10,
-    ).fit(X, y)  # fmt: skip
+    free = {"feature_bounds": None, "row_norm_bound": 9.0, "tol": 1e-10}
+    model = ridge(5.0, epsilon=math.inf, fit_intercept=fit_intercept, **free).fit(X, y)
     Z = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
     expected = Ridge(5.0, fit_intercept=False).fit(Z, y).coef_
     found = np.append(model.coef_, model.intercept_) if fit_intercept else model.coef_
@@ -342,7 +349,8 @@ def test_without_noise_it_is_ridge(records, fit_intercept):
         ({"averaging": "tail"}, 'averaging="last"'),
         ({"feature_bounds": None}, "row_norm_bound or feature_bounds"),
         ({"step_size": 2.5}, "does not contract"),
-        ({"alpha": 1e-300}, "does not contract"),
+        ({"alpha": 1e-297}, "does not contract"),
+        ({"coef_path": True}, "coef_path=False"),
         ({"accounting": "hidden"}, "accounting"),
         ({"penalize_intercept": "yes"}, "penalize_intercept"),
     ],
@@ -350,11 +358,28 @@ def test_without_noise_it_is_ridge(records, fit_intercept):
 )
 def test_every_assumption_is_enforced_before_the_charge(records, change, needed):
     accountant = PrivacyAccountant(5.0, 1e-5)
-    model = DPRidgeSkGD(3.0, accountant=accountant, **HIDDEN).set_params(**change)
     with pytest.raises(ValueError, match=needed.replace("(", r"\(")):
-        model.fit(*records)
+        (model := ridge(change.pop("alpha", 3.0), accountant=accountant, **change)).fit(*records)
     assert accountant.entries() == []
     assert not hasattr(model, "coef_")
+
+
+def test_the_preset_has_it_without_an_intercept_and_the_same_assumptions(records):
+    hidden = {"solver": SkGD(accounting="hidden_state"), "feature_bounds": (-1, 1)}
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    for change, needed in (({"fit_intercept": True}, "fit_intercept=False"),
+                           ({"positive": True}, "positive=False"), ({"alpha": 0.0}, "alpha > 0"),
+                           ({"coef_path": True}, "coef_path=False")):  # fmt: skip
+        stated = {"alpha": 3.0, "fit_intercept": False, "accountant": accountant} | hidden
+        model = DPRidgeSkGD(**stated | change)
+        with pytest.raises(ValueError, match=needed):
+            model.fit(*records)
+    assert accountant.entries() == []
+    preset = DPRidgeSkGD(3.0, fit_intercept=False, **hidden)
+    generic = ridge(3.0, fit_intercept=False, penalize_intercept=False)
+    assert preset.planned_event(N_RECORDS, 5) == generic.planned_event(N_RECORDS, 5)
+    (release,) = preset.planned_event(N_RECORDS, 5).releases
+    assert isinstance(release, HiddenStateEvent)
 
 
 def test_more_records_than_n_public_are_refused(records):
@@ -362,11 +387,11 @@ def test_more_records_than_n_public_are_refused(records):
     X, y = records
     n_public = len(X) - 1
     accountant = PrivacyAccountant(10.0, 1e-4, neighboring="add_remove", n_public=n_public)
-    model = DPRidgeSkGD(9.0, neighboring="add_remove", n_public=n_public, delta=1e-5, **HIDDEN)
+    model = ridge(9.0, neighboring="add_remove", n_public=n_public, delta=1e-5)
     with pytest.raises(ValueError, match="n_public"):
         model.set_params(accountant=accountant, random_state=None).fit(X, y)
     assert accountant.entries() == []
-    model.set_params(accountant=None, **HIDDEN)
+    model.set_params(accountant=None)
     fewer = model.fit(X[:-1], y[:-1])
     # units and noise do not follow the true number of records
     least = model.set_params(random_state=None).fit(X[:20], y[:20])
@@ -375,7 +400,7 @@ def test_more_records_than_n_public_are_refused(records):
 
 def test_a_ledger_counts_the_last_iterate_as_the_gaussian_that_it_is(records):
     accountant = PrivacyAccountant(2.0, 1e-5)
-    model = DPRidgeSkGD(20.0, epsilon=0.9, delta=1e-5, accountant=accountant, **HIDDEN)
+    model = ridge(20.0, epsilon=0.9, delta=1e-5, accountant=accountant)
     model.fit(*records)
     (entry,) = accountant.entries()
     assert entry.amount == pytest.approx(gdp_mu(0.9, 1e-5) ** 2, rel=1e-9)
@@ -389,7 +414,7 @@ def test_long_rows_and_extreme_targets_are_bounded_silently(records):
     X, y = X.copy(), y.copy()
     X[0], y[0] = 1e300, -1e300
     model = DPRidgeSkGD(
-        5.0, accounting="hidden_state", fit_intercept=False, row_norm_bound=2.0
+        5.0, fit_intercept=False, row_norm_bound=2.0, solver=SkGD(accounting="hidden_state")
     ).fit(X, y)
     assert np.isfinite(model.coef_).all()
 
@@ -398,7 +423,7 @@ def test_defaults_follow_public_numbers_only(records):
     X, y = records
     rng = np.random.default_rng(3)
     models = [
-        DPRidgeSkGD(8.0, **HIDDEN).fit(*data) for data in ((X, y), (rng.permutation(X) * 9, -y))
+        ridge(8.0).fit(*data) for data in ((X, y), (rng.permutation(X) * 9, -y))
     ]
     for name in ("n_iter_", "clip_", "noise_multiplier_", "privacy_event_"):
         assert getattr(models[0], name) == getattr(models[1], name)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from flat import flat
 from sklearn.linear_model import LogisticRegression
 
 from dpcd_sklearn import (
@@ -20,6 +21,7 @@ from dpcd_sklearn.engines._records_outside import share_of_outside
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu
+from dpcd_sklearn.solvers import CD
 from dpcd_sklearn.solvers._covariance import DescentWalk
 from dpcd_sklearn.solvers._newton import solve as newton
 from dpcd_sklearn.solvers._problem import Problem
@@ -41,7 +43,7 @@ def records(rng, n=4000, noise=0.15):
 
 def fitted(X, y, **params):
     params = INFERENCE | {"epsilon": 3.0, "target_bounds": (-1, 1)} | params
-    return DPLinearRegressor(**params).fit(X, y)
+    return flat(DPLinearRegressor, **params).fit(X, y)
 
 
 # ---- what is paid -------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ def test_the_mean_leaves_little_of_the_noise():
 def test_what_is_left_of_the_way_is_added_or_there_are_no_errors():
     """Two short steps leave a known share of the way; steps of nearly no length do not arrive."""
     X, y = records(np.random.default_rng(13), n=50_000)
-    params = {"max_iter": 2, "averaging": "last", "momentum": 0.0}
+    params = {"max_iter": 2, "solver": "newton", "averaging": "last", "momentum": 0.0}
     params["random_state"] = ReproducibleNoise(0)
     model = fitted(X, y, step_size=0.97, epsilon=50.0, **params)
     plain = fitted(X, y, step_size=0.97, epsilon=50.0, inference=False, clip=model.clip_, **params)
@@ -284,7 +286,7 @@ def test_what_can_not_be_inferred_is_refused_before_a_charge():
     with PrivacyAccountant(epsilon=1e3, delta=0.1) as accountant:
         for params, match in (
             ({"solver": "gcd"}, "inference=True needs solver='newton'"),
-            ({"solver": "skgd", "sampling": "block"}, 'inference=True needs sampling="full"'),
+            ({"solver": "skgd", "sampling": "block"}, 'inference=True needs .*sampling="full"'),
             ({"solver": "skgd", "averaging": "periodic"}, "averaging in {'last', 'tail'}"),
             ({"solver": "skgd", "loss": "huber"}, "needs loss='squared'"),
             ({"penalty": "elasticnet", "l1_ratio": 0.1}, "penalty=None or 'l2'"),
@@ -296,14 +298,13 @@ def test_what_can_not_be_inferred_is_refused_before_a_charge():
         with pytest.raises(ValueError, match="two records a coefficient"):
             fitted(X[:8], y[:8], accountant=accountant)
         labels = (y > 0).astype(int)
-        for preset in (DPLassoCD(n_inner=2), DPLogisticGCD(rule="gs-s")):
+        for preset in (DPLassoCD(solver=CD(n_inner=2)), DPLogisticGCD(rule="gs-s")):
             preset.set_params(inference=True, accountant=accountant)
             with pytest.raises(ValueError, match="inference=True needs solver='newton'"):
                 preset.fit(X, labels)
         model = DPLinearClassifier(inference=True, classes=[0, 1, 2], accountant=accountant)
-        for multi_class in ("ovr", "multinomial"):
-            with pytest.raises(ValueError, match="inference=True is for one target"):
-                model.set_params(multi_class=multi_class).fit(X, labels)
+        with pytest.raises(ValueError, match="inference=True is for one target"):
+            model.fit(X, labels)
         assert accountant.entries() == []
     model = fitted(X, y, inference=False)
     for call in (model.confidence_interval, model.summary, lambda: model.wald_test([1, 0, 0, 0])):
@@ -320,17 +321,6 @@ def test_what_can_not_be_inferred_is_refused_before_a_charge():
     ):
         with pytest.raises(ValueError, match=match):
             model.wald_test(R, r)
-
-
-@pytest.mark.parametrize("stated", [0.1, 0.4])
-def test_a_stated_share_is_what_moments_get(stated):
-    plan = DPLinearRegressor(inference=True, penalty=None, inference_share=stated, **BOUNDS)
-    plan = plan._plan(10**6, 3, 1)
-    moments, _ = plan.parts
-    mu = gdp_mu(1.0, plan.request.delta)
-    assert sum(r.count / (r.noise_multiplier * mu) ** 2 for r in moments.releases) == pytest.approx(
-        stated
-    )
 
 
 def test_of_many_records_moments_get_less_but_never_nothing():

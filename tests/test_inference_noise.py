@@ -16,6 +16,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.penalties import ElasticNet
+from dpcd_sklearn.solvers import Newton
 from dpcd_sklearn.solvers._covariance import noise_of
 from dpcd_sklearn.solvers._newton import solve as newton
 from dpcd_sklearn.solvers._problem import Problem
@@ -44,7 +45,9 @@ def fitted(X, y, kind=DPLinearRegressor, seed=0, **params):
     return kind(**given | params).fit(X, y)
 
 
-@pytest.mark.parametrize("params", [{}, {"penalty": "l2", "alpha": 0.3, "averaging": "last"}])
+@pytest.mark.parametrize(
+    "params", [{}, {"penalty": "l2", "alpha": 0.3, "solver": Newton(averaging="last")}]
+)
 def test_it_is_how_coefficients_scatter_over_noise(params):
     """100 fits of the same records, in units as they come: each standard deviation is right to .07,
     and the bounds are more than five times that away; seeded."""
@@ -168,7 +171,8 @@ def test_what_is_left_of_the_way_counts_from_a_warm_start():
     X, y = records(n=50_000)
     ledger = PrivacyAccountant(epsilon=1e3, delta=0.1, testing=True)
     model = fitted(X, y, inference=True, epsilon=50.0, warm_start=True, accountant=ledger)
-    model.set_params(max_iter=2, averaging="last", momentum=0.0, step_size=0.6).fit(X, y)
+    slow = Newton(averaging="last", momentum=0.0, step_size=0.6)
+    model.set_params(max_iter=2, solver=slow).fit(X, y)
     truth = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), y)[0]
     assert model.inference_valid_
     gap = np.append(model.coef_, model.intercept_) - truth

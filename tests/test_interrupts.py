@@ -13,8 +13,9 @@ import time
 import numpy as np
 import pytest
 
-from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.engines._engines import ENGINES
+from dpcd_sklearn.solvers import GCD, SGD, SkGD
 
 # Many times what the promised second and a busy machine take, and much less than any fit here.
 PATIENCE = 10.0
@@ -23,14 +24,19 @@ CLASSES = {"classes": [0, 1, 2], "loss": "multinomial"}
 MODELS = {
     "cd": DPLinearRegressor(solver="cd", max_iter=1e6),
     "gcd": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=1e5),
-    "gcd, blocks": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=1e5, block_size=20),
-    "gcd, lazy": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=1e5, selection="lazy"),
+    "gcd, blocks": DPLinearRegressor(solver=GCD(block_size=20), penalty="l1", max_iter=1e5),
+    "gcd, lazy": DPLinearRegressor(solver=GCD(selection="lazy"), penalty="l1", max_iter=1e5),
     "skgd": DPLinearRegressor(solver="skgd", max_iter=1e6),
-    "skgd, nice": DPLinearRegressor(solver="skgd", sampling="nice", max_iter=1e6),
-    "hidden state": DPRidgeSkGD(
-        accounting="hidden_state", penalize_intercept=True, feature_bounds=(-1, 1), max_iter=1e6
+    "skgd, nice": DPLinearRegressor(solver=SkGD(sampling="nice"), max_iter=1e6),
+    "hidden state": DPLinearRegressor(
+        penalty="l2",
+        alpha=1e-05,
+        penalize_intercept=True,
+        feature_bounds=(-1, 1),
+        max_iter=1e6,
+        solver=SkGD(accounting="hidden_state"),
     ),
-    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=1.0, max_iter=1e6),
+    "sgd": DPLinearRegressor(solver=SGD(sampling_rate=1.0), max_iter=1e6),
     "sgd, multinomial": DPLinearClassifier(**CLASSES, solver="sgd", max_iter=1e5),
     "svrg": DPLinearRegressor(solver="svrg", max_iter=1e5),
     "compgd": DPLinearRegressor(solver="compgd", max_iter=1e6),

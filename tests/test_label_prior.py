@@ -28,6 +28,7 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CountOracle, CountUnits
 from dpcd_sklearn.privacy.sums import LocalPlace
+from dpcd_sklearn.solvers import SGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RELATIONS = ["replace_one", "add_remove"]
@@ -125,16 +126,16 @@ UNIT = {"feature_bounds": (-1, 1)}
 MODELS = {
     "skgd": DPLinearClassifier(classes=[0, 1], solver="skgd"),
     "cd": DPLinearClassifier(classes=[0, 1], solver="cd"),
-    "sgd": DPLinearClassifier(classes=[0, 1], solver="sgd", sampling_rate=1.0),
+    "sgd": DPLinearClassifier(classes=[0, 1], solver=SGD(sampling_rate=1.0)),
     "batches": DPLinearClassifier(classes=[0, 1], solver="sgd"),
     "svrg": DPLinearClassifier(classes=[0, 1], solver="svrg"),
     "compgd": DPLinearClassifier(classes=[0, 1], solver="compgd", penalty=None),
     "newton": DPLinearClassifier(classes=[0, 1], solver="newton"),
     "gcd": DPLogisticGCD(classes=[0, 1], solver="gcd"),
     "softmax": DPLinearClassifier(classes=[0, 1, 2]),
-    "softmax sgd": DPLinearClassifier(classes=[0, 1, 2], solver="sgd", sampling_rate=1.0),
+    "softmax sgd": DPLinearClassifier(classes=[0, 1, 2], solver=SGD(sampling_rate=1.0)),
     "greedy softmax": DPLogisticGCD(classes=[0, 1, 2], solver="gcd"),
-    "ovr": DPLinearClassifier(classes=[0, 1, 2], multi_class="ovr"),
+    "softmax cd": DPLinearClassifier(classes=[0, 1, 2], solver="cd"),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 scales = pytest.mark.parametrize("stated", [UNIT, {}], ids=["stated", "found"])
@@ -153,8 +154,8 @@ def test_counts_have_two_percent_of_a_budget_that_is_kept(name, stated, epsilon)
     plan = model._plan(N, 3, model._stated_outputs(1))
     assert plan.event == model.planned_event(N, 3)
     assert len(plan.parts) == 2 + (not stated)
-    assert plan.part_of_counts is plan.parts[-2]
-    (counts,) = plan.part_of_counts.releases
+    assert plan.part_of("counts") is plan.parts[-2]
+    (counts,) = plan.part_of("counts").releases
     mu = gdp_mu(epsilon, delta)
     assert counts.count == 1 and isinstance(counts, GaussianEvent)
     assert 1 / counts.noise_multiplier**2 == pytest.approx(0.02 * mu**2, rel=1e-9)
@@ -178,7 +179,7 @@ def test_intercepts_start_where_the_classes_are(name, stated):
     assert not model.coef_path_[0].any()
     # of z = 17 noise is of 24 records where there are three classes: seven standard deviations
     # leave the class of 8 % within half and twice its share, and that of 2 % a rare one
-    if len(start) == 1 or name == "ovr":
+    if len(start) == 1:
         shares = shares[-len(start) :]
         assert_allclose(start[:2], np.log(shares / (1 - shares))[:2], atol=1.0)
     else:
@@ -190,32 +191,26 @@ def test_intercepts_start_where_the_classes_are(name, stated):
     assert model.noise_multiplier_ in [
         getattr(release, "noise_multiplier", None) for release in plan.part.releases
     ]
-    assert plan.part_of_counts.releases[0] in model.privacy_event_.releases
+    assert plan.part_of("counts").releases[0] in model.privacy_event_.releases
 
 
 def test_public_weights_of_classes_move_the_start_with_them():
     """The intercept of the weighted problem without features is the logit of weighted shares."""
     options = {"epsilon": 500.0, "delta": 1e-6, "coef_path": True, "max_iter": 1, **UNIT}
-    for word, weights in (
-        ("multinomial", {0: 0.025, 1: 0.25, 2: 1.0}),
-        ("ovr", {0: 0.025, 1: 0.25, 2: 1.0}),
-        ("multinomial", {0: 0.025, 1: 1.0}),
-        ("multinomial", {0: 0.0, 1: 1.0}),
+    for weights in (
+        {0: 0.025, 1: 0.25, 2: 1.0},
+        {0: 0.025, 1: 1.0},
+        {0: 0.0, 1: 1.0},
     ):
         classes = list(weights)
-        model = DPLinearClassifier(
-            classes=classes, class_weight=weights, multi_class=word, **options
-        )
+        model = DPLinearClassifier(classes=classes, class_weight=weights, **options)
         y = np.minimum(THREE, len(classes) - 1)
         start = np.atleast_1d(model.fit(X, y).intercept_path_[0])
         heavy = np.array(list(weights.values()))
         shares = np.bincount(y) * np.maximum(heavy / heavy.max(), 1 / N)  # a weight of 0 is least
         shares /= shares.sum()
-        if word == "ovr":
-            expected = np.log(shares / (1 - shares))
-        else:
-            expected = np.log(shares) - np.log(shares).mean()
-            expected = np.diff(expected) if len(classes) == 2 else expected
+        expected = np.log(shares) - np.log(shares).mean()
+        expected = np.diff(expected) if len(classes) == 2 else expected
         assert_allclose(start, expected, atol=0.2)
 
 
@@ -242,7 +237,7 @@ def test_a_class_that_no_record_has_leaves_a_finite_start():
 )
 def test_no_counts_are_released_where_they_have_no_use_or_are_not_affordable(model):
     plan = clone(model).set_params(feature_bounds=(-1, 1))._plan(N, 3, model._stated_outputs(1))
-    assert plan.part_of_counts is None and not plan.request.counts_classes
+    assert plan.part_of("counts") is None and not plan.request.counts_classes
     assert len(plan.parts) == 1 or not plan.request.n_classes
 
 
@@ -263,7 +258,7 @@ def test_counts_have_a_stream_of_noise_of_their_own():
     """A key makes noise reproducible: what the gradients draw from it is not drawn here again."""
     place, key = LocalPlace(X, FEW.astype(float)), bytes(range(32))
     plan = DPLinearClassifier(classes=[0, 1], **UNIT)._plan(N, 3, 1)
-    units = CountUnits(plan.part_of_counts, n_classes=2, n_samples=N, n_normalizer=N)
+    units = CountUnits(plan.part_of("counts"), n_classes=2, n_samples=N, n_normalizer=N)
 
     def start(key):
         receipt = charge(None, units.event)

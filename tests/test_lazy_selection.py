@@ -9,21 +9,23 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from flat import SOLVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
+from sklearn.base import clone
 from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, ElasticNet
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.noise import LazyChoice, NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers import _gcd
+from dpcd_sklearn.solvers import GCD, FrankWolfe, _gcd
 from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -293,7 +295,9 @@ def test_a_fit_chooses_by_the_scores_of_its_rule(rule, size, lazy):
 
 @pytest.mark.parametrize("n_chosen", [1, 3])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array])
-@pytest.mark.parametrize("penalty", [ElasticNet(0.02, 0.1), Box(-0.2, 0.3)], ids=["net", "box"])
+@pytest.mark.parametrize(
+    "penalty", [ElasticNet(0.02, 0.1), BoxPenalty(-0.2, 0.3)], ids=["net", "box"]
+)
 def test_without_noise_to_speak_of_the_paths_are_those_of_the_full_draw(penalty, form, n_chosen):
     # scores that were kept from earlier updates would show here if they were not true any more
     rng = np.random.default_rng(0)
@@ -316,7 +320,7 @@ def test_without_noise_to_speak_of_the_paths_are_those_of_the_full_draw(penalty,
 def test_moves_out_of_the_domain_are_no_candidates(rule):
     event = FitEvent((SelectionEvent(1.0, 400), GaussianEvent(9.0, 400)))
     oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3), lazy=True)
-    problem = Problem(Box(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
+    problem = Problem(BoxPenalty(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
     path = _gcd.solve(oracle, problem).path
     assert path.min() >= 0
     assert path.max() <= 0.5
@@ -328,7 +332,7 @@ def test_more_choices_than_coordinates_are_refused(lazy):
     event = FitEvent((SelectionEvent(1.0, 9), GaussianEvent(1.0, 9)))
     for n_chosen in (3, 4):
         oracle = oracle_of(np.ones((9, 2)), np.ones(9), event, np.ones(3), lazy=lazy)
-        problem = Problem(Box(-1.0, 0.0), np.ones(3), 2, 2, n_chosen=n_chosen)
+        problem = Problem(BoxPenalty(-1.0, 0.0), np.ones(3), 2, 2, n_chosen=n_chosen)
         if n_chosen == 4:
             with pytest.raises(RuntimeError, match="refused a release"):
                 _gcd.solve(oracle, problem)
@@ -386,12 +390,10 @@ def test_nobody_copies_scores_of_records():
 # ---- estimators ----------------------------------------------------------------------------------
 
 GREEDY = [
-    DPLogisticGCD(solver="gcd"),
-    DPLinearClassifier(penalty="l1", solver="gcd", block_size=2),
-    DPLinearRegressor(penalty="box", coef_bounds=(-1, 1), solver="gcd"),
-    DPLinearRegressor(
-        penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
-    ),
+    DPLogisticGCD(solver=GCD()),
+    DPLinearClassifier(penalty="l1", solver=GCD(block_size=2)),
+    DPLinearRegressor(penalty=Box(-1, 1), solver=GCD()),
+    DPLinearRegressor(penalty=None, constraint="l1_ball", solver=FrankWolfe(), fit_intercept=False),
 ]
 every_greedy = pytest.mark.parametrize("model", GREEDY, ids=str)
 leaky = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
@@ -405,13 +407,15 @@ def data():
 
 
 def both(model, **parameters):
-    kind, given = type(model), model.get_params() | parameters
-    return [kind(**given | {"selection": selection}) for selection in ("full", "lazy")]
+    return [
+        clone(model).set_params(solver__selection=selection, **parameters)
+        for selection in ("full", "lazy")
+    ]
 
 
 @every_greedy
 def test_the_draw_is_full_unless_asked_for_and_the_event_is_the_same(model):
-    assert model.selection in (None, "full")
+    assert model.solver.selection == "full"
     full, lazy = (m.planned_event(300, 8) for m in both(model))
     assert full == lazy
 
@@ -433,17 +437,17 @@ def test_without_noise_the_option_changes_nothing(model, data):
     assert (full.coef_ == lazy.coef_).all()
 
 
-@leaky
-@pytest.mark.parametrize("solver", ["cd", "skgd", "sgd"])
-def test_solvers_that_choose_nothing_ignore_it_as_they_ignore_the_rule(solver, data):
-    full, lazy = both(DPLinearClassifier(solver=solver), random_state=ReproducibleNoise(0))
-    assert (full.fit(*data).coef_ == lazy.fit(*data).coef_).all()
+def test_solvers_that_choose_nothing_have_no_selection():
+    choosing = {w for w, solver in SOLVERS.items() if "selection" in solver().get_params()}
+    assert choosing == {"gcd", "frank-wolfe"}
 
 
 @leaky
 def test_a_seed_repeats_a_lazy_fit(data):
     fits = [
-        DPLogisticGCD(selection="lazy", random_state=ReproducibleNoise(3)).fit(*data).coef_
+        DPLogisticGCD(random_state=ReproducibleNoise(3), solver=GCD(selection="lazy"))
+        .fit(*data)
+        .coef_
         for _ in range(2)
     ]
     assert (fits[0] == fits[1]).all()
@@ -456,7 +460,9 @@ def test_a_lazy_fit_with_a_hundred_thousand_sparse_features():
     y = rng.integers(0, 2, n)
     signal = sparse.csr_array((2.0 * y - 1, (np.arange(n), np.full(n, 77))), shape=(n, p))
     A = sparse.csr_array((np.ones(20_000), (rows, columns)), shape=(n, p)) + signal
-    model = DPLogisticGCD(l1_ratio=1.0, epsilon=20.0, max_iter=10, block_size=2, selection="lazy")
+    model = DPLogisticGCD(
+        l1_ratio=1.0, epsilon=20.0, max_iter=10, solver=GCD(block_size=2, selection="lazy")
+    )
     model.fit(A, y)
     assert np.argmax(np.abs(model.coef_[0])) == 77
     assert np.count_nonzero(model.coef_) <= 20
@@ -467,9 +473,9 @@ def test_a_lazy_fit_with_a_hundred_thousand_sparse_features():
 @every_greedy
 def test_a_selection_that_is_none_is_refused(model, bad, data):
     with pytest.raises((ValueError, TypeError), match="selection"):
-        type(model)(**model.get_params() | {"selection": bad}).fit(*data)
+        clone(model).set_params(solver__selection=bad).fit(*data)
 
 
 def test_lazy_fits_warn_no_more_than_full_ones(data, recwarn):
-    DPLogisticGCD(selection="lazy").fit(*data)
+    DPLogisticGCD(solver=GCD(selection="lazy")).fit(*data)
     assert not [w for w in recwarn if issubclass(w.category, PrivacyLeakWarning)]

@@ -14,10 +14,12 @@ from sklearn.metrics import r2_score
 from dpcd_sklearn import DPLassoCD, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning, UnknownScaleWarning
+from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import epsilon_of
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RNG = np.random.default_rng(0)
@@ -94,7 +96,7 @@ def test_without_noise_targets_are_scikit_learns(model, reference, layout):
 
 def test_huber_targets_have_a_loss_in_units_of_their_own():
     wide = [(-2, 2), (3, 7), (0, 200)]
-    plan = DPLinearRegressor("huber", huber_threshold=0.5, target_bounds=wide)._plan(N, 4, 3)
+    plan = DPLinearRegressor(Huber(0.5), target_bounds=wide)._plan(N, 4, 3)
     thresholds = [
         float(engine.request.loss.gradient(np.array([1e9]), np.zeros(1))[0])
         for engine in plan._engines
@@ -218,7 +220,7 @@ def test_a_warm_start_of_targets_begins_at_each():
         (sparse.csr_array(Y), {}, "not a sparse matrix"),
         (np.where(Y > 0, "a", "b"), {}, "real numbers"),
         (np.where(Y > 100, np.nan, Y), {}, "NaN"),
-        (Y, {"accounting": "hidden_state", "penalize_intercept": True}, "one target"),
+        (Y, {"solver": SkGD(accounting="hidden_state"), "fit_intercept": False}, "one target"),
     ],
     ids=["bounds of two", "no width", "none", "3d", "sparse", "words", "nan", "hidden state"],
 )

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from flat import flat
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
-from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.penalties import Box, BoxPenalty
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.solvers import Newton
 from dpcd_sklearn.solvers._newton import denoised, solve
 from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.solvers._quadratic import minimise
@@ -33,7 +35,8 @@ def records(n=20_000, p=6, correlation=0.0, seed=0):
 
 
 def seeded(estimator=DPLinearRegressor, **params):
-    return estimator(solver="newton", random_state=ReproducibleNoise(0), **BOUNDS | params)
+    seed = ReproducibleNoise(0)
+    return flat(estimator, solver="newton", random_state=seed, **BOUNDS | params)
 
 
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
@@ -69,7 +72,7 @@ def test_an_l1_penalty_leaves_exact_zeros_with_either_averaging(averaging):
 
 def test_bounds_on_coefficients_and_signs_hold():
     X, y, _ = records()
-    inside = seeded(penalty="box", coef_bounds=(-0.1, 0.25)).fit(X, y)
+    inside = seeded(penalty=Box(-0.1, 0.25)).fit(X, y)
     assert inside.coef_.min() >= -0.1 and inside.coef_.max() <= 0.25
     assert seeded(penalty="nonnegative").fit(X, y).coef_.min() >= 0
 
@@ -123,9 +126,8 @@ def test_whatever_records_weigh_steps_do_not_diverge(weigh, target_bounds):
 @pytest.mark.parametrize("share", [0.05, 0.5, "auto"])
 def test_the_event_is_the_whole_budget_and_the_curvature_has_its_share(share):
     event = DPLinearRegressor(
-        solver="newton", curvature_share=share, epsilon=1.5, delta=1e-6,
-        feature_scale=1.0, target_bounds=(-1, 1),
-    ).planned_event(1000, 5)  # fmt: skip
+        solver=Newton(curvature_share=share), epsilon=1.5, delta=1e-6,
+        feature_scale=1.0, target_bounds=(-1, 1)).planned_event(1000, 5)  # fmt: skip
     _, curvature, _ = event.releases
     assert epsilon_of(event, 1e-6) == pytest.approx(1.5, rel=1e-9)
     part = 1 / curvature.noise_multiplier**2 / gdp_squared(event)
@@ -137,10 +139,11 @@ def test_too_many_features_and_wrong_words_are_refused_before_a_charge():
         X, y = np.zeros((3, 4001)), np.zeros(3)
         for params, match in (
             ({}, r"4,002 coordinates is more than the 4,001"),
-            ({"averaging": "periodic"}, "solver='newton' needs averaging"),
+            ({"solver": Newton(averaging="periodic")}, "'averaging' parameter of Newton must be"),
             ({"constraint": "l1_ball"}, "solver='newton' needs constraint"),
         ):
-            model = DPLinearRegressor(solver="newton", accountant=accountant, delta=1e-4, **params)
+            stated = {"solver": "newton", "accountant": accountant, "delta": 1e-4}
+            model = DPLinearRegressor(**stated | params)
             with pytest.raises(ValueError, match=match):
                 model.fit(X, y)
         assert accountant.entries() == []
@@ -157,7 +160,7 @@ def test_quadratic_models_have_scikit_learns_minimum(ratio):
     np.testing.assert_allclose(found, plain.coef_, atol=1e-8)
     free = minimise(P, b, penalty, 0, np.zeros(8))
     np.testing.assert_allclose(free, np.linalg.solve(P, b), atol=1e-7)
-    box = minimise(P, b, Box(-0.05, 0.05), 7, np.zeros(8))
+    box = minimise(P, b, BoxPenalty(-0.05, 0.05), 7, np.zeros(8))
     gradient = P @ box - b  # the conditions of Karush, Kuhn and Tucker
     assert (np.abs(box[:7]) <= 0.05).all() and abs(gradient[7]) < 1e-8
     inside = np.abs(box[:7]) < 0.05

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from flat import flat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
@@ -26,6 +27,7 @@ from test_curvature import (
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.losses import LOSSES
+from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, epsilon_of
 from dpcd_sklearn.privacy.mechanisms import CurvatureOracle, CurvatureUnits, _curvature
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
@@ -277,7 +279,7 @@ def classes_of(n=N, p=4, n_classes=3, seed=0):
 
 def newton(**params):
     stated = {"solver": "newton", "classes": [0, 1, 2], "feature_bounds": (-1, 1)}
-    return DPLinearClassifier(**stated | {"random_state": ReproducibleNoise(0)} | params)
+    return flat(DPLinearClassifier, **stated | {"random_state": ReproducibleNoise(0)} | params)
 
 
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, csr_matrix], ids="CFS")
@@ -296,7 +298,7 @@ def test_without_noise_it_is_scikit_learns_model(make):
 PENALTIES = [
     {"penalty": "l1", "alpha": 0.02},
     {"penalty": "elasticnet", "alpha": 0.02, "l1_ratio": 0.5},
-    {"penalty": "box", "coef_bounds": (-0.3, 0.8)},
+    {"penalty": Box(-0.3, 0.8)},
     {"penalty": "nonnegative"},
     {"penalize_intercept": True, "alpha": 0.1},
 ]
@@ -310,7 +312,8 @@ def test_every_penalty_has_the_minimum_of_the_descent(penalty):
     # bounds leave the same probabilities to other coefficients
     np.testing.assert_allclose(found.predict_proba(X), descent.predict_proba(X), atol=1e-5)
     noisy = newton(**penalty).fit(X, y)
-    lo, hi = {"box": (-0.3, 0.8), "nonnegative": (0, 99)}.get(penalty.get("penalty"), (-99, 99))
+    word = str(penalty.get("penalty"))
+    lo, hi = {"Box(": (-0.3, 0.8), "nonn": (0, 99)}.get(word[:4], (-99, 99))
     assert lo <= noisy.coef_.min() and noisy.coef_.max() <= hi
 
 
@@ -350,7 +353,7 @@ def test_an_inference_and_a_constraint_are_refused_before_a_charge():
         for params, match in (
             ({"inference": True}, "one target or two classes"),
             ({"constraint": "l2_ball"}, "solver='newton' needs constraint"),
-            ({"averaging": "periodic"}, "solver='newton' needs averaging"),
+            ({"averaging": "periodic"}, "'averaging' parameter of Newton must be"),
         ):
             model = newton(accountant=accountant, delta=1e-4, random_state=None, **params)
             with pytest.raises(ValueError, match=match):

@@ -17,7 +17,9 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
+from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.solvers import CD, GCD, SGD, CompGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N_SAMPLES, N_FEATURES = 60, 4
@@ -33,33 +35,32 @@ MODELS = {
     ),
     "logistic": DPLogisticGCD(classes=[0, 1]),
     "logistic, bounds": DPLogisticGCD(
-        l1_ratio=0.5, classes=[0, 1], feature_bounds=(-2, 2), averaging="tail"
-    ),
+        l1_ratio=0.5, classes=[0, 1], feature_bounds=(-2, 2), solver=GCD(averaging="tail")),
     "ridge": DPRidgeSkGD(),
     "ridge, blocks": DPRidgeSkGD(sampling="block", block_size=2, feature_scale=2.0),
     "ridge, row norm": DPRidgeSkGD(row_norm_bound=3.0, target_bounds=(0, 1)),
-    "ridge, hidden state": DPRidgeSkGD(
-        5.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0
-    ),
+    "ridge, hidden state": DPLinearRegressor(
+        penalty="l2", alpha=0.083, penalize_intercept=True, row_norm_bound=3.0,
+        solver=SkGD(accounting="hidden_state")),
     "huber, periodic, path": DPLinearRegressor(
-        "huber", penalty="box", coef_bounds=(-1, 2), solver="cd", averaging="periodic",
-        coef_path=True,
-    ),
-    "nice": DPLinearRegressor(sampling="nice", block_size=2, target_bounds=(-1, 3)),
+        "huber", penalty=Box(-1, 2), solver=CD(averaging="periodic"), coef_path=True),
+    "nice": DPLinearRegressor(target_bounds=(-1, 3), solver=SkGD(sampling="nice", block_size=2)),
     "compgd": DPLinearRegressor(
-        solver="compgd", constraint="l1_ball", n_directions=2, max_iter=20
+        solver=CompGD(n_directions=2), constraint="l1_ball", max_iter=20
     ),
-    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, step_decay=0.5, max_iter=5),
+    "sgd": DPLinearRegressor(solver=SGD(sampling_rate=0.3, step_decay=0.5), max_iter=5),
     "svrg": DPLinearRegressor(penalty="l1", solver="svrg", feature_bounds=(-2, 2), max_iter=6),
     "newton": DPLinearRegressor("huber", penalty="l1", solver="newton", feature_bounds=(-2, 2)),
     "frank-wolfe": DPLinearRegressor(
         penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
     ),
     "block-greedy": DPLinearClassifier(
-        penalty="nonnegative", solver="gcd", block_size=3, rule="gs-q", classes=[0, 1]
+        penalty="nonnegative", solver=GCD(rule="gs-q", block_size=3), classes=[0, 1]
     ),
-    "lazy": DPLogisticGCD(l1_ratio=1.0, block_size=2, selection="lazy", classes=[0, 1]),
-    "multinomial": DPLinearClassifier("multinomial", classes=[0, 1, 2], sampling_rate=0.5),
+    "lazy": DPLogisticGCD(l1_ratio=1.0, classes=[0, 1], solver=GCD(block_size=2, selection="lazy")),
+    "multinomial": DPLinearClassifier(
+        "multinomial", classes=[0, 1, 2], solver=SGD(sampling_rate=0.5)
+    ),
     "ridge, scales are found": DPRidgeSkGD(epsilon=8.0),
     "ridge, norms are found": DPRidgeSkGD(epsilon=4.0),
     "logistic, scales are found": DPLogisticGCD(classes=[0, 1], epsilon=8.0),
@@ -193,7 +194,7 @@ def test_weights_show_nowhere(model, data, weigh):
 @every_model
 def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
     n_public = 100 if model.get_params().get("accounting") == "hidden_state" else 50
-    model = type(model)(**model.get_params()).set_params(
+    model = type(model)(**model.get_params(deep=False)).set_params(
         neighboring="add_remove", n_public=n_public, delta=1e-3
     )
     X, y = data
@@ -206,7 +207,7 @@ def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
 def test_the_true_number_of_records_decides_no_refusal_under_add_remove(model):
     # every check before the charge, without the records: they would be too many
     bounded = model.get_params().get("accounting") == "hidden_state"  # by n_public, a promise
-    model = type(model)(**model.get_params()).set_params(
+    model = type(model)(**model.get_params(deep=False)).set_params(
         neighboring="add_remove", n_public=1000, delta=1e-3
     )
     expected = model.planned_event(1, N_FEATURES)
@@ -216,9 +217,8 @@ def test_the_true_number_of_records_decides_no_refusal_under_add_remove(model):
 
 def test_the_true_number_of_records_decides_nothing_of_a_thousand_choices_at_once():
     model = DPLinearRegressor(
-        solver="gcd", penalty="l1", block_size=1000, fit_intercept=False,
-        neighboring="add_remove", n_public=1000, delta=1e-6,
-    )  # fmt: skip
+        solver=GCD(block_size=1000), penalty="l1", fit_intercept=False,
+        neighboring="add_remove", n_public=1000, delta=1e-6)  # fmt: skip
     events = [model.planned_event(n, 2000) for n in (1, 13_740, 13_742, 10**6)]
     assert all(event == events[0] for event in events)
 
@@ -230,7 +230,7 @@ def test_the_ledger_of_all_data_sets_is_the_same(model, data):
         accountant = PrivacyAccountant(
             10.0, 1e-2, neighboring=model.neighboring, n_public=model.n_public
         )
-        private = type(model)(**model.get_params()).set_params(accountant=accountant)
+        private = type(model)(**model.get_params(deep=False)).set_params(accountant=accountant)
         private.fit(*alike(*data))
         (entry,) = accountant.entries()
         assert "271828" not in repr(entry)
@@ -246,7 +246,7 @@ def test_a_refusal_is_the_same_for_all_data_sets(model, data):
     )
     outcomes = []
     for alike in ALIKE.values():
-        refused = type(model)(**model.get_params()).set_params(accountant=accountant)
+        refused = type(model)(**model.get_params(deep=False)).set_params(accountant=accountant)
         outcomes.append(public_outcome(refused, *alike(*data)))
     assert outcomes[0]["error"][0] is BudgetExceededError
     assert "coef_" not in outcomes[0]
@@ -344,7 +344,7 @@ def test_one_record_moves_a_fit_with_the_same_noise_no_further_the_farther_it_li
     # alike; an unclipped one would pull 1e297 times as hard. (Not exactly alike: which integer a
     # clipped gradient rounds to and where greedy choices go may differ.)
     X, y = data
-    model = type(model)(**model.get_params()).set_params(
+    model = type(model)(**model.get_params(deep=False)).set_params(
         random_state=ReproducibleNoise(0), epsilon=8.0
     )
     plain = model.fit(X, y).coef_

@@ -21,21 +21,23 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.privacy.sums._records import is_read_in_place
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N_SAMPLES, N_FEATURES = 500, 7
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
-HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "row_norm_bound": 3.0}
+HIDDEN = {"penalty": "l2", "alpha": 2e-3, "penalize_intercept": True, "row_norm_bound": 3.0}
+HIDDEN |= {"solver": SkGD(accounting="hidden_state", momentum=0, averaging="last")}
 MODELS = {
     "DPLogisticGCD": DPLogisticGCD(max_iter=5),
     "DPRidgeSkGD": DPRidgeSkGD(max_iter=5, target_bounds=(0, 1)),
-    "DPRidgeSkGD, hidden state": DPRidgeSkGD(max_iter=5, momentum=0, averaging="last", **HIDDEN),
+    "hidden state": DPLinearRegressor(max_iter=5, **HIDDEN),
     "DPLassoCD": DPLassoCD(0.01, max_iter=2),
     "DPLassoCD, bounds": DPLassoCD(0.01, max_iter=2, feature_bounds=(-1, 2)),
     "without noise": DPRidgeSkGD(epsilon=float("inf"), max_iter=50),
     "cd": DPLinearClassifier(solver="cd", max_iter=2),
     "gcd": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=5),
-    "skgd, blocks": DPLinearRegressor(solver="skgd", sampling="block", max_iter=2),
+    "skgd, blocks": DPLinearRegressor(solver=SkGD(sampling="block"), max_iter=2),
     "sgd": DPLinearClassifier(solver="sgd", max_iter=1),
     "sgd, multinomial": DPLinearClassifier("multinomial", classes=[0, 1, 2], solver="sgd"),
     "svrg": DPLinearRegressor(solver="svrg", penalty="l2", max_iter=2),
@@ -61,7 +63,8 @@ def mapped(path, X, order):
 
 
 def fitted(model, X, y, sample_weight=None):
-    model = model.__class__(**model.get_params()).set_params(random_state=ReproducibleNoise(0))
+    model = model.__class__(**model.get_params(deep=False))
+    model.set_params(random_state=ReproducibleNoise(0))
     return model.fit(X, y, sample_weight)
 
 
@@ -147,20 +150,21 @@ import resource, sys, warnings
 import numpy as np
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn import DPLogisticGCD, DPRidgeSkGD
+from dpcd_sklearn.solvers import CompGD, SkGD
 
 path, dtype, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-few, share = {"max_iter": 2}, {"max_iter": 0.2, "sampling_rate": 0.1}
+few, share = {"max_iter": 2}, {"max_iter": 0.2}
 ball = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 models = [
     DPLogisticGCD(**few), DPRidgeSkGD(**few), DPRidgeSkGD(**few, target_bounds=(0, 1)),
     DPLassoCD(max_iter=0.02), DPLassoCD(max_iter=0.02, feature_bounds=(-1, 1)),
     DPLinearClassifier(solver="cd", max_iter=0.02),
     DPLinearRegressor(solver="gcd", penalty="l1", **few),
-    DPLinearRegressor(solver="skgd", sampling="block", max_iter=0.02),
+    DPLinearRegressor(solver=SkGD("block"), max_iter=0.02),
     DPLinearClassifier(solver="sgd", **share),
     DPLinearClassifier("multinomial", classes=[0, 1, 2], solver="sgd", **share),
-    DPLinearRegressor(solver="svrg", sampling_rate=0.1, max_iter=0.2),
-    DPLinearRegressor(solver="compgd", penalty=None, **share),
+    DPLinearRegressor(solver="svrg", **share),
+    DPLinearRegressor(solver=CompGD(sampling_rate=0.1), penalty=None, **share),
     DPLinearRegressor(solver="frank-wolfe", **ball, **few),
     DPLinearRegressor(solver="skgd", epsilon=float("inf"), **few),
 ]

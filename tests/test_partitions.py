@@ -20,6 +20,7 @@ from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
 from dpcd_sklearn.privacy.sums import Dialogue, LocalPlace
+from dpcd_sklearn.solvers import GCD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 211, 6
@@ -54,7 +55,10 @@ MODELS = {
     ),
     "hidden state": (
         DPLinearRegressor(
-            solver="skgd", accounting="hidden_state", penalty="l2", alpha=0.1, fit_intercept=False,
+            solver=SkGD(accounting="hidden_state"),
+            penalty="l2",
+            alpha=0.1,
+            fit_intercept=False,
             **REGRESSION,
         ),
         Y,
@@ -69,10 +73,10 @@ MODELS = {
         Y,
     ),
     "blocks": (DPRidgeSkGD(sampling="nice", block_size=2, **REGRESSION), Y),
-    "greedy logistic": (DPLogisticGCD(selection="lazy", **STATED), TWO),
+    "greedy logistic": (DPLogisticGCD(solver=GCD(selection="lazy"), **STATED), TWO),
     "softmax": (DPLinearClassifier(solver="skgd", **STATED), THREE),
     "softmax newton": (DPLinearClassifier(solver="newton", **STATED), THREE),
-    "one against the others": (DPLinearClassifier(multi_class="ovr", **STATED), THREE),
+    "softmax auto": (DPLinearClassifier(**STATED), THREE),
     "several targets": (
         DPLinearRegressor(solver="gcd", feature_bounds=(-1, 1), max_iter=3, **SEEDED),
         np.column_stack([Y, -Y]),

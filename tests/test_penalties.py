@@ -10,13 +10,15 @@ from hypothesis.extra import numpy as hnp
 from scipy.optimize import check_grad
 
 from dpcd_sklearn.losses import LOSSES, HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, ElasticNet
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
 from dpcd_sklearn.penalties._balls import L1Ball, L2Ball
 
 number = st.floats(-5, 5)
 penalties = st.one_of(
     st.builds(ElasticNet, st.floats(0, 3), st.floats(0, 3), st.booleans()),
-    st.sampled_from([Box(), Box(-1.0, 2.0), Box(-math.inf, 0.5), Box(0.25, 0.5)]),
+    st.sampled_from([(0.0, math.inf), (-1.0, 2.0), (-math.inf, 0.5), (0.25, 0.5)]).map(
+        lambda bounds: BoxPenalty(*bounds)
+    ),
 )
 
 
@@ -42,16 +44,18 @@ def test_proximal_points_are_no_further_apart_than_their_arguments(penalty, u, v
 
 
 def test_a_box_is_free_inside_and_infinite_outside():
-    box = Box(-1.0, 2.0)
+    box = BoxPenalty(-1.0, 2.0)
     assert box.value([-1.0, 0.0, 2.0]) == 0.0
     assert box.value([-1.1, 0.0]) == box.value([2.1]) == box.value([math.nan]) == math.inf
-    assert Box().proximal(-3.0, 0.1) == 0.0 and Box().proximal(3.0, 0.1) == 3.0
+    assert BoxPenalty().proximal(-3.0, 0.1) == 0.0 and BoxPenalty().proximal(3.0, 0.1) == 3.0
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(1.0, 1.0), (2.0, 1.0), (math.nan, 1.0), (0.0, math.nan)])
 def test_a_box_without_inside_is_refused(lo, hi):
     with pytest.raises(ValueError, match="lo < hi"):
-        Box(lo, hi)
+        BoxPenalty(lo, hi)
+    with pytest.raises(ValueError, match="lo must be below hi|(lo|hi) of Box must be in"):
+        Box(lo, hi).check()
 
 
 # ---- balls -------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def made_up(errors, sizes=(100, 200, 400)):
 
 def test_what_is_planned_is_what_a_fit_releases_and_nothing_is_spent():
     accountant = PrivacyAccountant(1.0, 1e-6)
-    model = DPRidgeSkGD(**RIDGE.get_params() | {"accountant": accountant})
+    model = DPRidgeSkGD(**RIDGE.get_params(deep=False) | {"accountant": accountant})
     found = plan(model, 200, 3, sizes=[100], n_repeats=2, random_state=0)
     assert found.event == RIDGE.planned_event(200, 3)
     assert found.epsilon == pytest.approx(1.0)
@@ -61,7 +61,7 @@ def test_shares_of_the_loss_are_told_for_each_release():
 def test_privacy_costs_less_with_more_records():
     # of 60 fits to 200 records three lost less than .14, of 180 to 4,000 none more than .044; of
     # the fifteen whose medians are compared here eight would have to
-    model = DPRidgeSkGD(**RIDGE.get_params() | {"epsilon": 0.2})
+    model = DPRidgeSkGD(**RIDGE.get_params(deep=False) | {"epsilon": 0.2})
     found = plan(model, 200, 3, sizes=[4000], n_repeats=15, random_state=0)
     assert found.plain_scores[1] == pytest.approx(0.5, abs=0.05)
     few, many = np.median(found.excess_errors, axis=1)

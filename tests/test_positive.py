@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from flat import flat
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Lasso, Ridge
 
 from dpcd_sklearn import DPLassoCD, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn.solvers import SkGD
 
 PAIRS = [(DPLassoCD, Lasso, 0.05), (DPRidgeSkGD, Ridge, 3.0)]
 each = pytest.mark.parametrize(("ours", "theirs", "alpha"), PAIRS)
@@ -38,11 +40,13 @@ def test_noise_makes_nothing_negative(ours, theirs, alpha, averaging):
     X, y = records()
     X = np.tile(X, 20)  # of 100 coefficients some have a noise that would make them negative
     params = {"averaging": averaging, "coef_path": True, "epsilon": 0.1, "max_iter": 5}
-    params["solver"] = "cd" if ours is DPLassoCD else "skgd"
-    model = ours(alpha, positive=True, target_bounds=(-6, 6), **params).fit(X, y)
+    solver = {DPLassoCD: "cd", DPRidgeSkGD: "skgd"}[ours]
+    model = flat(ours, alpha, positive=True, target_bounds=(-6, 6), solver=solver, **params).fit(
+        X, y
+    )
     assert (model.coef_ >= 0).all() and (model.coef_path_ >= 0).all()
     assert (model.coef_path_ > 0).any()
-    free = ours(alpha, **params).fit(X, y)
+    free = flat(ours, alpha, solver=solver, **params).fit(X, y)
     assert (free.coef_path_ < 0).any()
     assert str(model.privacy_event_) == str(free.privacy_event_)  # at the same price
 
@@ -50,9 +54,12 @@ def test_noise_makes_nothing_negative(ours, theirs, alpha, averaging):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"penalize_intercept": True}, "positive=True leaves the intercept free"),
         (
-            {"accounting": "hidden_state", "fit_intercept": False, "row_norm_bound": 2.0},
+            {
+                "solver": SkGD(accounting="hidden_state"),
+                "fit_intercept": False,
+                "row_norm_bound": 2.0,
+            },
             "positive=False",
         ),
         ({"positive": "yes"}, "'positive' parameter"),

@@ -29,7 +29,7 @@ MODELS = {
     "targets": [DPRidgeSkGD()],
     "binary": [DPLogisticGCD(classes=[0, 1]), DPLinearClassifier(classes=[0, 1])],
     "classes": [DPLinearClassifier(classes=range(4)), DPLogisticGCD(classes=range(4))],
-    "one-vs-rest": [DPLinearClassifier(classes=range(3), multi_class="ovr")],
+    "one-vs-rest": [DPLinearClassifier(classes=range(3))],
 }
 BOUNDS = {"none": None, "with zero": (-1.5, 2.0), "without zero": (0.25, 2.0)}
 METHODS = ["predict", "decision_function", "predict_proba", "predict_log_proba"]

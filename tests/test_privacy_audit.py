@@ -14,6 +14,7 @@ import math
 import numpy as np
 import pytest
 import sklearn
+from flat import flat
 from scipy import stats
 
 from dpcd_sklearn import (
@@ -31,6 +32,7 @@ from dpcd_sklearn.privacy.accounting import (
     epsilon_of,
     gdp_mu,
 )
+from dpcd_sklearn.solvers import CD, GCD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ALPHA = 1e-7
@@ -120,7 +122,8 @@ def weights_and_intercept(model):
 
 def gaussian_cases():
     """Models with explicit recipes; all of their budget shows in the statistic."""
-    steps = {"epsilon": 4.0, "delta": 0.01, "clip": 1.0, "step_size": 1.0, "averaging": "last"}
+    steps = {"epsilon": 4.0, "delta": 0.01, "clip": 1.0}
+    plain = {"step_size": 1.0, "averaging": "last"}
     steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
     relations = {
         "replace_one": {},
@@ -130,14 +133,19 @@ def gaussian_cases():
         for intercept in (False, True):
             common = steps | options | {"fit_intercept": intercept}
             name = f"{relation}{' with intercept' if intercept else ''}"
-            yield pytest.param(DPLassoCD(solver="cd", max_iter=3, **common), id=f"lasso {name}")
-            yield pytest.param(DPRidgeSkGD(max_iter=3, momentum=0, **common), id=f"ridge {name}")
-    common = steps | {"fit_intercept": True, "momentum": 0, "sampling": "block"}
-    blocks = DPRidgeSkGD(max_iter=2, block_size=1, **common)
+            yield pytest.param(
+                DPLassoCD(solver=CD(**plain), max_iter=3, **common), id=f"lasso {name}"
+            )
+            ridge = DPRidgeSkGD(solver=SkGD(momentum=0, **plain), max_iter=3, **common)
+            yield pytest.param(ridge, id=f"ridge {name}")
+    by_one = SkGD("block", block_size=1, momentum=0, **plain)
+    blocks = DPRidgeSkGD(solver=by_one, max_iter=2, **steps | {"fit_intercept": True})
     yield pytest.param(blocks, id="ridge with blocks of one")
-    bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "sampling": "importance"}
-    bounds |= {"feature_scale": None}
-    bounded = DPLassoCD(max_iter=2, **steps | {"clip": 0.1} | bounds, fit_intercept=False)
+    bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "feature_scale": None}
+    by_weight = CD("importance", **plain)
+    bounded = DPLassoCD(
+        solver=by_weight, max_iter=2, **steps | {"clip": 0.1} | bounds, fit_intercept=False
+    )
     yield pytest.param(bounded, id="lasso with bounds")
 
 
@@ -210,7 +218,7 @@ def greedy_model(**options):
         "feature_scale": 1.0,
     }
     common |= {"step_size": 1e-3, "averaging": "last", "fit_intercept": False}
-    return DPLogisticGCD(**common | options)
+    return flat(DPLogisticGCD, solver="gcd", **common | options)
 
 
 CHOOSING = greedy_model(selection_share=0.3)
@@ -305,9 +313,9 @@ def test_gaussian_fits_lose_no_more_than_they_claim_in_many_runs(model):
 # ---- nothing is read before it is paid for -------------------------------------------------------
 
 MODELS = [
-    pytest.param(DPLassoCD(max_iter=2, clip=1.0, step_size=1.0), id="lasso"),
-    pytest.param(DPLogisticGCD(max_iter=2, clip=1.0, step_size=1.0), id="logistic"),
-    pytest.param(DPRidgeSkGD(max_iter=2, clip=1.0, step_size=1.0), id="ridge"),
+    pytest.param(DPLassoCD(max_iter=2, clip=1.0, solver=CD(step_size=1.0)), id="lasso"),
+    pytest.param(DPLogisticGCD(max_iter=2, clip=1.0, solver=GCD(step_size=1.0)), id="logistic"),
+    pytest.param(DPRidgeSkGD(max_iter=2, clip=1.0, solver=SkGD(step_size=1.0)), id="ridge"),
 ]
 every_model = pytest.mark.parametrize("model", MODELS)
 

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from dpcd_sklearn import (
     DPLassoCD,
+    DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
     PrivacyAccountant,
@@ -21,6 +22,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.privacy.noise import NoiseSource
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 CONFIDENCE = 1 - 1e-7
@@ -91,7 +93,13 @@ def fits_what_it_paid_for(model, order):
         DPLassoCD(1e-3),
         DPLogisticGCD(),
         DPRidgeSkGD(),
-        DPRidgeSkGD(9.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0),
+        DPLinearRegressor(
+            penalty="l2",
+            alpha=0.15,
+            penalize_intercept=True,
+            row_norm_bound=3.0,
+            solver=SkGD(accounting="hidden_state"),
+        ),
     ],
     ids=["lasso", "logistic", "ridge", "hidden state"],
 )
@@ -146,14 +154,14 @@ class TwoOutputs(BaseEstimator):
         noise = None
         if self.shared:
             noise = ReproducibleNoise(int(np.random.SeedSequence().generate_state(1)[0]))
-        options = {"alpha": 0.0, "epsilon": 1.0, "delta": 1e-4, "max_iter": 1, "momentum": 0}
+        options = {"alpha": 0.0, "epsilon": 1.0, "delta": 1e-4, "max_iter": 1}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             models = [
                 DPRidgeSkGD(
-                    **options, step_size=1.0, averaging="last", fit_intercept=False,
-                    random_state=noise, feature_scale=1.0, target_bounds=(-1e6, 1e6),
-                ).fit(X, target)
+                    solver=SkGD(step_size=1.0, momentum=0, averaging="last"),
+                    **options, fit_intercept=False,
+                    random_state=noise, feature_scale=1.0, target_bounds=(-1e6, 1e6)).fit(X, target)
                 for target in (y, -y)
             ]  # fmt: skip
         self.coef_ = np.array([model.coef_ for model in models])

@@ -31,6 +31,7 @@ from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
 from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS, squares_sensitivity
+from dpcd_sklearn.solvers import SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, DELTA = 4000, 3, 1e-6
@@ -49,13 +50,13 @@ MODELS = {
     "skgd": (DPRidgeSkGD(**TARGET), Y),
     "blocks": (DPRidgeSkGD(sampling="block", block_size=2, **TARGET), Y),
     "gcd": (DPLogisticGCD(classes=[0, 1]), LABELS),
-    "sgd": (DPLinearRegressor(solver="sgd", sampling_rate=1.0, **TARGET), Y),
+    "sgd": (DPLinearRegressor(solver=SGD(sampling_rate=1.0), **TARGET), Y),
     "batches": (DPLinearRegressor(solver="sgd", **TARGET), Y),
     "svrg": (DPLinearRegressor(solver="svrg", **TARGET), Y),
     "compgd": (DPLinearRegressor(solver="compgd", penalty=None, **TARGET), Y),
     "frank-wolfe": (DPLinearRegressor(solver="frank-wolfe", **BALL, **TARGET), Y),
     "softmax": (DPLinearClassifier(solver="skgd", classes=[0, 1, 2]), THREE),
-    "ovr": (DPLinearClassifier(solver="cd", classes=[0, 1, 2], multi_class="ovr"), THREE),
+    "softmax in coordinates": (DPLinearClassifier(solver="cd", classes=[0, 1, 2]), THREE),
     "targets": (DPLinearRegressor(solver="cd", **TARGET), np.column_stack([Y, -Y])),
     "found target": (DPLinearRegressor(solver="skgd"), 100 * Y),
     "inference": (DPRidgeSkGD(inference=True, solver="skgd", **TARGET), Y),
@@ -87,7 +88,7 @@ def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neigh
     plan = plan_of(model, y)
     share, mu = plan.request.smoothness_share, gdp_mu(epsilon, DELTA)
     assert 0.01 <= share <= 0.1
-    (squares,) = plan.part_of_smoothness.releases
+    (squares,) = plan.part_of("smoothness").releases
     assert squares.count == 1 and isinstance(squares, GaussianEvent)
     assert 1 / squares.noise_multiplier**2 == pytest.approx(share * mu**2, rel=1e-9)
     assert plan.event.releases.count(squares) == 1  # one for all outputs
@@ -96,7 +97,7 @@ def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neigh
     if (squared := gdp_squared(plan.event)) is not None:  # Gaussians alone: exactly
         assert squared == pytest.approx(mu**2, rel=1e-5) and squared <= mu**2
     without = plan_of(clone(model).set_params(feature_scale=None), y)
-    assert without.part_of_smoothness is None
+    assert without.part_of("smoothness") is None
     left, left_without = plan.request._share_left, without.request._share_left
     assert left == pytest.approx(left_without - share)
     assert plan.request.mu**2 / left == pytest.approx(without.request.mu**2 / left_without)
@@ -128,7 +129,7 @@ def test_nothing_is_released_where_it_has_no_use_or_is_not_affordable(params):
     model = clone(RIDGE).set_params(random_state=ReproducibleNoise(0), **params)
     plain = clone(model).set_params(feature_scale=None, solver="skgd")
     plan = plan_of(model, Y)
-    assert plan.part_of_smoothness is None and plan.event == plan_of(plain, Y).event
+    assert plan.part_of("smoothness") is None and plan.event == plan_of(plain, Y).event
     assert_array_equal(model.fit(X, Y).coef_, plain.fit(X, Y).coef_)
 
 
@@ -184,7 +185,7 @@ def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, m
     assert_array_equal(*centers)
     means = np.array([0.6, 0.0, -1.0]) if plan.request.fit_intercept else np.zeros(P)
     assert_allclose(centers[0], 20 * means)
-    z = plan.part_of_smoothness.releases[0].noise_multiplier
+    z = plan.part_of("smoothness").releases[0].noise_multiplier
     noise = z * squares_sensitivity(P, plan.request.fit_intercept) / N * np.sqrt(1 + 16 * means**2)
     used = np.clip(released[0] - means**2 + 2 * noise, noise, 1.0)
     loss = plan.request.loss[0] if name == "targets" else plan.request.loss
@@ -199,7 +200,7 @@ def test_released_smoothness_is_that_of_the_records_and_rather_larger():
     plan = plan_of_fit(model, X, Y)
     center = plan.geometry.center
     found, true = plan.geometry.smoothness[:P], ((X - center) ** 2).mean(axis=0)
-    noise = 400 * plan.part_of_smoothness.releases[0].noise_multiplier * math.sqrt(2 * P) / N
+    noise = 400 * plan.part_of("smoothness").releases[0].noise_multiplier * math.sqrt(2 * P) / N
     assert (found >= true).all() and (found <= true + 5 * noise).all()
     assert_allclose(center, X.mean(axis=0), atol=10 * noise / 20)
     weights = np.linspace(0.5, 1.5, N)
@@ -311,7 +312,13 @@ def _most_alpha(model):
         (DPLinearRegressor(inference=True, **LOOSE), "needs a descent"),
         (DPRidgeSkGD(solver="newton", **LOOSE), "needs a descent"),
         (
-            DPRidgeSkGD(accounting="hidden_state", penalize_intercept=True, **LOOSE),
+            DPLinearRegressor(
+                penalty="l2",
+                alpha=0.00025,
+                penalize_intercept=True,
+                solver=SkGD(accounting="hidden_state"),
+                **LOOSE,
+            ),
             'needs accounting="composition"',
         ),
     ],
@@ -391,7 +398,7 @@ def test_one_scale_has_a_centre_that_is_paid_for_in_the_same_event(centers):
     plan = model._plan(*X.shape, 1)
     assert plan.request.scales.features == "rows"
     share = plan.request.smoothness_share
-    assert share > 0 and plan.part_of_smoothness.releases[0].count == 1
+    assert share > 0 and plan.part_of("smoothness").releases[0].count == 1
     assert epsilon_of(plan.event, 1 / len(X) ** 2) <= 1.0
     means = X.mean(axis=0)
     for _ in range(9):
@@ -401,8 +408,8 @@ def test_one_scale_has_a_centre_that_is_paid_for_in_the_same_event(centers):
     assert 0.3 < np.median(centers, axis=0)[means.argmax()] / means.max() < 2
     for params in ({"fit_intercept": False}, {"feature_scale": 1.0}, {"row_norm_bound": 1.0}):
         other = clone(model).set_params(**params)._plan(*X.shape, 1)
-        assert other.part_of_smoothness is None
-    assert clone(model)._plan(*X.shape, 1, sparse=True).part_of_smoothness is None
+        assert other.part_of("smoothness") is None
+    assert clone(model)._plan(*X.shape, 1, sparse=True).part_of("smoothness") is None
 
 
 def test_the_mean_row_has_noise_of_its_own(centers):

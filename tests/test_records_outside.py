@@ -89,10 +89,10 @@ def test_the_count_is_part_of_the_epsilon_and_only_where_bounds_are_found(kind):
         for facts, counts in (({}, True), (stated, False)):
             params = {"penalty": None, "inference": True, "epsilon": epsilon, "delta": 1e-6}
             plan = kind(**params, **facts)._plan(30_000, 3, 1)
-            assert (plan.part_of_outside is not None) == counts
+            assert (plan.part_of("outside") is not None) == counts
             assert 0.999 * epsilon < epsilon_of(plan.event, 1e-6) <= epsilon
         plain = kind(penalty=None, epsilon=epsilon, delta=1e-6)._plan(30_000, 3, 1)
-        assert plain.part_of_outside is None
+        assert plain.part_of("outside") is None
 
 
 def test_what_is_not_known_to_be_few_counts_as_many():

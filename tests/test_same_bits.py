@@ -13,6 +13,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.engines._engines import ENGINES
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
@@ -48,10 +49,9 @@ DESCENTS = {
     "gcd": (DPLinearRegressor(solver="gcd", penalty="l1", max_iter=4, **OF_TARGET), "y"),
     "skgd": (DPLinearRegressor(solver="skgd", max_iter=4, **OF_TARGET), "y"),
     "hidden state": (
-        DPRidgeSkGD(
-            accounting="hidden_state", penalize_intercept=True, max_iter=4, feature_bounds=(-1, 1),
-            **OF_TARGET,
-        ),
+        DPLinearRegressor(
+            penalty="l2", alpha=0.0025, penalize_intercept=True, max_iter=4,
+            feature_bounds=(-1, 1), solver=SkGD(accounting="hidden_state"), **OF_TARGET),
         "y",
     ),
     "sgd": (DPLinearRegressor(solver="sgd", max_iter=3, **OF_TARGET), "y"),

@@ -13,6 +13,7 @@ from dpcd_sklearn.samplings import (
     Sampling,
     SingleSampling,
 )
+from dpcd_sklearn.solvers import SkGD
 
 P = 5
 MAKERS = {
@@ -149,12 +150,12 @@ def test_every_sampling_draws_ascending_indices_within_its_size(maker):
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 def test_every_sampling_is_taken_by_the_estimator(maker):
     X = np.random.default_rng(0).uniform(-1, 1, size=(40, P - 1))
-    model = DPLinearRegressor(solver="skgd", sampling=maker(P), epsilon=1e6, max_iter=3)
+    model = DPLinearRegressor(solver=SkGD(sampling=maker(P)), epsilon=1e6, max_iter=3)
     assert model.fit(X, X[:, 0]).coef_.shape == (P - 1,)
     if maker is not FullSampling:  # which is then too large
         return
     with pytest.raises(ValueError, match=r"sampling\.block_size must be an integer in \[1, 5\]"):
-        model.set_params(sampling=maker(P + 1)).fit(X, X[:, 0])
+        model.set_params(solver__sampling=maker(P + 1)).fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)

@@ -18,6 +18,7 @@ from dpcd_sklearn.model_selection import PrivateSearchCV, _runs, _search_plan, _
 from dpcd_sklearn.model_selection._search_plan import planned
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPStandardScaler
+from dpcd_sklearn.solvers import SkGD
 
 N, N_PUBLIC = 600, 700
 TOLD = {"neighboring": "add_remove", "n_public": N_PUBLIC}
@@ -25,7 +26,7 @@ SIZES = [1, 2, 30, 300, 523, 524, 525, 526, 598, 599]  # of a fit slot; 525 is e
 BOUNDS = {"feature_bounds": (-1, 1)}
 TARGET = BOUNDS | {"target_bounds": (-2, 2)}
 LABELS = BOUNDS | {"classes": [0, 1, 2]}
-HIDDEN = {"accounting": "hidden_state", "penalize_intercept": True, "alpha": 0.1}
+HIDDEN = {"solver": SkGD(accounting="hidden_state"), "alpha": 0.1}
 FEW = {"max_iter": 1}
 
 
@@ -37,12 +38,13 @@ def candidates():
         yield DPLinearRegressor(solver=solver, **TARGET, **FEW, **of_solver.get(solver, {}))
     for solver in ("cd", "gcd", "skgd", "sgd", "svrg", "newton"):
         yield DPLinearClassifier(solver=solver, **LABELS, **FEW)
-    yield DPLinearRegressor(solver="skgd", penalty="l2", **TARGET, **HIDDEN)
-    yield DPRidgeSkGD(**TARGET, **HIDDEN)
+    yield DPLinearRegressor(penalty="l2", penalize_intercept=True, **TARGET, **HIDDEN)
+    yield DPRidgeSkGD(fit_intercept=False, **TARGET, **HIDDEN)
     yield DPRidgeSkGD(target_bounds=(-2, 2), inference=True, **FEW)  # whose scales are found
     yield DPLassoCD(**TARGET, **FEW)
     yield DPLogisticGCD(**LABELS, **FEW)
-    for last in (DPRidgeSkGD(target_bounds=(-2, 2), **HIDDEN), DPLogisticGCD(classes=[0, 1, 2])):
+    ridge = DPRidgeSkGD(fit_intercept=False, target_bounds=(-2, 2), **HIDDEN)
+    for last in (ridge, DPLogisticGCD(classes=[0, 1, 2])):
         yield make_private_pipeline(DPStandardScaler(), last)
 
 
@@ -117,7 +119,7 @@ def test_a_table_that_breaks_the_promise_is_refused_before_any_coin(data, monkey
     X, y, _ = data
     monkeypatch.setattr(_splits.Slots, "rows", lambda *_: pytest.fail("coins were drawn"))
     for hidden in (HIDDEN, FEW):
-        model = DPRidgeSkGD(**TARGET, **hidden)
+        model = DPRidgeSkGD(fit_intercept=False, **TARGET, **hidden)
         for search, n in (
             (search_over(model), 499),
             (search_over(model), N_PUBLIC + 1),

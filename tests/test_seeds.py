@@ -22,6 +22,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.preprocessing import DPStandardScaler
+from dpcd_sklearn.solvers import GCD, SGD, SVRG, CompGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 P = 6
@@ -34,15 +35,20 @@ BOTH = UNIT | {"target_bounds": (-1, 1)}
 FITS = {
     "lasso": DPLassoCD(0.01, max_iter=2, **BOTH),
     "logistic": DPLogisticGCD(max_iter=5, classes=[0, 1], **UNIT),
-    "lazy": DPLogisticGCD(max_iter=5, classes=[0, 1], selection="lazy", **UNIT),
+    "lazy": DPLogisticGCD(max_iter=5, classes=[0, 1], solver=GCD(selection="lazy"), **UNIT),
     "ridge": DPRidgeSkGD(max_iter=5, **BOTH),
-    "hidden state": DPRidgeSkGD(
-        max_iter=5, accounting="hidden_state", penalize_intercept=True, row_norm_bound=3.0,
+    "hidden state": DPLinearRegressor(
+        penalty="l2",
+        alpha=0.005,
+        max_iter=5,
+        penalize_intercept=True,
+        row_norm_bound=3.0,
         target_bounds=(-1, 1),
+        solver=SkGD(accounting="hidden_state"),
     ),  # fmt: skip
-    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, max_iter=1, **BOTH),
-    "svrg": DPLinearRegressor(solver="svrg", sampling_rate=0.3, max_iter=1, **BOTH),
-    "compgd": DPLinearRegressor(solver="compgd", n_directions=2, max_iter=5, **BOTH),
+    "sgd": DPLinearRegressor(solver=SGD(sampling_rate=0.3), max_iter=1, **BOTH),
+    "svrg": DPLinearRegressor(solver=SVRG(sampling_rate=0.3), max_iter=1, **BOTH),
+    "compgd": DPLinearRegressor(solver=CompGD(n_directions=2), max_iter=5, **BOTH),
     "softmax": DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2, **UNIT),
     "scales are found": DPRidgeSkGD(max_iter=5, epsilon=4.0),
 }
@@ -85,8 +91,7 @@ class Recorded:
 
 def drawn_with(random_state):
     sampling = Recorded()
-    model = DPLinearRegressor(solver="skgd", sampling=sampling, max_iter=12, penalty=None)
-    model.sampling = sampling
+    model = DPLinearRegressor(solver=SkGD(sampling=sampling), max_iter=12, penalty=None)
     coef = model.set_params(random_state=random_state).fit(X, y).coef_
     return sampling.drawn[-12:], coef.tobytes()
 
@@ -111,10 +116,9 @@ def test_which_records_are_in_a_batch_is_not_determined_by_a_seed(seed):
     # One update, of a coefficient that one of two records moves by 7.8 if it is in the batch, with
     # odds 1/2, and that noise moves by less than 0.1.
     model = DPLinearRegressor(
-        solver="sgd", sampling_rate=0.5, max_iter=0.5, penalty=None, fit_intercept=False,
-        epsilon=1e6, delta=0.1, averaging="last", momentum=0.0, feature_scale=1.0,
-        target_bounds=(-10, 10),
-    )  # fmt: skip
+        solver=SGD(sampling_rate=0.5, momentum=0.0, averaging="last"), max_iter=0.5,
+        penalty=None, fit_intercept=False, epsilon=1e6, delta=0.1, feature_scale=1.0,
+        target_bounds=(-10, 10))  # fmt: skip
     moved = set()
     for _ in range(60):
         model.set_params(random_state=copy.deepcopy(seed)).fit([[1.0], [0.0]], [9.0, 0.0])

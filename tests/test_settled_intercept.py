@@ -15,6 +15,7 @@ from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of, gdp_mu
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.sums import LocalPlace
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 1600, 200
@@ -36,7 +37,7 @@ def test_the_derivatives_are_a_part_of_one_budget():
     plan, (entry,) = plan_of(), accountant.entries()
     assert entry.event == str(model.privacy_event_) and model.privacy_event_ == plan.event
     counts, settling, updates = plan.parts
-    assert (counts, settling) == (plan.part_of_counts, plan.part_of_settling)
+    assert (counts, settling) == (plan.part_of("counts"), plan.part_of("intercept"))
     (release,) = settling.releases
     assert isinstance(release, GaussianEvent) and release.count == 3
     mu = gdp_mu(2.0, 1e-6)
@@ -55,11 +56,11 @@ def test_the_derivatives_are_a_part_of_one_budget():
         {"class_weight": {0: 0.5}},
         {"fit_intercept": False},
         {"warm_start": True},
-        {"sampling": "block"},
+        {"solver": SkGD("block")},
         {"solver": "cd"},
         {"solver": "gcd"},
         {"classes": [0, 1, 2]},
-        {"classes": [0, 1, 2], "multi_class": "ovr"},
+        {"classes": [0, 1, 2], "solver": "skgd"},
         {"epsilon": math.inf},
     ],
     ids=str,
@@ -67,7 +68,7 @@ def test_the_derivatives_are_a_part_of_one_budget():
 def test_nothing_is_settled_where_it_has_no_use(params):
     model = clone(MODEL).set_params(**params)
     plan = model._plan(N, P, model._stated_outputs(1))
-    assert not plan.settles and plan.part_of_settling is None
+    assert not plan.settles and plan.part_of("intercept") is None
 
 
 def test_the_model_expects_as_many_records_of_a_class_as_there_are(monkeypatch):
@@ -91,7 +92,7 @@ def test_the_model_expects_as_many_records_of_a_class_as_there_are(monkeypatch):
 def test_half_the_noise_is_noticed(mutant):
     """Moves from a point that is right already are noise alone, of which the size is known."""
     plan, n = plan_of(), 400
-    z = plan.part_of_settling.releases[0].noise_multiplier
+    z = plan.part_of("intercept").releases[0].noise_multiplier
     target, zeros = np.tile([0.0, 1.0], N // 2), np.zeros((N, 1))
     plan = DPLinearClassifier(solver="skgd", classes=[0, 1], feature_scale=1.0)._plan(N, 1, 1)
     *before, updates = plan.parts
@@ -116,7 +117,7 @@ def test_half_the_noise_is_noticed(mutant):
 
 def test_derivatives_have_a_stream_of_noise_of_their_own():
     plan = plan_of()
-    event, place, key = plan.part_of_settling, LocalPlace(X, Y.astype(float)), bytes(range(32))
+    event, place, key = plan.part_of("intercept"), LocalPlace(X, Y.astype(float)), bytes(range(32))
 
     def moved(key):
         coef = np.zeros(P + 1)

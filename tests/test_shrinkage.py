@@ -19,6 +19,8 @@ from dpcd_sklearn import (
 from dpcd_sklearn.engines import _shrinkage
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model import _private_linear_model
+from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [
@@ -65,8 +67,8 @@ def test_margins_are_smaller_and_probabilities_better_where_noise_is_loud(
         {"epsilon": np.inf, "max_iter": 20},
         {"clip": 0.5},
         {"max_iter": 5},
-        {"step_size": 1.0},
-        {"coef_bounds": (-1, 1)},
+        {"solver": SkGD(step_size=1.0)},
+        {"penalty": Box(-1, 1)},
         {"warm_start": True},
         {"inference": True, "epsilon": 5.0},
     ],
@@ -112,7 +114,7 @@ def test_outputs_are_shrunk_by_their_own_noise_and_classes_by_one(monkeypatch):
     ours, plain = pair(DPLinearRegressor(epsilon=0.5), X, Y, monkeypatch)
     assert (np.abs(ours.coef_) <= np.abs(plain.coef_)).all()
     X, y = records(2000, classes=3)
-    model = DPLinearClassifier(epsilon=0.5, classes=range(3), multi_class="ovr")
+    model = DPLinearClassifier(epsilon=0.5, classes=range(3))
     ours, plain = pair(model, X, y, monkeypatch)
     ratio = ours.coef_ / plain.coef_
     assert_allclose(ratio, ratio[0, 0])

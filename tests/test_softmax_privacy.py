@@ -17,7 +17,7 @@ from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import MultinomialLoss
-from dpcd_sklearn.penalties import Box, ElasticNet
+from dpcd_sklearn.penalties import BoxPenalty, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent, with_noise
 from dpcd_sklearn.privacy.ledger import charge
@@ -105,7 +105,7 @@ def test_a_mutant_that_clips_each_class_by_itself_is_noticed():
 
 
 RULES = [Rule.GS_S, Rule.GS_R, Rule.GS_Q]
-PENALTIES = [ElasticNet(), ElasticNet(l1=0.05), ElasticNet(l2=0.5), Box(-0.5, 1.0)]
+PENALTIES = [ElasticNet(), ElasticNet(l1=0.05), ElasticNet(l2=0.5), BoxPenalty(-0.5, 1.0)]
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)

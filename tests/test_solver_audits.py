@@ -17,6 +17,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.inspection import audit
+from dpcd_sklearn.solvers import SGD, SkGD
 
 SURE = 1 - 1e-6
 FRANK_WOLFE = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
@@ -27,7 +28,7 @@ SOLVERS = {
     "skgd in blocks": DPRidgeSkGD(epsilon=2.0, sampling="block"),
     "gcd": DPLinearRegressor(epsilon=2.0, solver="gcd"),
     "sgd": DPLinearRegressor(epsilon=2.0, solver="sgd"),
-    "sgd of all": DPLinearRegressor(epsilon=2.0, solver="sgd", sampling_rate=1.0),
+    "sgd of all": DPLinearRegressor(epsilon=2.0, solver=SGD(sampling_rate=1.0)),
     "svrg": DPLinearRegressor(epsilon=2.0, solver="svrg"),
     "compgd": DPLinearRegressor(epsilon=2.0, solver="compgd"),
     "newton": DPLinearRegressor(epsilon=2.0, solver="newton"),
@@ -42,11 +43,16 @@ SOLVERS = {
     ),
     "frank-wolfe": DPLinearRegressor(epsilon=2.0, solver="frank-wolfe", **FRANK_WOLFE),
     "multinomial": DPLinearClassifier(
-        epsilon=2.0, loss="multinomial", solver="sgd", sampling_rate=1.0, classes=[0, 1, 2]
+        epsilon=2.0, loss="multinomial", solver=SGD(sampling_rate=1.0), classes=[0, 1, 2]
     ),
     "newton, softmax": DPLinearClassifier(epsilon=2.0, solver="newton", classes=[0, 1, 2]),
-    "hidden state": DPRidgeSkGD(
-        epsilon=2.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=1.0
+    "hidden state": DPLinearRegressor(
+        penalty="l2",
+        alpha=0.05,
+        epsilon=2.0,
+        penalize_intercept=True,
+        row_norm_bound=1.0,
+        solver=SkGD(accounting="hidden_state"),
     ),
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
@@ -91,7 +97,7 @@ class Denser(DPLinearRegressor):
 def test_a_mutant_that_samples_more_records_than_it_says_is_caught():
     honest = SOLVERS["sgd"]
     claim = (2.0, 0.02)
-    result = audit(Denser(**honest.get_params()), claim=claim, families=["one feature"])
+    result = audit(Denser(**honest.get_params(deep=False)), claim=claim, families=["one feature"])
     assert result.contradicts, str(result)
     assert not audit(honest, claim=claim, families=["one feature"], confidence=SURE).contradicts
 
@@ -101,9 +107,9 @@ def test_the_transcript_is_what_the_solver_saw():
     from dpcd_sklearn.inspection._transcript import Transcript, recorded
 
     model = DPRidgeSkGD(
-        alpha=0.0, momentum=0, averaging="last", step_size=1.0, max_iter=7, coef_path=True,
+        alpha=0.0, max_iter=7, coef_path=True,
         fit_intercept=False, clip=1.0, epsilon=3.0, delta=1e-3,
-    )  # fmt: skip
+    solver=SkGD(step_size=1.0, momentum=0, averaging="last"))  # fmt: skip
     transcript = Transcript()
     rng = np.random.default_rng(0)
     data = rng.normal(size=(20, 2)), rng.normal(size=20)

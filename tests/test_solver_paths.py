@@ -5,9 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from flat import SOLVERS as STATED
+from flat import flat
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.solvers import SGD, SVRG
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,6 +32,8 @@ SOLVERS = {
     "svrg": {},
     "frank-wolfe": {"penalty": None, "constraint": "l1_ball", "penalize_intercept": True},
 }
+# Not every solver has each of them.
+OF_SOME = {"step_size": 0.5, "momentum": 0.0, "averaging": "last"}
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 with_and_without_noise = pytest.mark.parametrize("epsilon", [1.0, 1e4, INF])
 
@@ -47,16 +53,17 @@ def make_model(solver, **params):
         "alpha": 0.01,
         "random_state": ReproducibleNoise(3),
         "max_iter": 20,
-        "step_size": 0.5,
-        "momentum": 0.0,
-        "averaging": "last",
         "clip": 0.5,
         "feature_scale": SCALES,
         "target_bounds": (-1.0, 1.0),
         "coef_path": True,
         "tol": 1e-300,  # no fit without noise ends before max_iter
     }
-    return DPLinearRegressor(solver=solver, **(defaults | SOLVERS[solver] | params))
+    has = STATED[solver]().get_params()
+    for name, value in OF_SOME.items():
+        if name in has:
+            defaults[name] = value
+    return flat(DPLinearRegressor, solver=solver, **(defaults | SOLVERS[solver] | params))
 
 
 # --- special cases -------------------------------------------------------------------------------
@@ -205,7 +212,8 @@ def test_periodic_averaging_with_noise_goes_on_from_the_mean(data, n_inner, epsi
 def test_a_path_is_from_the_start_to_the_last_iterate_and_costs_nothing(
     data, solver, averaging, epsilon
 ):
-    params = {"averaging": averaging, "epsilon": epsilon, "max_iter": 6.5}
+    params = {"epsilon": epsilon, "max_iter": 6.5}
+    params |= {} if solver == "frank-wolfe" else {"averaging": averaging}  # it has the last alone
     model = make_model(solver, **params).fit(*data)
     n_points = len(model.coef_path_)
     assert model.coef_path_.shape == (n_points, N_FEATURES)
@@ -235,7 +243,7 @@ def test_a_path_does_not_end_a_fit_without_noise_early(data, solver, seed):
 
 
 def test_a_path_begins_at_the_point_of_the_box_that_is_nearest_to_zero(data):
-    model = make_model("cd", penalty="box", coef_bounds=(0.2, 0.4)).fit(*data)
+    model = make_model("cd", penalty=Box(0.2, 0.4)).fit(*data)
     assert_array_equal(model.coef_path_[0], 0.2)
     assert ((model.coef_path_ >= 0.2) & (model.coef_path_ <= 0.4)).all()
 
@@ -247,11 +255,11 @@ def test_a_path_is_in_the_units_of_the_target(data):
     assert_array_equal(model.coef_path_[-1], model.coef_)
 
 
-@pytest.mark.parametrize("solver", ["sgd", "svrg"])
+@pytest.mark.parametrize("solver", [SGD(averaging="last"), SVRG(averaging="last")])
 def test_a_path_of_several_classes_has_their_axis(data, solver):
     y = np.digitize(data[1], [-0.2, 0.2])
     model = DPLinearClassifier("multinomial", solver=solver, coef_path=True, max_iter=4)
-    model.set_params(averaging="last").fit(data[0], y)
+    model.fit(data[0], y)
     assert model.coef_path_.shape[1:] == (3, N_FEATURES)
     assert model.intercept_path_.shape == (len(model.coef_path_), 3)
     assert_array_equal(model.coef_path_[-1], model.coef_)

@@ -25,6 +25,7 @@ from dpcd_sklearn.privacy.mechanisms import CoordinateUnits
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
 from dpcd_sklearn.privacy.sums._records import canonical
+from dpcd_sklearn.solvers import GCD, SGD, CompGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
@@ -340,21 +341,26 @@ MODELS = {
     "frank-wolfe": DPLinearRegressor(
         penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False, **SEEDED
     ),
-    "sgd": DPLinearRegressor(solver="sgd", sampling_rate=0.3, **SEEDED),
-    "sgd of all": DPLinearRegressor("huber", solver="sgd", sampling_rate=1.0, **SEEDED),
+    "sgd": DPLinearRegressor(solver=SGD(sampling_rate=0.3), **SEEDED),
+    "sgd of all": DPLinearRegressor("huber", solver=SGD(sampling_rate=1.0), **SEEDED),
     "svrg": DPLinearRegressor(penalty="l1", solver="svrg", feature_bounds=(-1, 1), **SEEDED),
-    "compgd": DPLinearRegressor(solver="compgd", n_directions=4, max_iter=30, **SEEDED),
+    "compgd": DPLinearRegressor(solver=CompGD(n_directions=4), max_iter=30, **SEEDED),
     # with a free intercept dense records are seen from their mean, which sparse ones never are
     "newton": DPLinearRegressor(
         penalty="l1", solver="newton", feature_bounds=(-1, 1), penalize_intercept=True, **SEEDED
     ),
-    "hidden state": DPRidgeSkGD(
-        5.0, accounting="hidden_state", penalize_intercept=True, row_norm_bound=1.0, **SEEDED
+    "hidden state": DPLinearRegressor(
+        penalty="l2",
+        alpha=5.0 / N,
+        penalize_intercept=True,
+        row_norm_bound=1.0,
+        solver=SkGD(accounting="hidden_state"),
+        **SEEDED,
     ),
     "multinomial": DPLinearClassifier(
-        "multinomial", solver="sgd", sampling_rate=0.5, classes=[0, 1, 2], **SEEDED
+        "multinomial", solver=SGD(sampling_rate=0.5), classes=[0, 1, 2], **SEEDED
     ),
-    "three at once": DPLinearClassifier(penalty="l1", solver="gcd", block_size=3, **SEEDED),
+    "three at once": DPLinearClassifier(penalty="l1", solver=GCD(block_size=3), **SEEDED),
 }
 
 

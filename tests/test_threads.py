@@ -27,6 +27,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.engines import _arrays
 from dpcd_sklearn.privacy.sums import LocalPlace
+from dpcd_sklearn.solvers import GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._threads import effective_n_threads, limited_blas, most_threads
 
@@ -46,11 +47,11 @@ ALL_COLUMNS = ONE_COLUMN // N_FEATURES + 77
 
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 HIDDEN = {
-    "accounting": "hidden_state",
+    "penalty": "l2",
+    "alpha": 1 / ALL_COLUMNS,
     "penalize_intercept": True,
     "row_norm_bound": 3.0,
-    "momentum": 0,
-    "averaging": "last",
+    "solver": SkGD(accounting="hidden_state", momentum=0, averaging="last"),
 }
 BOUNDS = {"feature_bounds": (-1, 2)}
 THREE = {"classes": [0, 1, 2]}
@@ -59,31 +60,31 @@ MODELS = {  # how many records they need, and the model
     "DPLassoCD, bounds": (ONE_COLUMN, DPLassoCD(1e-4, max_iter=2, **BOUNDS)),
     "DPRidgeSkGD": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4)),
     "DPRidgeSkGD, bounds": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, **BOUNDS)),
-    "DPRidgeSkGD, hidden state": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, **HIDDEN)),
+    "hidden state": (ALL_COLUMNS, DPLinearRegressor(max_iter=4, **HIDDEN)),
     "DPLogisticGCD": (ALL_COLUMNS, DPLogisticGCD(max_iter=4)),
     "cd": (ONE_COLUMN, DPLinearClassifier(solver="cd", max_iter=2)),
-    "gcd": (ALL_COLUMNS, DPLinearRegressor(solver="gcd", penalty="l1", max_iter=4, block_size=2)),
-    "gcd, lazy": (ALL_COLUMNS, DPLinearClassifier(solver="gcd", selection="lazy", max_iter=4)),
-    "skgd": (ALL_COLUMNS, DPLinearClassifier(solver="skgd", sampling="full", max_iter=4)),
+    "gcd": (ALL_COLUMNS, DPLinearRegressor(solver=GCD(block_size=2), penalty="l1", max_iter=4)),
+    "gcd, lazy": (ALL_COLUMNS, DPLinearClassifier(solver=GCD(selection="lazy"), max_iter=4)),
+    "skgd": (ALL_COLUMNS, DPLinearClassifier(solver=SkGD(sampling="full"), max_iter=4)),
     "skgd, blocks": (
         TWO_COLUMNS,
-        DPLinearRegressor(solver="skgd", sampling="block", block_size=2, max_iter=2),
+        DPLinearRegressor(solver=SkGD(sampling="block", block_size=2), max_iter=2),
     ),
     "compgd": (ALL_COLUMNS, DPLinearRegressor(solver="compgd", penalty=None, max_iter=4)),
     "sgd of all": (
         ALL_COLUMNS,
-        DPLinearClassifier(solver="sgd", sampling_rate=1.0, momentum=0.5, max_iter=4),
+        DPLinearClassifier(solver=SGD(sampling_rate=1.0, momentum=0.5), max_iter=4),
     ),
     "multinomial": (
         ALL_COLUMNS,
-        DPLinearClassifier("multinomial", solver="sgd", sampling_rate=1.0, max_iter=3, **THREE),
+        DPLinearClassifier("multinomial", solver=SGD(sampling_rate=1.0), max_iter=3, **THREE),
     ),
     "svrg": (ALL_COLUMNS, DPLinearRegressor(solver="svrg", max_iter=2)),
     "newton": (ALL_COLUMNS, DPLinearRegressor(solver="newton", max_iter=3)),
     "newton of classes": (ALL_COLUMNS, DPLinearClassifier(solver="newton", max_iter=3, **THREE)),
     "frank-wolfe": (ALL_COLUMNS, DPLinearClassifier(solver="frank-wolfe", max_iter=4, **BALL)),
 }
-MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver="sgd", sampling_rate=0.2, max_iter=1))
+MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver=SGD(sampling_rate=0.2), max_iter=1))
 WITHOUT_NOISE = (ALL_COLUMNS, DPRidgeSkGD(epsilon=float("inf"), max_iter=5))
 FEW_CELLS = (ALL_COLUMNS // 4, DPRidgeSkGD(max_iter=4))
 ESTIMATORS = [DPLassoCD, DPRidgeSkGD, DPLogisticGCD, DPLinearRegressor, DPLinearClassifier]

@@ -19,6 +19,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.privacy.accounting import greedy_fit_event, sampled_fit_event
+from dpcd_sklearn.solvers import SkGD
 
 N_SAMPLES, N_FEATURES = 40_000, 100
 PER_RECORD = N_SAMPLES * 8  # bytes of one double for each record
@@ -37,7 +38,7 @@ REGRESSORS = {
     "DPRidgeSkGD, bounds": DPRidgeSkGD(max_iter=2, target_bounds=(0, 2), feature_bounds=(-1, 1)),
     "DPLassoCD": DPLassoCD(max_iter=0.02),
     "gcd": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=2),
-    "skgd, nice": DPLinearRegressor(solver="skgd", sampling="nice", max_iter=0.2),
+    "skgd, nice": DPLinearRegressor(solver=SkGD(sampling="nice"), max_iter=0.2),
     "svrg": DPLinearRegressor(solver="svrg", max_iter=0.2),
     "compgd": DPLinearRegressor(solver="compgd", penalty=None, max_iter=0.2),
     "newton": DPLinearRegressor(solver="newton", max_iter=2),
@@ -117,10 +118,11 @@ def test_a_search_of_scales_needs_some_vectors_of_cells_and_nothing_a_record(rec
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(
-    "model", [
+    "model",
+    [
         DPLogisticGCD(solver="gcd", classes=[0, 1]),
         DPLinearRegressor(solver="gcd", penalty="l1"),
-    ]
+    ],
 )
 def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_four_vectors(
     model, kind, intercept

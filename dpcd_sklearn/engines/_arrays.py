@@ -35,10 +35,8 @@ class Arrays(NamedTuple):
         return LocalPlace(self.X, self.target)
 
     def of_output(self, k):
-        """The same records with target k of several, or with class k against all others."""
-        if self.target.ndim == 2:
-            return self._replace(target=np.ascontiguousarray(self.target[:, k]))
-        return self._replace(target=(self.target == k).astype(np.float64))
+        """The same records with target k of several."""
+        return self._replace(target=np.ascontiguousarray(self.target[:, k]))
 
 
 def _is_in_rows(X):

@@ -6,6 +6,7 @@ A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engin
 import math
 import warnings
 from abc import ABCMeta, abstractmethod
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,22 +14,18 @@ import numpy as np
 
 from ..exceptions import UnknownScaleWarning
 from ..losses import LOSSES
-from ..penalties import CONSTRAINTS, PENALTIES, ElasticNet
-from ..privacy.accounting._calibration import (
-    choices_event,
-    joint_fit_event,
-    moments_event,
-)
+from ..penalties import PENALTIES, ElasticNet
+from ..privacy.accounting._calibration import joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
-from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..solvers._problem import Problem
 from ._geometry import moment_geometry, public_geometry
-from ._inference import moment_units
-from ._label_prior import count_units, counts_event
-from ._records_outside import outside_event, outside_units, share_of_outside
-from ._settled_intercept import settling_event, settling_units
-from ._smoothness import smoothness_event, smoothness_units
+from ._inference import MOMENTS
+from ._label_prior import COUNTS
+from ._records_outside import OUTSIDE
+from ._scales import SCALES
+from ._settled_intercept import SETTLING
+from ._smoothness import SMOOTHNESS
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -36,11 +33,10 @@ _FARTHEST = 1e100  # of a start: scores and margins of what is farther would ove
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
 _NARROW = 0.0, 2.0**-10
 
+# What a fit may release beside its updates, in the order of their events.
+RELEASES = (SCALES, SMOOTHNESS, COUNTS, SETTLING, OUTSIDE, MOMENTS)
+
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
-
-
-def _paid_for(name):
-    return property(lambda self: self._part_of(name))
 
 
 class Engine(metaclass=ABCMeta):
@@ -58,9 +54,9 @@ class Engine(metaclass=ABCMeta):
     ----------
     word : str
         Its name, as a value of `solver`.
-    losses, penalties, constraints, averagings : set of str
+    losses, penalties, constraints : set of str
         What it can solve.
-    has_momentum, has_inference : bool
+    has_inference : bool
     noiseless_max_iter : int
         Passes of a fit without noise.
     noiseless_recipe : dict of step_size and momentum
@@ -83,8 +79,6 @@ class Engine(metaclass=ABCMeta):
     losses = SINGLE_OUTPUT
     penalties = EVERY_PENALTY
     constraints = {None}
-    averagings = {"auto", "last", "tail", "periodic"}
-    has_momentum = False
     has_inference = False
     noiseless_max_iter = 10_000
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
@@ -94,8 +88,21 @@ class Engine(metaclass=ABCMeta):
     noise_length = 0.0
     _start, _progress = None, None
 
-    def __init__(self, request):
-        self.request = request
+    def __init__(self, request, **fixed):
+        vars(self).update(fixed, request=request)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"a plan is frozen, {name} too: changed({name}=...) is another one")
+
+    def changed(self, **fixed):
+        """The same plan but for these numbers."""
+        other = copy(self)
+        vars(other).update(fixed)
+        return other
+
+    def paid_by(self, parts):
+        """The same plan, whose releases these FitEvents pay for."""
+        return self.changed(parts=parts)
 
     # ---- what it can solve: of the class ----
 
@@ -106,12 +113,8 @@ class Engine(metaclass=ABCMeta):
             return f"loss in {_listed(cls.losses)}, not {request.loss.name!r}"
         if request.penalty not in cls.penalties:
             return f"penalty in {_listed(cls.penalties)}, not {request.penalty!r}"
-        if request.constraint not in cls.constraints:
-            return f"constraint in {_listed(cls.constraints)}, not {request.constraint!r}"
-        if request.averaging not in cls.averagings:
-            return f"averaging in {_listed(cls.averagings)}, not {request.averaging!r}"
-        if not cls.has_momentum and request.momentum not in ("auto", 0):
-            return f"momentum=0, not {request.momentum!r}"
+        if request.constraint_word not in cls.constraints:
+            return f"constraint in {_listed(cls.constraints)}, not {request.constraint_word!r}"
         return cls.needs_for_inference(request) if request.inference else None
 
     @classmethod
@@ -135,7 +138,7 @@ class Engine(metaclass=ABCMeta):
         return (
             request.loss.name in cls.losses
             and request.penalty in cls.penalties
-            and request.constraint in cls.constraints
+            and request.constraint_word in cls.constraints
         )
 
     # ---- the plan: of the request ----
@@ -159,7 +162,8 @@ class Engine(metaclass=ABCMeta):
 
     def _chosen(self, name):
         """A parameter, or what "auto" stands for."""
-        if (stated := getattr(self.request, name)) != "auto":
+        of = self.request if name == "max_iter" else self.request.solver
+        if (stated := getattr(of, name)) != "auto":
             return stated
         if self.request.private:
             return self.recipe[name]
@@ -218,10 +222,9 @@ class Engine(metaclass=ABCMeta):
         return PENALTIES[word].of(word, request.strength, request, request.target_half_width)
 
     def _constraint(self):
-        if self.request.constraint is None:
-            return None
-        radius = self.request.radius / self.request.target_half_width
-        return CONSTRAINTS[self.request.constraint](radius)
+        """The set of coefficients of the scaled target."""
+        ball = self.request.constraint
+        return ball and type(ball)(ball.radius / self.request.target_half_width)
 
     @property
     @abstractmethod
@@ -231,42 +234,22 @@ class Engine(metaclass=ABCMeta):
     @cached_property
     def parts(self):
         """The FitEvents of what is released: what stands beside the updates, and these last."""
-        request, scales, beside = self.request, self.request.scales, []
-        budget = request.epsilon, request.delta
-        if scales.n_choices:
-            beside.append(choices_event(scales.eta, scales.n_choices, request.neighboring))
-        if request.smoothness_share:
-            beside.append(smoothness_event(request))
-        if request.counts_classes:
-            beside.append(counts_event(request))
-        if self.settles:
-            beside.append(settling_event(request))
-        if share_of_outside(request):
-            beside.append(outside_event(request))
-        if request.inference:
-            beside.append(moments_event(*budget, request.share_of_moments, request.neighboring))
+        request = self.request
+        beside = [release.event(self) for release in self._beside]
         if not beside:
             return (self.alone,)
+        budget = request.epsilon, request.delta
         _, updates = joint_fit_event(*budget, joined(beside), self.alone)
         return (*beside, updates)
 
-    # What pays for each release beside the updates, or None where it is not made.
-    part_of_smoothness = _paid_for("smoothness")
-    part_of_counts = _paid_for("counts")
-    part_of_settling = _paid_for("settling")
-    part_of_outside = _paid_for("outside")
-    part_of_moments = _paid_for("moments")
+    @property
+    def _beside(self):
+        """The releases beside the updates, in the order of their events."""
+        return [release for release in RELEASES if release.share(self)]
 
-    def _part_of(self, name):
-        asked = {
-            "scales": self.request.scales.n_choices,
-            "smoothness": self.request.smoothness_share,
-            "counts": self.request.counts_classes,
-            "settling": self.settles,
-            "outside": share_of_outside(self.request),
-            "moments": self.request.inference,
-        }
-        names = [one for one, is_asked in asked.items() if is_asked]
+    def part_of(self, name):
+        """What pays for a release beside the updates, or None where it is not made."""
+        names = [release.name for release in self._beside]
         return self.parts[names.index(name)] if name in names else None
 
     @property
@@ -335,18 +318,8 @@ class Engine(metaclass=ABCMeta):
         """
         for name in ("geometry", "sampling", "problem", "parts", "clip"):
             getattr(self, name)
-        if self.request.scales.n_choices:
-            QuantileUnits(self.parts[0])
-        if self.request.smoothness_share:
-            smoothness_units(self.request, self.part_of_smoothness, n_samples)
-        if self.request.counts_classes:
-            count_units(self.request, self.part_of_counts, n_samples)
-        if self.settles:
-            settling_units(self, n_samples)
-        if share_of_outside(self.request):
-            outside_units(self.request, self.part_of_outside, n_samples)
-        if self.request.inference:
-            moment_units(self, n_samples)
+        for release in self._beside:
+            release.units(self, n_samples)
         self.units(n_samples)
         return self
 
@@ -360,12 +333,11 @@ class Engine(metaclass=ABCMeta):
         centered = request.fit_intercept and not request.penalize_intercept
         return moment_geometry(place.moments(centered=centered), request)
 
-    def over(self, geometry):
-        """The plan over another geometry."""
-        other = type(self)(self.request)
-        other.sampling = self.sampling  # as it was drawn by public facts
-        other.geometry = self._in_its_terms(geometry)
-        return other
+    def over(self, geometry, **fixed):
+        """The plan over another geometry, with what else is fixed."""
+        # its sampling as it was drawn by public facts
+        geometry = self._in_its_terms(geometry)
+        return type(self)(self.request, sampling=self.sampling, geometry=geometry, **fixed)
 
     def located(self, found, loss, n_samples):
         """The plan in the scales that were found, with the updates that were paid for.
@@ -396,14 +368,13 @@ class Engine(metaclass=ABCMeta):
         return self
 
     def _located(self, found, loss):
-        other = type(self)(found.stated_in(self.request, loss))
-        other.parts, other.n_updates = self.parts, self.n_updates
-        if not isinstance(self.request.sampling, str):
-            other.sampling = self.sampling  # it was tried already
-        return other
+        fixed = {"parts": self.parts, "n_updates": self.n_updates}
+        if not isinstance(self.request.solver.sampling, str):
+            fixed["sampling"] = self.sampling  # it was tried already
+        return type(self)(found.stated_in(self.request, loss), **fixed)
 
-    def attend(self, start, progress):
-        """What a fit hands over beside its records.
+    def attended_by(self, start, progress):
+        """The plan with what a fit hands over beside its records.
 
         Parameters
         ----------
@@ -411,7 +382,7 @@ class Engine(metaclass=ABCMeta):
             In the units of X and y, of shapes (n_outputs, n_features) and (n_outputs,).
         progress : object with ``tell(n_updates)``, ``every`` and ``is_followed``
         """
-        self._start, self._progress = start, progress
+        return self.changed(_start=start, _progress=progress)
 
     @property
     def outputs(self):

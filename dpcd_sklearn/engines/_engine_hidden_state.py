@@ -16,7 +16,6 @@ class HiddenStateEngine(SkGDEngine):
 
     losses = {"squared", "huber"}
     penalties = {"l2"}
-    averagings = {"auto", "last"}
     curvature = 1.0
     has_inference = False  # nothing but the last state is released
     forgets_its_start = hides_updates = True  # its proof starts at zero
@@ -29,11 +28,12 @@ class HiddenStateEngine(SkGDEngine):
             return "positive=False: its proof is of the ridge alone"
         if request.alpha <= 0:
             return "alpha > 0: without a ridge nothing is forgotten"
-        if request.sampling not in ("auto", "full"):
+        solver = request.solver
+        if not isinstance(solver.sampling, str) or solver.sampling != "full":
             return 'sampling="full"'
-        if request.momentum not in ("auto", 0):
+        if solver.momentum not in ("auto", 0):
             return "momentum=0: a velocity would carry earlier iterates out"
-        if request.averaging not in cls.averagings:
+        if solver.averaging not in ("auto", "last"):
             return 'averaging="last": an average shows earlier iterates'
         if request.coef_path:
             return "coef_path=False: a path shows earlier iterates"
@@ -68,8 +68,8 @@ class HiddenStateEngine(SkGDEngine):
         c = contraction(self._step, l2, self._smoothness)
         if c >= 1:
             raise ValueError(
-                f"step_size={request.step_size!r} with alpha={request.alpha!r} does not contract: "
-                f'accounting="hidden_state" needs alpha > 0 and a step below '
+                f"step_size={request.solver.step_size!r} with alpha={request.alpha!r} does not "
+                f'contract: accounting="hidden_state" needs alpha > 0 and a step below '
                 f"{2 / (1 + l2 / self._smoothness):.6g}"
             )
         return hidden_state_fit_event(

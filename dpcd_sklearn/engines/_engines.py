@@ -1,6 +1,9 @@
 """The solvers by name. A new one is one engine and one line here."""
 
+from dataclasses import replace
+
 from ..privacy.mechanisms._curvature_units import MOST_RECORDS
+from ..solvers._stated import SOLVERS
 from ._engine_hidden_state import HiddenStateEngine
 from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
 from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
@@ -30,7 +33,6 @@ _LOUD = 75.0
 _LOUD_OF_MANY = 20.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
-_OF_STEPS = ("max_iter", "step_size", "momentum", "averaging")
 
 
 def engine_of(request):
@@ -41,20 +43,19 @@ def engine_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    one_by_one = isinstance(request.loss, tuple)
-    if request.inference and (one_by_one or request.n_outputs > 1):
+    if request.inference and request.n_outputs > 1:
         raise ValueError(
             "inference=True is for one target or two classes; fit a model a target, or a pair"
         )
-    if one_by_one or (request.n_outputs > 1 and not request.loss.multi_output):
-        return OutputByOutput(request, [engine_of(one) for one in _one_by_one(request)])
-    solver = _auto(request) if request.solver == "auto" else request.solver
+    if isinstance(request.loss, tuple):
+        return OutputByOutput(request, [engine_of(one) for one in _of_targets(request)])
+    if request.solver.word == "auto":
+        request = replace(request, solver=SOLVERS[_auto(request)]())
+    solver = request.solver.word
     engine = ENGINES[solver]
     if request.asks_for_smoothness and (needs := _needs_for_smoothness(request, solver)):
         raise ValueError(f'feature_scale="private" needs {needs}')
-    if request.accounting == "hidden_state":
-        if solver != "skgd":
-            raise ValueError(f'accounting="hidden_state" needs solver="skgd", not {solver!r}')
+    if request.solver.accounting == "hidden_state":
         if (needs := HiddenStateEngine.needs(request)) is not None:
             raise ValueError(f'accounting="hidden_state" needs {needs}')
         engine = HiddenStateEngine if request.private else engine
@@ -65,10 +66,8 @@ def engine_of(request):
     return engine(request)
 
 
-def _one_by_one(request):
-    """The request of each target, which has a loss and a scale of its own, or of all classes."""
-    if not isinstance(request.loss, tuple):
-        return [one_of(request)]
+def _of_targets(request):
+    """The request of each target, which has a loss and a scale of its own."""
     scales = zip(request.loss, request.target_center, request.target_half_width, strict=True)
     return [
         one_of(request, loss=loss, target_center=float(center), target_half_width=float(half_width))
@@ -78,10 +77,7 @@ def _one_by_one(request):
 
 def _auto(request):
     """The solver for solver="auto", from public numbers."""
-    if request.accounting == "hidden_state":
-        return "skgd"
     best = _best_solver(request)
-    # momentum, averaging or sampling may ask for another one
     able = (name for name in (best, *_FALLBACKS) if ENGINES[name].needs(request) is None)
     return next(able, best)
 
@@ -113,9 +109,9 @@ def _suits_newton(request):
         and request.n_features <= _FEW
         and request.n_normalizer <= MOST_RECORDS
         and not request.coef_path
-        and all(_is(getattr(request, name), "auto") for name in _OF_STEPS)
+        and request.max_iter == "auto"
+        and not request.asks_for_smoothness
         and NewtonEngine.needs(request) is None
-        and _asked_of_descent(request) is None
     )
 
 
@@ -123,27 +119,9 @@ def _needs_for_smoothness(request, solver):
     """What a request must change for M_j to be released, or None."""
     if solver == "newton":
         return "a descent: Newton steps release moments of rows already, so leave it None for them"
-    if request.accounting == "hidden_state":
+    if request.solver.accounting == "hidden_state":
         return 'accounting="composition": of a hidden state one M is fixed before the charge'
     return None
-
-
-def _asked_of_descent(request):
-    """What a request states that descents alone have, as what it must be instead; or None."""
-    if request.asks_for_smoothness:
-        return "feature_scale=None or numbers, not 'private'"
-    words = {"accounting": "composition"}
-    if request.private:  # without noise every sampling ends in the same place
-        words |= {"sampling": "auto"}
-    for name, word in words.items():
-        if not _is(value := getattr(request, name), word):
-            return f"{name}={word!r}, not {value!r}"
-    return None
-
-
-def _is(value, word):
-    # a sampling may be an object, and compare as it likes
-    return type(value) is type(word) and value == word
 
 
 def _refusal(request, solver):
@@ -154,7 +132,7 @@ def _refusal(request, solver):
         return f"{message}; solvers that work as it stands: {', '.join(working)}"
     problem = (
         f"loss={request.loss.name!r}, penalty={request.penalty!r} and "
-        f"constraint={request.constraint!r}"
+        f"constraint={request.constraint_word!r}"
     )
     if able := [name for name, engine in ENGINES.items() if engine.solves(request)]:
         others = "".join(f"; {name!r} needs {needs[name]}" for name in able if name != solver)

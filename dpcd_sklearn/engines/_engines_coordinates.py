@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..losses import LOSSES
-from ..penalties._penalty import Rule
+from ..penalties import RULES
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
@@ -27,8 +27,6 @@ from ._recipes import (
     vertex_recipe,
 )
 from ._settled_intercept import is_settled, settled
-
-RULES = {"gs-s": Rule.GS_S, "gs-r": Rule.GS_R, "gs-q": Rule.GS_Q}
 
 
 class CoordinateEngine(Engine):
@@ -50,7 +48,7 @@ class CoordinateEngine(Engine):
     @property
     def _n_inner(self):
         """K of the papers' T × K: a tenth of all updates unless the user says more."""
-        return self.request.n_inner or math.ceil(self.n_updates / 10)
+        return self.request.solver.n_inner or math.ceil(self.n_updates / 10)
 
     def units(self, n_samples):
         n_outputs = self.request.n_outputs
@@ -75,7 +73,7 @@ class CoordinateEngine(Engine):
             loss=self.loss,
             fit_intercept=self.request.fit_intercept,
             key=key,
-            lazy=self.request.selection == "lazy",
+            lazy=self.request.solver.selection == "lazy",
         )
         oracle = receipt.shown(oracle, units)
         return self.solve(oracle, self.attended, self.sampling, generator)
@@ -110,17 +108,9 @@ class CDEngine(DrawnEngine):
     solve = staticmethod(_cd.solve)
     curvature = 1.0
 
-    @classmethod
-    def needs(cls, request):
-        if (needs := super().needs(request)) is not None:
-            return needs
-        if request.sampling not in ("auto", "uniform", "importance"):
-            return f"sampling in {{'uniform', 'importance'}}, not {request.sampling!r}"
-        return None
-
     @cached_property
     def sampling(self):
-        word, n_coordinates = self.request.sampling, self.request.n_coordinates
+        word, n_coordinates = self.request.solver.sampling, self.request.n_coordinates
         return SingleSampling.of(word, n_coordinates, 1, self.geometry.smoothness)
 
     @property
@@ -166,7 +156,7 @@ class GCDEngine(CoordinateEngine):
     @property
     def _n_chosen(self):
         n_candidates = self.request.n_outputs * self.request.n_coordinates
-        return min(self.request.block_size or 1, n_candidates)
+        return min(self.request.solver.block_size, n_candidates)
 
     @property
     def curvature(self):
@@ -174,15 +164,14 @@ class GCDEngine(CoordinateEngine):
 
     @property
     def extra(self):
-        rule = RULES[self.request.rule]
+        rule = RULES[self.request.solver.rule]
         return {"rule": rule, "n_chosen": self._n_chosen, "n_inner": self._n_inner}
 
     @cached_property
     def alone(self):
         request, count = self.request, self.request.n_fits * self.n_updates * self._n_chosen
-        return greedy_fit_event(
-            request.epsilon, request.delta, count, request.selection_share, request.neighboring
-        )
+        share = request.solver.selection_share
+        return greedy_fit_event(request.epsilon, request.delta, count, share, request.neighboring)
 
 
 class SkGDEngine(DrawnEngine):
@@ -190,26 +179,27 @@ class SkGDEngine(DrawnEngine):
 
     word = "skgd"
     solve = staticmethod(_skgd.solve)
-    has_momentum = has_inference = True
+    has_inference = True
     noiseless_max_iter = 100_000
 
     @classmethod
     def needs_for_inference(cls, request):
         if request.loss.name != "squared":
             return "loss='squared' with solver='skgd': others move the mean of its noisy iterates"
-        if not isinstance(request.sampling, str) or request.sampling not in ("auto", "full"):
-            return 'sampling="full"'
-        if request.averaging not in ("auto", "last", "tail"):
-            return f"averaging in {{'last', 'tail'}}, not {request.averaging!r}"
+        solver = request.solver
+        if not isinstance(solver.sampling, str) or solver.sampling not in ("auto", "full"):
+            return 'SkGD(sampling="full")'
+        if solver.averaging == "periodic":
+            return "SkGD(averaging=...) in {'last', 'tail'}, not 'periodic'"
         return super().needs_for_inference(request)
 
     @cached_property
     def sampling(self):
-        request, n_coordinates = self.request, self.request.n_coordinates
-        word = "full" if request.sampling == "auto" else request.sampling
+        solver, n_coordinates = self.request.solver, self.request.n_coordinates
+        word = solver.sampling
         if not isinstance(word, str):
             return CheckedSampling(word, n_coordinates)
-        size = request.block_size or math.ceil(math.sqrt(n_coordinates))
+        size = solver.block_size or math.ceil(math.sqrt(n_coordinates))
         return SAMPLING_WORDS[word].of(word, n_coordinates, size, self.geometry.smoothness)
 
     @property
@@ -279,7 +269,6 @@ class FrankWolfeEngine(CoordinateEngine):
     penalties = {None}
     constraints = {"l1_ball"}
     forgets_its_start = True
-    averagings = {"auto", "last"}
     noiseless_max_iter = 10_000
 
     @classmethod

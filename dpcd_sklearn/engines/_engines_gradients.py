@@ -26,15 +26,11 @@ class GradientEngine(Engine):
     solve : callable
     anchor_share : float
         Clip of differences of gradients over that of gradients.
-    default_rate : float
-        Of the records in one mini-batch, for sampling_rate="auto".
     """
 
     solve = None
     anchor_share = 1.0
-    default_rate = 0.1
     losses = set(LOSSES)
-    averagings = {"auto", "last", "tail", "weighted"}
     noiseless_max_iter = 100_000
 
     @property
@@ -42,16 +38,14 @@ class GradientEngine(Engine):
         """Of the records in one mini-batch; without noise every batch is all of them."""
         if not self.request.private:
             return 1.0
-        if self.request.sampling_rate == "auto":
-            return 1.0 if self.request.solver == "auto" else self.default_rate
-        return float(self.request.sampling_rate)
+        return float(self.request.solver.sampling_rate)
 
     def updates(self, n_passes):
         return n_passes / self.rate
 
     @property
     def extra(self):
-        return {"sampling_rate": self.rate, "step_decay": self.request.step_decay}
+        return {"sampling_rate": self.rate, "step_decay": self.request.solver.step_decay}
 
     @cached_property
     def alone(self):
@@ -99,7 +93,6 @@ class SGDEngine(GradientEngine):
 
     word = "sgd"
     solve = staticmethod(_sgd.solve)
-    has_momentum = True
     noiseless_recipe = noiseless_descent_recipe(full=True)
 
     @property
@@ -122,7 +115,7 @@ class SVRGEngine(GradientEngine):
 
     @property
     def _n_inner(self):
-        return self.request.n_inner or math.ceil(1 / self.rate)
+        return self.request.solver.n_inner or math.ceil(1 / self.rate)
 
     def updates(self, n_passes):
         # an outer loop is two passes: the full gradient, and mini-batches of 1 / rate updates
@@ -158,7 +151,6 @@ class CompGDEngine(GradientEngine):
 
     word = "compgd"
     solve = staticmethod(_compgd.solve)
-    default_rate = 1.0
     losses = SINGLE_OUTPUT
     penalties = {None, "l2"}
     constraints = {None, "l1_ball", "l2_ball"}
@@ -179,8 +171,8 @@ class CompGDEngine(GradientEngine):
     def alone(self):
         if self.problem.step_size > self._longest_step:
             raise ValueError(
-                f"step_size={self.request.step_size!r} with alpha={self.request.alpha!r} diverges: "
-                f"it must be at most {self._longest_step:.6g} for solver='compgd'"
+                f"step_size={self.request.solver.step_size!r} with alpha={self.request.alpha!r} "
+                f"diverges: it must be at most {self._longest_step:.6g} for solver='compgd'"
             )
         return super().alone
 
@@ -195,8 +187,7 @@ class CompGDEngine(GradientEngine):
         # the step was sound in unit scale; 0.9 leaves as much room as the recipe's 1.8 does
         other = super()._located(found, loss)
         step_size = min(other.problem.step_size, 0.9 * other._longest_step)
-        other.problem = replace(other.problem, step_size=step_size)
-        return other
+        return other.changed(problem=replace(other.problem, step_size=step_size))
 
     @property
     def _n_directions(self):
@@ -204,4 +195,4 @@ class CompGDEngine(GradientEngine):
         if not self.request.private:
             return n_coordinates  # fewer would add a variance that only noise is worth
         auto = math.ceil(4 * math.log(n_coordinates + 1))
-        return min(self.request.n_directions or auto, n_coordinates)
+        return min(self.request.solver.n_directions or auto, n_coordinates)

@@ -144,9 +144,7 @@ class NewtonEngine(Engine):
     word = "newton"
     solve = staticmethod(_newton.solve)
     losses = set(LOSSES)
-    averagings = {"auto", "last", "tail"}
     has_inference = True
-    has_momentum = True
     curvature = 1.0
     mean_square = 0.0  # of rows as they were found to be
 
@@ -171,7 +169,7 @@ class NewtonEngine(Engine):
 
     @property
     def _share(self):
-        share = self.request.curvature_share
+        share = self.request.solver.curvature_share
         return self.recipe["curvature_share"] if share == "auto" else float(share)
 
     @property
@@ -344,16 +342,15 @@ class NewtonEngine(Engine):
             moved = units.mean_std * math.sqrt(4 * far + far**2 * (weight != 1))
             noise = math.hypot(noise, moved)
             geometry = self._centred(mean)
-        within = self.over(geometry)
-        within.parts, within.solve = self.parts, self.solve
         constant = self.request.n_penalized - n_features  # where the intercept is penalised
-        within.mean_square = square - _DOUBT_OF_SQUARES * noise + constant
+        mean_square = square - _DOUBT_OF_SQUARES * noise + constant
         # no less than the noise that it has; that of rows that count, if others weigh nothing
         square = self.recipe["room"] * max(square + noise, noise) / weight
         if self.request.fit_intercept:
             square = max(square, _LEAST_SQUARE) + 1
-        within.row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
-        within.attend(self._start, self._progress)
+        row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
+        within = self.over(geometry, parts=self.parts, mean_square=mean_square, row_norm=row_norm)
+        within = within.attended_by(self._start, self._progress)
         shift = within.geometry.center - self.geometry.center
         oracle.see(within.place(records), within.row_norm, shift)
         return within

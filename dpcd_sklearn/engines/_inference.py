@@ -2,25 +2,35 @@
 
 from dataclasses import replace
 
+from ..privacy.accounting._calibration import moments_event
 from ..privacy.mechanisms._curvature_units import matrix_sensitivity
 from ..privacy.mechanisms._gradient_moments import MomentOracle, MomentUnits
 from ..solvers._covariance import inference_of
+from ._release import Release
 
 
-def moment_units(engine, n_samples):
-    """Units of the moments.
+class GradientMoments(Release):
+    """What covariances are made of: two matrices, and one number with five times the noise."""
 
-    Raises
-    ------
-    ValueError
-        If the mechanism can't carry them out.
-    """
-    return MomentUnits(
-        engine.part_of_moments,
-        n_samples=n_samples,
-        smoothness=engine.geometry.smoothness,
-        n_normalizer=engine.request.n_normalizer,
-    )
+    name = "moments"
+
+    def share(self, plan):
+        return plan.request.share_of_moments if plan.request.inference else 0.0
+
+    def event(self, plan):
+        request = plan.request
+        return moments_event(request.epsilon, request.delta, self.share(plan), request.neighboring)
+
+    def units(self, plan, n_samples):
+        return MomentUnits(
+            plan.part_of(self.name),
+            n_samples=n_samples,
+            smoothness=plan.geometry.smoothness,
+            n_normalizer=plan.request.n_normalizer,
+        )
+
+
+MOMENTS = GradientMoments()
 
 
 def gradient_noise(engine, units):
@@ -45,13 +55,13 @@ def with_inference(engine, receipt, place, solution, key):
         With its walk.
     key : bytes of length 32, or None
     """
-    request, walk, units = engine.request, solution.walk, moment_units(engine, place.n_samples)
+    request, walk, units = engine.request, solution.walk, MOMENTS.units(engine, place.n_samples)
     moment_noise = square_noise = 0.0
     if request.private:
         of_matrix = matrix_sensitivity(1.0, request.neighboring)
         moment_noise, square_noise = (
             release.noise_multiplier * of_matrix / request.n_normalizer
-            for release in engine.part_of_moments.releases
+            for release in engine.part_of("moments").releases
         )
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
     square = walk.square(edge)

@@ -4,15 +4,14 @@ A rare class is otherwise found by the descent alone, which a short clip makes l
 one positive in a hundred is still far from its intercept when its time is up.
 """
 
-import hashlib
 import math
 
 import numpy as np
 
-from ..privacy.accounting._calibration import share_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._label_counts import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
+from ._release import Release
 
 # What counts take of μ².
 COUNT_SHARE = 0.02
@@ -34,31 +33,35 @@ def counts_are_affordable(request):
     return evidence >= _LEAST_EVIDENCE and request.n_classes <= N_LINEAR
 
 
-def counts_event(request):
-    """What pays for the counts."""
-    return share_event(request.epsilon, request.delta, COUNT_SHARE, 1, request.neighboring)
+class Counts(Release):
+    """How many records each class has."""
+
+    name = "counts"
+
+    def share(self, plan):
+        return COUNT_SHARE * plan.request.counts_classes
+
+    def units(self, plan, n_samples):
+        return CountUnits(
+            plan.part_of(self.name),
+            n_classes=plan.request.n_classes,
+            n_samples=n_samples,
+            n_normalizer=plan.request.n_normalizer,
+        )
 
 
-def count_units(request, part, n_samples):
-    """Units of the counts, which this part of the event pays for."""
-    return CountUnits(
-        part,
-        n_classes=request.n_classes,
-        n_samples=n_samples,
-        n_normalizer=request.n_normalizer,
-    )
+COUNTS = Counts()
 
 
-def found_intercepts(request, receipt, part, place, class_weight, key):
+def found_intercepts(plan, receipt, place, class_weight, key):
     """The intercepts of a model that knows nothing but the released shares of the classes.
 
     Parameters
     ----------
-    request : Request
-        Of one output for two classes, or one output for each of more.
+    plan : Engine
+        Its request has one output for two classes, or one output for each of more.
     receipt : Receipt
-    part : FitEvent
-        What pays for the counts; it is redeemed here.
+        What pays for the counts is redeemed here.
     place : Place
         Of records whose targets are numbers of classes; weights are not looked at.
     class_weight : ndarray of shape (n_classes,) or None
@@ -70,10 +73,8 @@ def found_intercepts(request, receipt, part, place, class_weight, key):
     -------
     ndarray of shape (n_outputs,)
     """
-    if key is not None:
-        key = hashlib.blake2b(key, digest_size=32, person=b"counts").digest()
-    units = count_units(request, part, place.n_samples)
-    oracle = receipt.shown(CountOracle(receipt, units, place, key=key), units)
+    request, units = plan.request, COUNTS.units(plan, place.n_samples)
+    oracle = receipt.shown(CountOracle(receipt, units, place, key=COUNTS.key(key)), units)
     counts = oracle.release_counts()
     if request.n_classes == 2:
         counts = np.append(request.n_normalizer - counts, counts)
@@ -84,7 +85,5 @@ def found_intercepts(request, receipt, part, place, class_weight, key):
         shares *= np.maximum(class_weight / class_weight.max(), 1 / n)
     if request.n_outputs == 1:
         return np.log(shares[1:] / shares[:1])
-    if not request.loss.multi_output:  # one class against the others
-        return np.log(shares / (shares.sum() - shares))
     logs = np.log(shares)
     return logs - logs.mean()

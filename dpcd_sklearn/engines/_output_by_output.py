@@ -1,9 +1,8 @@
-"""One fit an output, each with its share of one budget: a class against all others, or a target.
+"""One fit a target, each with its share of one budget.
 
 K plans like one, K parts of one event, one charge.
 """
 
-import copy
 import hashlib
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from ..solvers._problem import Solution
 from ._engine import Engine
-from ._label_prior import count_units
 
 
 def one_of(request, **own):
@@ -28,19 +26,18 @@ class OutputByOutput:
     Parameters
     ----------
     request : Request
-        Of K outputs, with a loss of one, or a tuple of one loss a target.
+        It has K outputs, and a tuple of one loss a target.
     engines : list of Engines
-        Of `one_of` it: one for all classes, or one for each of K targets. Parameters and features
-        are the same, so what is asked of one is that of the first, and none but that is charged.
+        One for `one_of` each target. Parameters and features are the same, so what is asked of one
+        is that of the first, and none but that is charged.
     """
 
-    _start, _progress = None, None
     located = Engine.located
 
     def __init__(self, request, engines):
-        self.request, self._engines = request, engines
-        for engine in engines[1:]:
-            engine.sampling = engines[0].sampling  # tried once
+        # a sampling is tried once, and no part but the first one's is charged
+        fixed = {"sampling": engines[0].sampling, "parts": engines[0].parts}
+        self.request, self._engines = request, [engine.changed(**fixed) for engine in engines]
 
     def __getattr__(self, name):
         # geometry, sampling, event, ...: those of one output are those of all
@@ -48,16 +45,9 @@ class OutputByOutput:
             raise AttributeError(name)
         return getattr(self._engines[0], name)
 
-    @property
-    def parts(self):
-        """The FitEvents of searches and counts, if there are some, and of all updates."""
-        return self._engines[0].parts
-
-    @parts.setter
-    def parts(self, parts):
-        self._engines = list(map(copy.copy, self._engines))
-        for engine in self._engines:
-            engine.parts = parts
+    def paid_by(self, parts):
+        """The same plan, whose releases these FitEvents pay for."""
+        return type(self)(self.request, [engine.paid_by(parts) for engine in self._engines])
 
     @property
     def stated_clip(self):
@@ -68,10 +58,7 @@ class OutputByOutput:
     def planned(self, n_samples):
         """Make every number of the plan, and return it."""
         for engine in self._engines:
-            engine.parts = self.parts
             engine.planned(n_samples)
-        if self.request.counts_classes:
-            count_units(self.request, self.part_of_counts, n_samples)
         return self
 
     def over_records(self, place):
@@ -88,14 +75,19 @@ class OutputByOutput:
         ]
         return type(self)(found.stated_in(self.request, loss), engines)
 
-    def attend(self, start, progress):
-        """What a fit hands over beside its records, as of an Engine."""
-        self._start, self._progress = start, progress
+    def attended_by(self, start, progress):
+        """The plan with what a fit hands over beside its records, as of an Engine."""
+        engines = []
+        for k, engine in enumerate(self._engines):
+            first = start and tuple(part[k : k + 1] for part in start)
+            later = progress and _Later(progress, k * engine.n_told)
+            engines.append(engine.attended_by(first, later))
+        return type(self)(self.request, engines)
 
     @property
     def outputs(self):
         """The plan of each output."""
-        return [self._engine_of(k) for k in range(self.request.n_outputs)]
+        return self._engines
 
     @property
     def n_told(self):
@@ -104,17 +96,17 @@ class OutputByOutput:
 
     def to_original(self, coef, dtype):
         """Coefficients of shape (..., n_outputs, n_coordinates) as (coef, intercept)."""
-        outputs = range(self.request.n_outputs)
-        parts = [self._engine_of(k).to_original(coef[..., k, :], dtype) for k in outputs]
+        parts = [
+            engine.to_original(coef[..., k, :], dtype) for k, engine in enumerate(self._engines)
+        ]
         coefs, intercepts = zip(*parts, strict=True)
         return np.stack(coefs, axis=-2), np.stack(intercepts, axis=-1)
 
     def run(self, receipt, records, key, generator):
         """Fit output after output; returns a Solution."""
         found = []
-        for k in range(self.request.n_outputs):
-            engine, own = self._engine_of(k), records.of_output(k)
-            engine.attend(*self._attended_of(k))
+        for k, engine in enumerate(self._engines):
+            own = records.of_output(k)
             found.append(engine.run(receipt, own, _key_of(key, k), generator))
         paths = [solution.path for solution in found]
         return Solution(
@@ -123,16 +115,6 @@ class OutputByOutput:
             None if paths[0] is None else _side_by_side(paths),
             all(solution.converged for solution in found),
         )
-
-    def _engine_of(self, k):
-        return self._engines[k if len(self._engines) > 1 else 0]
-
-    def _attended_of(self, k):
-        """Where output k starts from, and whom it tells how far it is."""
-        start, progress = self._start, self._progress
-        if start is not None:
-            start = tuple(part[k : k + 1] for part in start)
-        return start, progress and _Later(progress, k * self._engines[0].n_told)
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ Bounds that are found cut tails, and a cut tail is another question: in census w
 for bounds twice as wide, counts who is outside, and stands by its intervals if hardly anybody is.
 """
 
-import hashlib
 import math
 
 import numpy as np
 
-from ..privacy.accounting._calibration import share_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._label_counts import CountUnits, OutsideOracle
+from ._release import Release
 
 # A cut share c moves a coefficient by about c sqrt(n) standard errors, times how far out records
 # lie. So many records, in units of sqrt(n), are few; the noise of the count is a quarter of it.
@@ -31,15 +30,21 @@ def share_of_outside(request):
     return min(max(aimed, _LEAST_SHARE), _MOST_SHARE)
 
 
-def outside_event(request):
-    """What pays for the count."""
-    share = share_of_outside(request)
-    return share_event(request.epsilon, request.delta, share, 1, request.neighboring)
+class Outside(Release):
+    """How many records lie outside of found bounds."""
+
+    name = "outside"
+
+    def share(self, plan):
+        return share_of_outside(plan.request)
+
+    def units(self, plan, n_samples):
+        n_normalizer = plan.request.n_normalizer
+        event = plan.part_of(self.name)
+        return CountUnits(event, n_classes=2, n_samples=n_samples, n_normalizer=n_normalizer)
 
 
-def outside_units(request, part, n_samples):
-    """Units of the count, which this part of the event pays for."""
-    return CountUnits(part, n_classes=2, n_samples=n_samples, n_normalizer=request.n_normalizer)
+OUTSIDE = Outside()
 
 
 def found_share_outside(plan, receipt, records, key):
@@ -60,8 +65,6 @@ def found_share_outside(plan, receipt, records, key):
     share, noise_std : float
     """
     request = plan.request
-    if key is not None:
-        key = hashlib.blake2b(key, digest_size=32, person=b"outside").digest()
     with_target = request.scales.target is not None
     everywhere = np.full(request.n_features, np.inf)
     lo, hi = plan.geometry.clipped_to or (-everywhere, everywhere)
@@ -69,8 +72,8 @@ def found_share_outside(plan, receipt, records, key):
         center, half_width = request.target_center, request.target_half_width
         lo, hi = np.append(lo, center - half_width), np.append(hi, center + half_width)
     place = records.unscaled(with_target)
-    units = outside_units(request, plan.part_of_outside, place.n_samples)
-    oracle = OutsideOracle(receipt, units, place, bounds=(lo, hi), key=key)
+    units = OUTSIDE.units(plan, place.n_samples)
+    oracle = OutsideOracle(receipt, units, place, bounds=(lo, hi), key=OUTSIDE.key(key))
     count = receipt.shown(oracle, units).release_outside()
     return count / request.n_normalizer, units.noise_std / request.n_normalizer
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..losses._loss import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..solvers._stated import Solver
 from ..utils._public import plain_number
+from ..utils._stated import Stated
 from ._label_prior import COUNT_SHARE, counts_are_affordable
 from ._recipes import share_for_inference
 from ._records_outside import share_of_outside
@@ -21,9 +23,6 @@ _FOLLOW = {
     *("counts_classes", "n_fits"),
 }
 
-# What None of a preset stands for, which states what one algorithm alone has only to ask for it.
-_UNSTATED = {"sampling": "auto", "rule": "gs-r", "selection_share": 0.8, "selection": "full"}
-
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -33,6 +32,10 @@ class Request:
     ----------
     loss : Loss, or tuple of n_outputs of them
         Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
+    constraint : L1Ball, L2Ball or None
+        The set of all coefficients, in the units of the target.
+    solver : Solver
+        What was asked for, with parameters of its own; "auto" until it is chosen.
     strength : float
         Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
     delta : float
@@ -73,29 +76,14 @@ class Request:
     l1_ratio: float
     coef_bounds: object
     positive: bool
-    constraint: str | None
-    radius: float
+    constraint: object
     fit_intercept: bool
     penalize_intercept: bool
     # how it is solved
-    solver: str
-    sampling: object
-    block_size: int | None
-    rule: str
-    selection_share: float
-    selection: str
-    sampling_rate: object
-    n_directions: int | None
-    n_inner: int | None
-    curvature_share: object
+    solver: Solver
     inference: bool
-    inference_share: object
     clip: object
     max_iter: object
-    step_size: object
-    step_decay: float
-    momentum: object
-    averaging: str
     coef_path: bool
     warm_start: bool
     class_weight: dict | None
@@ -105,7 +93,6 @@ class Request:
     epsilon: float
     delta: float
     neighboring: str
-    accounting: str
     # public facts
     n_normalizer: int
     n_features: int
@@ -134,10 +121,9 @@ class Request:
         """
         names = [field.name for field in fields(cls) if field.name not in {*facts, *_FOLLOW}]
         values = {name: getattr(parameters, name) for name in names} | facts
-        values |= {name: word for name, word in _UNSTATED.items() if values[name] is None}
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
-        request = cls(**{name: plain_number(value) for name, value in values.items()})
+        request = cls(**{name: _plain(value) for name, value in values.items()})
         request = replace(request, scales=wanted_scales(request))
         return replace(
             request,
@@ -155,6 +141,11 @@ class Request:
         """Whether nothing is stated of the features' scales."""
         stated = (self.feature_bounds, self.feature_scale, self.row_norm_bound)
         return all(fact is None for fact in stated)
+
+    @property
+    def constraint_word(self):
+        """The name of the set of coefficients, or None."""
+        return self.constraint and self.constraint.name
 
     @property
     def has_smooth_penalty(self):
@@ -197,19 +188,18 @@ class Request:
 
     @property
     def share_of_moments(self):
-        """Of μ²: `inference_share` of what scales and counts leave."""
-        share = self.inference_share
-        return (self.auto_inference_share if share == "auto" else share) * self._share_left
-
-    @property
-    def auto_inference_share(self):
-        """What "auto" stands for."""
+        """Share of μ² that inference has of what scales and counts leave."""
         if not self.private:
             return 0.2
         mu, size = gdp_mu(self.epsilon, self.delta), self.n_coordinates
-        return share_for_inference(self.n_normalizer * mu / math.sqrt(size), size)
+        share = share_for_inference(self.n_normalizer * mu / math.sqrt(size), size)
+        return share * self._share_left
 
     @property
     def signal(self):
         """s = n μ / sqrt(p + 1): the public signal-to-noise number of a full-batch fit."""
         return self.n_normalizer * self.mu / math.sqrt(self.n_coordinates)
+
+
+def _plain(value):
+    return value.plain() if isinstance(value, Stated) else plain_number(value)

@@ -10,7 +10,6 @@ choice says how far a tail goes. It matters most for columns of which most cells
 their quartiles tell of that number alone.
 """
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
+from ..privacy.accounting._calibration import choices_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
@@ -27,6 +27,7 @@ from ..privacy.mechanisms._quantiles import (
     QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
+from ._release import Release
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
@@ -228,7 +229,7 @@ def wanted_scales(request):
     Facts that are stated are not looked for. Of the ways to look for the others it is the finest
     one whose choices have evidence enough; without any, features and target have unit scale.
     """
-    if not request.private or request.accounting == "hidden_state":
+    if not request.private or request.solver.accounting == "hidden_state":
         return NOTHING  # whose proof needs rows whose bound is stated
     gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
     rho = zcdp_rho(request.epsilon, request.delta)
@@ -349,24 +350,40 @@ class FoundScales:
         return replace(request, **facts)
 
 
-def found_scales(search, receipt, part, place, key):
-    """Carry out a search.
+class Scales(Release):
+    """Choices of scales that nobody states."""
+
+    name = "scales"
+
+    def share(self, plan):
+        return plan.request.scales.share
+
+    def event(self, plan):
+        search = plan.request.scales
+        return choices_event(search.eta, search.n_choices, plan.request.neighboring)
+
+    def units(self, plan, n_samples):
+        return QuantileUnits(plan.part_of(self.name))
+
+
+SCALES = Scales()
+
+
+def found_scales(plan, receipt, place, key):
+    """Carry out the search of a plan.
 
     Parameters
     ----------
-    search : ScaleSearch
+    plan : Engine
     receipt : Receipt
-    part : FitEvent
-        What pays for the choices; it is redeemed here.
+        What pays for the choices is redeemed here.
     place : Place
         Of records as they are; targets are looked at by the search of theirs only.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
-    if key is not None:
-        key = hashlib.blake2b(key, digest_size=32, person=b"scales").digest()
-    units = QuantileUnits(part)
-    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=key), units)
+    search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
+    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=SCALES.key(key)), units)
     features = row_norm = target = None
     if search.target is not None:
         how = "quartiles" if search.target == "tails" else search.target

@@ -5,19 +5,18 @@ the larger class until nearly all records are on that side; whole residuals brin
 as many records are expected in each class as there are.
 """
 
-import hashlib
 import math
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
-from ..privacy.accounting._calibration import share_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SingleSampling
 from ..solvers import _cd
+from ._release import Release
 
 # Of μ², for so many derivatives.
 _SHARE, _COUNT = 0.05, 3
@@ -43,21 +42,27 @@ def is_settled(request, residual_clip):
     return neighbors * z / request.n_normalizer <= _MOST_NOISE
 
 
-def settling_event(request):
-    """What pays for the derivatives."""
-    return share_event(request.epsilon, request.delta, _SHARE, _COUNT, request.neighboring)
+class Settling(Release):
+    """Derivatives of the intercept, with a clip that none of them reaches."""
+
+    name = "intercept"
+    count = _COUNT
+
+    def share(self, plan):
+        return _SHARE * plan.settles
+
+    def units(self, plan, n_samples):
+        smoothness = plan.geometry.smoothness
+        return CoordinateUnits(
+            plan.part_of(self.name),
+            n_samples=n_samples,
+            smoothness=smoothness,
+            clip=math.sqrt(float(smoothness.sum()) / float(smoothness[-1])),
+            n_normalizer=plan.request.n_normalizer,
+        )
 
 
-def settling_units(engine, n_samples):
-    """Units of the derivatives, with a clip that none of them reaches."""
-    smoothness = engine.geometry.smoothness
-    return CoordinateUnits(
-        engine.part_of_settling,
-        n_samples=n_samples,
-        smoothness=smoothness,
-        clip=math.sqrt(float(smoothness.sum()) / float(smoothness[-1])),
-        n_normalizer=engine.request.n_normalizer,
-    )
+SETTLING = Settling()
 
 
 def settled(engine, receipt, place, key, start, coef):
@@ -75,9 +80,7 @@ def settled(engine, receipt, place, key, start, coef):
     coef : ndarray of shape (n_coordinates,)
         Released.
     """
-    if key is not None:
-        key = hashlib.blake2b(key, digest_size=32, person=b"intercept").digest()
-    units = settling_units(engine, place.n_samples)
+    units, key = SETTLING.units(engine, place.n_samples), SETTLING.key(key)
     oracle = RecordOracle(receipt, units, place, loss=engine.loss, fit_intercept=True, key=key)
     oracle = receipt.shown(oracle, units)
     curvature = max(expit(start) * expit(-start), _LEAST_CURVATURE)

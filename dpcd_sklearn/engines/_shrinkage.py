@@ -29,7 +29,7 @@ _ENTRIES = 100
 # Of margins as much is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
 # Parameters of a recipe: who states one of them gets the iterate itself.
-_OF_RECIPE = ("clip", "max_iter", "step_size", "momentum", "averaging", "coef_bounds")
+_OF_RECIPE = ("clip", "max_iter", "coef_bounds"), ("step_size", "momentum", "averaging")
 _UNSTATED = ("auto", None)
 
 
@@ -43,7 +43,8 @@ def is_shrunk(request):
         return False
     if not (request.n_classes or _knows_middle(request) or lacks_scale(request)):
         return False
-    stated = (getattr(request, name) for name in _OF_RECIPE)
+    both = zip((request, request.solver), _OF_RECIPE, strict=True)
+    stated = (getattr(one, name) for one, names in both for name in names)
     return all(isinstance(value, str | None) and value in _UNSTATED for value in stated)
 
 
@@ -122,8 +123,7 @@ def shrunk(plan, solution, start):
     outputs = plan.outputs
     parts = moved if len(outputs) > 1 else [moved]
     factors = [
-        shrinkage(one.request, _length(one, part))
-        for one, part in zip(outputs, parts, strict=True)
+        shrinkage(one.request, _length(one, part)) for one, part in zip(outputs, parts, strict=True)
     ]
     if plan.request.n_classes:  # classes are compared with each other
         factors = [sum(factors) / len(factors)] * len(factors)

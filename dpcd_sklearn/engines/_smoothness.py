@@ -6,11 +6,8 @@ of, so they are seen from their mean: diamonds at ε = 1, within bounds three ti
 R² of .90 by DP-CD with means, .88 without, .71 by bounds.
 """
 
-import hashlib
-
 import numpy as np
 
-from ..privacy.accounting._calibration import share_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._smoothness import (
     MOST_COLUMNS,
@@ -19,6 +16,7 @@ from ..privacy.mechanisms._smoothness import (
     squares_sensitivity,
 )
 from ._geometry import stated_scales
+from ._release import Release
 
 # The noise of a mean square that is aimed at, in squared half-widths, and the most that is worth
 # a price: M_j are no less than it.
@@ -77,21 +75,26 @@ def _share_of_mean_row(request):
     return _SHARE_OF_ROW if noise <= _MOST_NOISE_OF_ROW else 0.0
 
 
-def smoothness_event(request):
-    """What pays for moments."""
-    share = request.smoothness_share
-    return share_event(request.epsilon, request.delta, share, 1, request.neighboring)
+class FeatureMoments(Release):
+    """Means and mean squares of the features."""
+
+    name = "smoothness"
+
+    def share(self, plan):
+        return plan.request.smoothness_share
+
+    def units(self, plan, n_samples):
+        request = plan.request
+        return SmoothnessUnits(
+            plan.part_of(self.name),
+            n_columns=request.n_features,
+            n_samples=n_samples,
+            n_normalizer=request.n_normalizer,
+            with_means=_looks_for_means(request),
+        )
 
 
-def smoothness_units(request, part, n_samples):
-    """Units of moments, which this part of the event pays for."""
-    return SmoothnessUnits(
-        part,
-        n_columns=request.n_features,
-        n_samples=n_samples,
-        n_normalizer=request.n_normalizer,
-        with_means=_looks_for_means(request),
-    )
+SMOOTHNESS = FeatureMoments()
 
 
 def _looks_for_means(request):
@@ -104,15 +107,14 @@ def _looks_for_means(request):
     return free_intercept and not request.sparse and not is_stated
 
 
-def found_moments(request, receipt, part, place, key):
+def found_moments(plan, receipt, place, key):
     """Moments of the features as a solver sees them: in their bounds, around its centre.
 
     Parameters
     ----------
-    request : Request
+    plan : Engine
     receipt : Receipt
-    part : FitEvent
-        What pays for them; it is redeemed here.
+        What pays for them is redeemed here.
     place : Place
         Of records as they are.
     key : bytes of length 32, or None
@@ -126,9 +128,8 @@ def found_moments(request, receipt, part, place, key):
     means : ndarray of shape (n_features,) or None
         In half-widths from the centre.
     """
-    units = smoothness_units(request, part, place.n_samples)
-    oracle = receipt.shown(SmoothnessOracle(receipt, units, place, key=_own(key)), units)
-    center, lo, hi, half_width = stated_scales(request)
+    units, oracle = _oracle_of(plan, receipt, place, key)
+    center, lo, hi, half_width = stated_scales(plan.request)
     squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
     noise = units.noise_std
     if means is not None:
@@ -138,12 +139,12 @@ def found_moments(request, receipt, part, place, key):
     return np.clip(squares + _DOUBT * noise, np.maximum(noise, _LEAST), 1.0), means
 
 
-def found_mean_row(request, receipt, part, place, key, row_norm):
+def found_mean_row(plan, receipt, place, key, row_norm):
     """Means of the features, in norms of rows; the more of one may be noise, the less of it.
 
     Parameters
     ----------
-    request, receipt, part, place, key : as of `found_moments`
+    plan, receipt, place, key : as of `found_moments`
     row_norm : float
         As it was found; numbers beyond it are cut.
 
@@ -151,17 +152,15 @@ def found_mean_row(request, receipt, part, place, key, row_norm):
     -------
     means : ndarray of shape (n_features,)
     """
-    units = smoothness_units(request, part, place.n_samples)
-    oracle = receipt.shown(SmoothnessOracle(receipt, units, place, key=_own(key)), units)
-    norm = np.full(request.n_features, row_norm)
+    units, oracle = _oracle_of(plan, receipt, place, key)
+    norm = np.full(plan.request.n_features, row_norm)
     _, means = oracle.release_mean_squares(-norm, norm, np.zeros_like(norm), norm)
     means = means.clip(-1.0, 1.0)
     noise = _SURE * 2 * units.noise_std
     return means * np.maximum(1 - (noise / np.maximum(np.abs(means), 1e-300)) ** 2, 0.0)
 
 
-def _own(key):
-    """The key of moments: that of the updates is another one."""
-    if key is None:
-        return None
-    return hashlib.blake2b(key, digest_size=32, person=b"smoothness").digest()
+def _oracle_of(plan, receipt, place, key):
+    units = SMOOTHNESS.units(plan, place.n_samples)
+    oracle = SmoothnessOracle(receipt, units, place, key=SMOOTHNESS.key(key))
+    return units, receipt.shown(oracle, units)

@@ -303,8 +303,9 @@ class _Contest:
 
     @property
     def _words(self):
-        settles = getattr(self._leader.plan, "part_of_settling", None)
-        return "settled intercept" if self._kind.event == settles else self._kind.words
+        part_of = getattr(self._leader.plan, "part_of", None)
+        settles = part_of and self._kind.event == part_of("intercept")
+        return "settled intercept" if settles else self._kind.words
 
     def _power(self, best, n_runs, confidence):
         """Against half of the noise, from runs with it."""

@@ -5,7 +5,6 @@ hears the leader's answers to all: given these, what followers draw is independe
 the next and of all that was released before. A tape sees what a solver sees and holds no record.
 """
 
-import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,10 +91,7 @@ def with_share_of_noise(plan, share):
         return plan
     if isinstance(plan, QuantileUnits):
         return QuantileUnits(with_noise(plan.event, share))
-    parts = tuple(with_noise(part, share) for part in plan.parts)
-    plan = copy.copy(plan)
-    plan.parts = parts
-    return plan
+    return plan.paid_by(tuple(with_noise(part, share) for part in plan.parts))
 
 
 class EnoughError(Exception):

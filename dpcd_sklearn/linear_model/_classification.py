@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._label_prior import found_intercepts
-from ..losses import LOSSES
+from ..losses import loss_of
 from ..utils._input import read_input
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
@@ -26,32 +26,25 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     loss = "auto"
     classes = None
     class_weight = None
-    multi_class = "multinomial"
     unknown_label = "first"
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
-        CLASSIFICATION, "classes", "class_weight", "multi_class", "unknown_label"
+        CLASSIFICATION, "classes", "class_weight", "unknown_label"
     )
 
     @property
     def _has_many_classes(self):
-        return self._loss_word in ("auto", "multinomial") or self.multi_class == "ovr"
+        return self._loss_word in ("auto", "multinomial")
 
     def _loss(self, n_outputs, target_half_width):
         word = self._loss_word
         if word in ("auto", "multinomial"):
             # of two classes the multinomial loss is the logistic one of their difference
-            binary = n_outputs == 1 or self.multi_class == "ovr"
-            word = "logistic" if binary else "multinomial"
-        return LOSSES[word].of(self, target_half_width)
+            word = "logistic" if n_outputs == 1 else "multinomial"
+        return loss_of(word, self.loss, target_half_width)
 
     def _check_numbers(self):
         super()._check_numbers()
-        if self.loss == "multinomial" and self.multi_class == "ovr":
-            raise ValueError(
-                "loss='multinomial' fits all classes together, multi_class='ovr' one by one: leave "
-                "one of them at its default"
-            )
         if self.class_weight is not None:
             self._refuse_heavy(self._stated_weights())
 
@@ -140,9 +133,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _start_at_shares(self, plan, receipt, place, key):
         """Where a fit starts that has counted its classes."""
-        request, part = plan.request, plan.part_of_counts
+        request = plan.request
         weights = None if self.class_weight is None else self._stated_weights()
-        intercepts = found_intercepts(request, receipt, part, place, weights, key)
+        intercepts = found_intercepts(plan, receipt, place, weights, key)
         return np.zeros((request.n_outputs, request.n_features)), intercepts
 
     def _stated_outputs(self, n_outputs):
@@ -181,8 +174,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if len(classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported by loss={self.loss!r}, got "
-                f"{len(classes)} classes. loss='auto' and 'multinomial' have more, and so has "
-                "multi_class='ovr'"
+                f"{len(classes)} classes. loss='auto' and 'multinomial' have more"
             )
         raise ValueError(
             "Only classification of two classes or more is supported, got 1 class. If the labels "
@@ -270,7 +262,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return probabilities_of(self.decision_function(X), self.multi_class == "ovr")
+        return probabilities_of(self.decision_function(X))
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities of the classes, in the order of `classes_`.
@@ -283,7 +275,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return log_probabilities_of(self.decision_function(X), self.multi_class == "ovr")
+        return log_probabilities_of(self.decision_function(X))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the predictions on these records, not private.
@@ -329,6 +321,8 @@ def _unmixed(labels):
 def _is_word(label):
     """Whether a public label can't stand for an integer: "1" may be meant for 1."""
     return isinstance(label, str) and not label.strip().lstrip("+-").isdigit()
+
+
 def _numbers_of(y, classes):
     """The number of each label among the classes, as floats; -1 is none of them."""
     y = np.asarray(y)

@@ -5,11 +5,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..engines._engines import ENGINES
-from ..engines._engines_coordinates import RULES
-from ..penalties import CONSTRAINTS, PENALTIES
+from ..penalties import CONSTRAINTS, PENALTIES, Box
 from ..privacy.accounting._events import NEIGHBORING
-from ..samplings import SAMPLING_WORDS
+from ..solvers._stated import SOLVERS, Solver
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
 
@@ -27,8 +25,8 @@ COMMON = {
     "n_public": _COUNT_OR_NONE,
     "clip": _AUTO_OR_POSITIVE,
     "max_iter": _AUTO_OR_POSITIVE,
-    "step_size": _AUTO_OR_POSITIVE,
-    "averaging": [StrOptions({"auto", "last", "tail"})],
+    "solver": [StrOptions({"auto", *SOLVERS}), Solver],
+    "inference": ["boolean"],
     "fit_intercept": ["boolean"],
     "feature_bounds": [None, tuple, list, np.ndarray, dict],
     "feature_scale": [None, StrOptions({"private"}), Real, tuple, list, np.ndarray],
@@ -42,48 +40,25 @@ COMMON = {
     "n_threads": _COUNT,
 }
 
-# Of the generic estimators; a preset has those of its own solver, some with fewer words.
+# Of the generic estimators, and some of the presets.
 GENERIC = {
-    "penalty": [None, StrOptions(set(PENALTIES))],
+    "penalty": [None, StrOptions(set(PENALTIES) - {Box.word}), Box],
     "alpha": _NOT_NEGATIVE,
     "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-    "coef_bounds": [None, tuple, list],
-    "constraint": [None, StrOptions(set(CONSTRAINTS))],
-    "radius": _POSITIVE,
-    "solver": [StrOptions({"auto", *ENGINES})],
-    "sampling": [StrOptions({"auto", *SAMPLING_WORDS}), HasMethods(["draw"])],
-    "block_size": _COUNT_OR_NONE,
-    "rule": [StrOptions(set(RULES))],
-    "selection_share": [Interval(Real, 0, 1, closed="neither")],
-    "selection": [StrOptions({"full", "lazy"})],
-    "sampling_rate": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
-    "n_directions": _COUNT_OR_NONE,
-    "n_inner": _COUNT_OR_NONE,
-    "curvature_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-    "step_decay": _NOT_NEGATIVE,
-    "momentum": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
-    "averaging": [StrOptions({"auto", "last", "tail", "periodic", "weighted"})],
-    "accounting": [StrOptions({"composition", "hidden_state"})],
+    "constraint": [None, StrOptions(set(CONSTRAINTS)), *CONSTRAINTS.values()],
     "penalize_intercept": ["boolean"],
-    "inference": ["boolean"],
-    "inference_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
 }
 
 REGRESSION = {
     "target_bounds": [None, tuple, list, np.ndarray],
-    "huber_threshold": _POSITIVE,
     "positive": ["boolean"],
 }
 CLASSIFICATION = {
     "classes": [None, "array-like"],
     "class_weight": [None, dict, StrOptions({"balanced"})],
-    "multi_class": [StrOptions({"multinomial", "ovr"})],
     "unknown_label": [StrOptions({"first", "raise"})],
     "C": _POSITIVE,
 }
-# Of the presets: None is not stated.
-PRESET = {name: [None, *GENERIC[name]] for name in ("rule", "selection_share", "selection")}
-PERIODIC = {"averaging": [StrOptions({"auto", "last", "tail", "periodic"})]}
 
 
 def of(table, *names):

@@ -2,11 +2,7 @@
 
 from copy import deepcopy
 
-import numpy as np
-from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import LabelBinarizer
 
 from ._prediction import margins_of_model, within
 
@@ -24,28 +20,7 @@ def exported(model, plain, clip):
         fitted = vars(plain) | deepcopy(clips)
         plain = _CLIPPED[type(plain)](**plain.get_params())
         vars(plain).update(fitted)
-    if getattr(model, "multi_class", None) == "ovr" and len(model.classes_) > 2:
-        plain = _one_vs_rest(plain)
     return plain
-
-
-def _one_vs_rest(plain):
-    """A binary estimator for each row of coefficients of `plain`."""
-    found = OneVsRestClassifier(clone(plain))
-    found.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(plain.classes_)
-    if not hasattr(type(found), "classes_"):  # from scikit-learn 1.9 on
-        found.classes_ = plain.classes_
-    found.estimators_ = []
-    for coef, intercept in zip(plain.coef_, plain.intercept_, strict=True):
-        one = clone(plain)
-        vars(one).update(vars(plain))
-        one.coef_, one.intercept_ = coef[np.newaxis], np.array([intercept])
-        one.classes_ = np.array([0, 1])
-        found.estimators_.append(one)
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(plain, name):
-            setattr(found, name, getattr(plain, name))
-    return found
 
 
 # ---- estimators that clip as the private ones do -------------------------------------------------

@@ -5,17 +5,16 @@ from typing import Literal
 from sklearn.linear_model import Lasso
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._compat import StrOptions
+from ..solvers._stated import CD, Solver
 from ..utils._typing import (
     ArrayLike,
     Auto,
-    Averaging,
     Bounds,
     Neighboring,
     Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, PERIODIC, REGRESSION, of
+from ._constraints import GENERIC, REGRESSION, of
 from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
@@ -58,19 +57,24 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    solver : {"auto", "cd", "newton", "skgd", "gcd"}, default="auto"
-        - "cd": proximal coordinate descent (DP-CD), the algorithm of the name.
-        - "newton": a few Newton steps in the geometry of a noisy matrix of second moments, released
-          once. Such a fit takes about as long as one without noise; a pass is a step.
-        - "skgd": descent along noisy gradients of all coordinates (DP-SkGD).
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own: ``CD("importance")``, of which a search
+        states ``solver__sampling``.
+
+        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
+          and delta: "newton" where records are many and dense columns few, unless a path of
+          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
+          "skgd" otherwise.
+        - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
-        - "auto" is the one public rule of all five estimators, from the problem, n, p, epsilon and
-          delta: "newton" where X is dense with many records for its columns, and nothing is asked
-          of a descent (its steps, averages or path); "gcd" where noise dominates, else "skgd".
-          Stating `sampling` or `n_inner` asks for "cd".
+        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
+        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
+          that are clipped and noised in its geometry. As fast as a fit without noise, and best
+          where records are many and features correlated; up to 4,000 features.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
     sampling : {"uniform", "importance"}, default=None
-        How "cd" draws coordinates: all alike ("uniform", None), or with probability p_j
-        proportional to M_j.
+        Short for ``solver=CD(sampling)``: which coordinate an update of "cd" moves.
     inference : bool, default=False
         Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: without
         an l1 penalty (``alpha=0``) alone, by "newton".
@@ -85,16 +89,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     max_iter : float > 0 or "auto", default="auto"
         Passes, one of which is as many updates of "cd" as there are coordinates, or one of the
         other solvers; may be a fraction. "auto" follows the solver, n, p, epsilon and delta.
-    step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / M_j, M_j its smoothness; "newton" divides by the
-        released curvature.
-    averaging : {"auto", "last", "tail", "periodic"}, default="auto"
-        The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
-        restart from the mean of every `n_inner` iterates, not for "newton". With "last" and "tail"
-        coefficients that end at zero are exactly zero. "auto" is "last" for "gcd", else "tail".
-    n_inner : int >= 1, default=None
-        K, the number of updates of "cd" in one inner loop with `averaging="periodic"`; None is a
-        tenth of all.
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -227,8 +221,8 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     Where noise is loud `coef_` and `intercept_` are shrunk towards the middle of a found target, by
     a factor that follows from public numbers and, where columns have one scale, from how long
     released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with stated `target_bounds`, `clip`, `max_iter`, `step_size`, `momentum` or
-    `averaging`, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
+    is shrunk with stated `target_bounds`, `clip` or `max_iter`, a solver's steps or averaging,
+    bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients
@@ -255,15 +249,13 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
 
     penalty = "l1"
     _named_after = "cd"
-    _of_its_name = ("sampling", "n_inner")
+    _of_its_name = ("sampling",)
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
-        | of(GENERIC, "alpha", "n_inner", "inference")
+        | of(GENERIC, "alpha")
         | of(REGRESSION, "positive")
-        | PERIODIC
-        | {"solver": [StrOptions({"auto", "cd", "newton", "skgd", "gcd"})]}
-        | {"sampling": [None, StrOptions({"uniform", "importance"})]}
+        | {"sampling": [None, *CD._parameter_constraints["sampling"]]}
     )
 
     def __init__(
@@ -272,16 +264,13 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        solver: Literal["auto", "cd", "newton", "skgd", "gcd"] = "auto",
+        solver: str | Solver = "auto",
         sampling: Literal["uniform", "importance"] | None = None,
         inference: bool = False,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
         max_iter: Auto = "auto",
-        step_size: Auto = "auto",
-        averaging: Averaging = "auto",
-        n_inner: int | None = None,
         fit_intercept: bool = True,
         positive: bool = False,
         feature_bounds: Bounds | None = None,
@@ -306,9 +295,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         self.n_public = n_public
         self.clip = clip
         self.max_iter = max_iter
-        self.step_size = step_size
-        self.averaging = averaging
-        self.n_inner = n_inner
         self.fit_intercept = fit_intercept
         self.positive = positive
         self.feature_bounds = feature_bounds
@@ -324,8 +310,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         self.n_threads = n_threads
 
     def _plain(self):
-        plain = Lasso(
-            self.alpha, fit_intercept=self.fit_intercept, positive=self.positive
-        )
+        plain = Lasso(self.alpha, fit_intercept=self.fit_intercept, positive=self.positive)
         plain.n_iter_ = self.n_iter_
         return plain

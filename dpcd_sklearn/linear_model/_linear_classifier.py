@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
+from ..penalties import Box, L1Ball, L2Ball
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..samplings import Sampling
+from ..solvers._stated import Solver
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._constraints import GENERIC
 from ._inference import InferenceMixin
@@ -46,22 +47,22 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
       stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
       no `ReproducibleNoise`; no step before this one learnt from the records without a charge. For
-      mini-batches (a `sampling_rate` below one) under "replace_one", that no pair of records is
+      mini-batches (``SGD(sampling_rate=0.1)``) under "replace_one", that no pair of records is
       worse than the one that is accounted for: checked numerically, not proved.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
     ----------
     loss : {"auto", "log_loss", "logistic", "multinomial"}, default="auto"
-        "logistic" is for two classes, or for each of more against the others (`multi_class`).
+        "logistic" is for two classes.
         "multinomial" is for two or more, with one vector of coefficients for each class, and one
         clip and one noisy gradient for all of them together; of two classes it is "logistic".
         "auto", in scikit-learn's words "log_loss", follows the number of classes, as
         LogisticRegression does.
-    penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default="l2"
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box or None, default="l2"
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
-        leave, [0, inf) ("nonnegative") or `coef_bounds` ("box").
+        leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
     alpha : float, default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
         scikit-learn's LogisticRegression and n records. It is on coefficients in the units of X:
@@ -70,87 +71,45 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         and warn.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
-    coef_bounds : pair (lo, hi) of floats, default=None
-        Bounds lo < hi of every coefficient for `penalty="box"`, which needs them, in units of one
-        over feature; either may be infinite.
-    constraint : {"l1_ball", "l2_ball", None}, default=None
-        Ball around zero that the vector of coefficients stays in: "l1_ball" for
-        `solver="compgd"` and "frank-wolfe", "l2_ball" for "compgd".
-    radius : float > 0, default=1.0
-        Radius of the `constraint`, in units of one over feature.
-    solver : str, default="auto"
+    constraint : {"l1_ball", "l2_ball"}, L1Ball or L2Ball, default=None
+        Ball around zero that the vector of coefficients stays in, of radius 1 or, as an object of
+        `dpcd_sklearn.penalties`, of a stated one: "l1_ball" for "compgd" and "frank-wolfe",
+        "l2_ball" for "compgd".
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
+        states ``solver__rule``.
+
+        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
+          and delta: "newton" where records are many and dense columns few, unless a path of
+          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
+          "skgd" otherwise; "compgd" or
+          "frank-wolfe" for constraints.
         - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
-        - "compgd": gradient descent in random directions (DP-CompGD); with `sampling_rate` below
-          one DP-CompMiniBatch. For the penalties None and "l2".
-        - "sgd": stochastic gradient descent (DP-SGD).
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
-        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
-          `penalize_intercept=True`.
         - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
           that are clipped and noised in its geometry. As fast as a fit without noise, and best
           where records are many and features correlated; up to 4,000 features.
-        - "auto" follows the problem, n, p, epsilon and delta: "compgd" for constraints; "newton"
-          where records are many and dense columns few; "gcd" for "l1", and for "elasticnet" from
-          l1_ratio = 0.5 on, where noise dominates; "skgd" otherwise.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
+        - "compgd": gradient descent in random directions (DP-CompGD); of mini-batches
+          DP-CompMiniBatch. For the penalties None and "l2".
+        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
+          `penalize_intercept=True`.
 
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
         chooses among features x classes and moves the feature in all of them, "newton" has one
-        matrix for all classes, and "compgd" and "frank-wolfe" need `multi_class="ovr"`.
+        matrix for all classes, and "compgd" and "frank-wolfe" refuse them.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    sampling : str or object of `dpcd_sklearn.samplings`, default="auto"
-        Which coordinates an update of "cd" or "skgd" moves; the other solvers do not draw any. For
-        "cd": one, "uniform" ("auto") or "importance" (with a probability proportional to M_j). For
-        "skgd": all ("full", "auto"); one ("uniform", "importance"); a block of a fixed partition,
-        drawn uniformly ("block") or with a probability proportional to its largest M_j
-        ("block-importance"); any set of `block_size` coordinates ("nice"); or what an object with
-        ``block_size`` and ``draw(generator, count)`` draws, see
-        :class:`~dpcd_sklearn.samplings.Sampling`. One that fails in the fit, after a sound trial
-        of ten draws, is replaced by its first ``block_size`` coordinates, with a UserWarning.
-    block_size : int >= 1, default=None
-        For "skgd" the number of coordinates in a set or block, the intercept being the last
-        coordinate; None is the square root of their number, rounded up. For "gcd" the number of
-        coordinates that an update chooses and moves; None is 1.
-    rule : {"gs-s", "gs-r", "gs-q"}, default="gs-r"
-        Score of a coordinate for "gcd": the slope of the objective ("gs-s"), the length of the
-        proximal step ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in
-        the norm of M_j.
-    selection_share : float in (0, 1), default=0.8
-        For "gcd": share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing
-        coordinates; the rest goes to the partial derivatives.
-    selection : {"full", "lazy"}, default="full"
-        How "gcd" and "frank-wolfe" choose coordinates: by one random draw for each candidate, or by
-        a few in all ("lazy"), with the same law at the same privacy loss and many times faster
-        where features are many. Its **running time depends on records**: use it only where nobody
-        who must not learn about them can time the fit. More than 6 coordinates at once are drawn
-        in full.
-    sampling_rate : float in (0, 1] or "auto", default="auto"
-        Probability of a record to be in a mini-batch of "sgd", "svrg" or "compgd"; 1 is all records
-        in every update. "auto" is 0.1 for "sgd" and "svrg" and 1 for "compgd".
-    n_directions : int >= 1, default=None
-        m, the number of random directions of "compgd"; None is 4 log(p' + 1), rounded up, for p'
-        coordinates with the intercept. More than p' are p', and so is every number with epsilon =
-        inf.
-    n_inner : int >= 1, default=None
-        K, the number of updates in one inner loop: with `averaging="periodic"` (None is a tenth of
-        all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
-    curvature_share : float in (0, 1) or "auto", default="auto"
-        For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
-        second moments; up to 5 % of the rest go to the mean of rows and of their squared norms,
-        all else to the gradients. "auto" is 0.2.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of
         two classes; with the penalties None and "l2".
-    inference_share : float in (0, 1) or "auto", default="auto"
-        Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
-        where records are many.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -167,34 +126,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
-        `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
+        its `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
         "newton" a step. "auto" follows n, p, epsilon and
         delta.
-    step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
-        how much steeper than the coordinates themselves the set is that moves. Without momentum
-        steps below 2 are safe. "frank-wolfe" has steps of its own, and "newton" divides by the
-        released curvature. "auto" follows the solver, n,
-        p, epsilon and delta.
-    step_decay : float in [0, inf), default=0.0
-        The step of update t = 1, 2, ... is multiplied by t^(-step_decay), for "sgd", "svrg" and
-        "compgd".
-    momentum : float in [0, 1) or "auto", default="auto"
-        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd". Nesterov's for
-        "newton", whose gradients are taken where this share of the last move would lead again. The
-        other solvers take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling,
-        follows n, p, epsilon and delta for "newton", and is 0 otherwise.
-    averaging : {"auto", "last", "tail", "periodic", "weighted"}, default="auto"
-        What `coef_` is: the last iterate ("last"); the mean of the last half of the iterates
-        ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`
-        iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
-        their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
-        Coefficients that end at zero are exactly zero in means too, but for "periodic"; "newton"
-        averages models and not iterates, with `inference` of a regression all but a fifth. "auto"
-        is "last" for "gcd", "frank-wolfe" and hidden states, and "tail" for the others.
-    accounting : {"composition", "hidden_state"}, default="composition"
-        "composition" counts every update, and all iterates could be published. "hidden_state"
-        counts the last iterate only; it is refused, as no loss of a classifier has a proof for it.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     classes : array-like of labels, default=None
@@ -209,12 +143,6 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         multiply weights of records before contributions are clipped, so those above 1 are refused
         where there is noise, with what to write. "balanced" is refused, because it counts the
         labels of the records.
-    multi_class : {"multinomial", "ovr"}, default="multinomial"
-        How more than two classes are fitted: all together by a softmax, with one clip and one noisy
-        release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
-        their own that share the budget, which costs much accuracy: each has the noise of the
-        square root of the number of classes times less budget. Of two classes both are logistic
-        regression.
     unknown_label : {"first", "raise"}, default="first"
         What a label outside of the stated `classes` does: it counts as the smallest of them
         ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
@@ -344,7 +272,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     Where noise is loud `coef_` and `intercept_` are shrunk towards the released shares of the
     classes, by a factor that follows from public numbers and, after a full descent, from how long
     released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with a stated `clip`, `max_iter`, `step_size`, `momentum` or `averaging`, bounds of
+    is shrunk with a stated `clip` or `max_iter`, a solver's steps or averaging, bounds of
     coefficients, inference or a warm start, nor with epsilon = inf.
 
     Where n μ sqrt(0.02) >= 25 for each class, μ that of (epsilon, delta), a free intercept starts
@@ -399,39 +327,21 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         self,
         loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
         *,
-        penalty: str | None = "l2",
+        penalty: str | Box | None = "l2",
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
-        coef_bounds: tuple[float, float] | None = None,
-        constraint: Literal["l1_ball", "l2_ball"] | None = None,
-        radius: float = 1.0,
-        solver: str = "auto",
+        constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
+        solver: str | Solver = "auto",
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        sampling: str | Sampling = "auto",
-        block_size: int | None = None,
-        rule: Literal["gs-s", "gs-r", "gs-q"] = "gs-r",
-        selection_share: float = 0.8,
-        selection: Literal["full", "lazy"] = "full",
-        sampling_rate: Auto = "auto",
-        n_directions: int | None = None,
-        n_inner: int | None = None,
-        curvature_share: Auto = "auto",
         inference: bool = False,
-        inference_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
         max_iter: Auto = "auto",
-        step_size: Auto = "auto",
-        step_decay: float = 0.0,
-        momentum: Auto = "auto",
-        averaging: Averaging = "auto",
-        accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
-        multi_class: Literal["multinomial", "ovr"] = "multinomial",
         unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
         feature_bounds: Bounds | None = None,
@@ -449,36 +359,18 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
-        self.coef_bounds = coef_bounds
         self.constraint = constraint
-        self.radius = radius
         self.solver = solver
         self.epsilon = epsilon
         self.delta = delta
-        self.sampling = sampling
-        self.block_size = block_size
-        self.rule = rule
-        self.selection_share = selection_share
-        self.selection = selection
-        self.sampling_rate = sampling_rate
-        self.n_directions = n_directions
-        self.n_inner = n_inner
-        self.curvature_share = curvature_share
         self.inference = inference
-        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip
         self.max_iter = max_iter
-        self.step_size = step_size
-        self.step_decay = step_decay
-        self.momentum = momentum
-        self.averaging = averaging
-        self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.classes = classes
         self.class_weight = class_weight
-        self.multi_class = multi_class
         self.unknown_label = unknown_label
         self.penalize_intercept = penalize_intercept
         self.feature_bounds = feature_bounds

@@ -4,12 +4,13 @@ from typing import Literal
 
 from sklearn.linear_model import ElasticNet, LinearRegression
 
-from ..losses import losses_for
+from ..losses import Huber, losses_for
+from ..penalties import Box, L1Ball, L2Ball
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..samplings import Sampling
+from ..solvers._stated import Solver
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC, REGRESSION, of
+from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
+from ._constraints import GENERIC
 from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
@@ -34,7 +35,8 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
       delta)-differentially private under the `neighboring` relation; all iterates, chosen
       coordinates, and what is released before the first iterate, could be published at the same
-      cost, except with `accounting="hidden_state"`. Who is in a mini-batch is never published.
+      cost, except with ``SkGD(accounting="hidden_state")``. Who is in a mini-batch is never
+      published.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
@@ -43,20 +45,21 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
       values and shapes; the choice of rows by stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
       no `ReproducibleNoise`; no step before this one learnt from the records without a charge. For
-      mini-batches (a `sampling_rate` below one) under "replace_one", that no pair of records is
+      mini-batches (``SGD(sampling_rate=0.1)``) under "replace_one", that no pair of records is
       worse than the one that is accounted for: checked numerically, not proved.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
     ----------
-    loss : {"squared", "squared_error", "huber"}, default="squared"
+    loss : {"squared", "squared_error", "huber"} or Huber, default="squared"
         Loss of a residual r: r² / 2 ("squared", in scikit-learn's words "squared_error"), or that
-        up to `huber_threshold` and linear beyond ("huber").
-    penalty : {"l1", "l2", "elasticnet", "nonnegative", "box", None}, default=None
+        up to a threshold and linear beyond ("huber", which has 1.35, or ``Huber(threshold)`` of
+        `dpcd_sklearn.losses`, in the units of the target).
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
-        leave, [0, inf) ("nonnegative") or `coef_bounds` ("box"). None is none, as in
-        LinearRegression.
+        leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
+        None is none, as in LinearRegression.
     alpha : float, default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): that of scikit-learn's
         Lasso and ElasticNet, and that of its Ridge divided by the number of records. It is on
@@ -65,85 +68,41 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         units. Other penalties do not use it, and warn.
     l1_ratio : float in [0, 1], default=0.15
         ρ for "elasticnet"; not used by the other penalties.
-    coef_bounds : pair (lo, hi) of floats, default=None
-        Bounds lo < hi of every coefficient for `penalty="box"`, which needs them, in units of
-        target over feature; either may be infinite.
-    constraint : {"l1_ball", "l2_ball", None}, default=None
-        Ball around zero that the vector of coefficients stays in: "l1_ball" for
-        `solver="compgd"` and "frank-wolfe", "l2_ball" for "compgd".
-    radius : float > 0, default=1.0
-        Radius of the `constraint`, in units of target over feature.
-    huber_threshold : float > 0, default=1.35
-        Absolute residual from which the Huber loss is linear, in the units of the target; public.
-    solver : str, default="auto"
+    constraint : {"l1_ball", "l2_ball"}, L1Ball or L2Ball, default=None
+        Ball around zero that the vector of coefficients stays in, of radius 1 or, as an object of
+        `dpcd_sklearn.penalties`, of a stated one: "l1_ball" for "compgd" and "frank-wolfe",
+        "l2_ball" for "compgd".
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own: ``SkGD("block")``, of which a search
+        states ``solver__sampling``.
+
+        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
+          and delta: "newton" where records are many and dense columns few, unless a path of
+          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
+          "skgd" otherwise; "compgd" or
+          "frank-wolfe" for constraints.
         - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
-        - "compgd": gradient descent in random directions (DP-CompGD); with `sampling_rate` below
-          one DP-CompMiniBatch. For the penalties None and "l2".
-        - "sgd": stochastic gradient descent (DP-SGD).
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
-        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
-          `penalize_intercept=True`.
         - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
           that are clipped and noised in its geometry. As fast as a fit without noise, and best
           where records are many and features correlated; up to 4,000 features.
-        - "auto" follows the problem, n, p, epsilon and delta: "compgd" for constraints; "newton"
-          where records are many and dense columns few; "gcd" for "l1", and for "elasticnet" from
-          l1_ratio = 0.5 on, where noise dominates; "skgd" otherwise.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
+        - "compgd": gradient descent in random directions (DP-CompGD); of mini-batches
+          DP-CompMiniBatch. For the penalties None and "l2".
+        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
+          `penalize_intercept=True`.
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
         not private.
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    sampling : str or object of `dpcd_sklearn.samplings`, default="auto"
-        Which coordinates an update of "cd" or "skgd" moves; the other solvers do not draw any. For
-        "cd": one, "uniform" ("auto") or "importance" (with a probability proportional to M_j). For
-        "skgd": all ("full", "auto"); one ("uniform", "importance"); a block of a fixed partition,
-        drawn uniformly ("block") or with a probability proportional to its largest M_j
-        ("block-importance"); any set of `block_size` coordinates ("nice"); or what an object with
-        ``block_size`` and ``draw(generator, count)`` draws, see
-        :class:`~dpcd_sklearn.samplings.Sampling`. One that fails in the fit, after a sound trial
-        of ten draws, is replaced by its first ``block_size`` coordinates, with a UserWarning.
-    block_size : int >= 1, default=None
-        For "skgd" the number of coordinates in a set or block, the intercept being the last
-        coordinate; None is the square root of their number, rounded up. For "gcd" the number of
-        coordinates that an update chooses and moves; None is 1.
-    rule : {"gs-s", "gs-r", "gs-q"}, default="gs-r"
-        Score of a coordinate for "gcd": the slope of the objective ("gs-s"), the length of the
-        proximal step ("gs-r"), or the root of twice the decrease that it promises ("gs-q"); each in
-        the norm of M_j.
-    selection_share : float in (0, 1), default=0.8
-        For "gcd": share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing
-        coordinates; the rest goes to the partial derivatives.
-    selection : {"full", "lazy"}, default="full"
-        How "gcd" and "frank-wolfe" choose coordinates: by one random draw for each candidate, or by
-        a few in all ("lazy"), with the same law at the same privacy loss and many times faster
-        where features are many. Its **running time depends on records**: use it only where nobody
-        who must not learn about them can time the fit. More than 6 coordinates at once are drawn
-        in full.
-    sampling_rate : float in (0, 1] or "auto", default="auto"
-        Probability of a record to be in a mini-batch of "sgd", "svrg" or "compgd"; 1 is all records
-        in every update. "auto" is 0.1 for "sgd" and "svrg" and 1 for "compgd".
-    n_directions : int >= 1, default=None
-        m, the number of random directions of "compgd"; None is 4 log(p' + 1), rounded up, for p'
-        coordinates with the intercept. More than p' are p', and so is every number with epsilon =
-        inf.
-    n_inner : int >= 1, default=None
-        K, the number of updates in one inner loop: with `averaging="periodic"` (None is a tenth of
-        all), and between two full gradients of "svrg" (None is one pass, 1 / sampling_rate).
-    curvature_share : float in (0, 1) or "auto", default="auto"
-        For "newton": share of the privacy loss (μ² of Gaussian DP) that goes to the matrix of
-        second moments; up to 5 % of the rest go to the mean of rows and of their squared norms,
-        all else to the gradients. "auto" is 0.2.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, and
         for "skgd" along full gradients of the squared loss; with the penalties None and "l2".
-    inference_share : float in (0, 1) or "auto", default="auto"
-        Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
-        where records are many.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -158,35 +117,9 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
-        `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
+        its `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
         "newton" a step. "auto" follows n, p, epsilon and
         delta.
-    step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
-        how much steeper than the coordinates themselves the set is that moves. Without momentum
-        steps below 2 are safe. "frank-wolfe" has steps of its own, and "newton" divides by the
-        released curvature. "auto" follows the solver, n,
-        p, epsilon and delta.
-    step_decay : float in [0, inf), default=0.0
-        The step of update t = 1, 2, ... is multiplied by t^(-step_decay), for "sgd", "svrg" and
-        "compgd".
-    momentum : float in [0, 1) or "auto", default="auto"
-        Heavy ball in the (1 - momentum)-normalised form, for "skgd" and "sgd". Nesterov's for
-        "newton", whose gradients are taken where this share of the last move would lead again. The
-        other solvers take 0 only. "auto" is 0.9 for "sgd" and for "skgd" with full sampling,
-        follows n, p, epsilon and delta for "newton", and is 0 otherwise.
-    averaging : {"auto", "last", "tail", "periodic", "weighted"}, default="auto"
-        What `coef_` is: the last iterate ("last"); the mean of the last half of the iterates
-        ("tail"); the end of the papers' outer loop, which restarts from the mean of every `n_inner`
-        iterates ("periodic", for "cd", "gcd" and "skgd"); or the mean of all iterates, weighted by
-        their steps ("weighted", for "sgd", "svrg" and "compgd"). "frank-wolfe" takes "last" only.
-        Coefficients that end at zero are exactly zero in means too, but for "periodic"; "newton"
-        averages models and not iterates, with `inference` of a regression all but a fifth. "auto"
-        is "last" for "gcd", "frank-wolfe" and hidden states, and "tail" for the others.
-    accounting : {"composition", "hidden_state"}, default="composition"
-        "composition" counts every update, and all iterates could be published. "hidden_state"
-        counts the last iterate only: see DPRidgeSkGD. It needs `solver="skgd"` and an l2
-        penalty with alpha > 0.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False
@@ -323,8 +256,8 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     Where noise is loud `coef_` and `intercept_` are shrunk towards the middle of a found target, by
     a factor that follows from public numbers and, where columns have one scale, from how long
     released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with stated `target_bounds`, `clip`, `max_iter`, `step_size`, `momentum` or
-    `averaging`, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
+    is shrunk with stated `target_bounds`, `clip` or `max_iter`, a solver's steps or averaging,
+    bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     References
     ----------
@@ -351,9 +284,11 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from dpcd_sklearn import DPLinearRegressor
+    >>> from dpcd_sklearn.losses import Huber
+    >>> from dpcd_sklearn.solvers import CD
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = DPLinearRegressor("huber", penalty="l1", alpha=0.1, solver="cd", epsilon=3.0,
-    ...                           huber_threshold=100.0, feature_bounds=(-0.2, 0.2),
+    >>> model = DPLinearRegressor(Huber(100.0), penalty="l1", alpha=0.1, epsilon=3.0,
+    ...                           solver=CD("importance"), feature_bounds=(-0.2, 0.2),
     ...                           target_bounds=(25, 350)).fit(X, y)
     >>> model.coef_.shape
     (10,)
@@ -362,44 +297,25 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
         | GENERIC
-        | of(REGRESSION, "huber_threshold")
-        | {"loss": [StrOptions({"squared_error", *losses_for("regression")})]}
+        | {"loss": [StrOptions({"squared_error", *losses_for("regression")}), Huber]}
     )
 
     def __init__(
         self,
-        loss: Literal["squared", "squared_error", "huber"] = "squared",
+        loss: Literal["squared", "squared_error", "huber"] | Huber = "squared",
         *,
-        penalty: str | None = None,
+        penalty: str | Box | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
-        coef_bounds: tuple[float, float] | None = None,
-        constraint: Literal["l1_ball", "l2_ball"] | None = None,
-        radius: float = 1.0,
-        huber_threshold: float = 1.35,
-        solver: str = "auto",
+        constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
+        solver: str | Solver = "auto",
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        sampling: str | Sampling = "auto",
-        block_size: int | None = None,
-        rule: Literal["gs-s", "gs-r", "gs-q"] = "gs-r",
-        selection_share: float = 0.8,
-        selection: Literal["full", "lazy"] = "full",
-        sampling_rate: Auto = "auto",
-        n_directions: int | None = None,
-        n_inner: int | None = None,
-        curvature_share: Auto = "auto",
         inference: bool = False,
-        inference_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
         max_iter: Auto = "auto",
-        step_size: Auto = "auto",
-        step_decay: float = 0.0,
-        momentum: Auto = "auto",
-        averaging: Averaging = "auto",
-        accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         feature_bounds: Bounds | None = None,
@@ -418,33 +334,15 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
-        self.coef_bounds = coef_bounds
         self.constraint = constraint
-        self.radius = radius
-        self.huber_threshold = huber_threshold
         self.solver = solver
         self.epsilon = epsilon
         self.delta = delta
-        self.sampling = sampling
-        self.block_size = block_size
-        self.rule = rule
-        self.selection_share = selection_share
-        self.selection = selection
-        self.sampling_rate = sampling_rate
-        self.n_directions = n_directions
-        self.n_inner = n_inner
-        self.curvature_share = curvature_share
         self.inference = inference
-        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip
         self.max_iter = max_iter
-        self.step_size = step_size
-        self.step_decay = step_decay
-        self.momentum = momentum
-        self.averaging = averaging
-        self.accounting = accounting
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.feature_bounds = feature_bounds
@@ -460,7 +358,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         self.n_threads = n_threads
 
     def _plain(self):
-        share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self.penalty)
+        share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self._penalty_word)
         if self._loss_word != "squared" or share is None or self.constraint is not None:
             positive = self.penalty == "nonnegative"
             return LinearRegression(fit_intercept=self.fit_intercept, positive=positive)

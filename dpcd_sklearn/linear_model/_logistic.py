@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Averaging, Bounds, Neighboring, Seed
+from ..solvers._stated import GCD, Solver
+from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
-from ._constraints import CLASSIFICATION, GENERIC, PRESET, of
+from ._constraints import CLASSIFICATION, GENERIC, of
 from ._inference import InferenceMixin
 
 
@@ -60,32 +60,28 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    solver : {"auto", "gcd", "newton", "skgd"}, default="auto"
-        - "gcd": greedy coordinate descent (DP-GCD), the algorithm of the name.
-        - "newton": a few Newton steps in the geometry of a noisy matrix of second moments, released
-          once. Such a fit takes about as long as one without noise; a pass is a step.
-        - "skgd": descent along noisy gradients of all coordinates (DP-SkGD).
-        - "auto" is the one public rule of all five estimators, from the problem, n, p, epsilon and
-          delta: "newton" where X is dense with many records for its columns, and nothing is asked
-          of a descent (its steps, averages or path); "gcd" from l1_ratio = 0.5 on, where noise
-          dominates, else "skgd". Stating `rule`, `block_size`, `selection_share` or `selection`
-          asks for "gcd".
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
+        states ``solver__rule``.
+
+        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
+          and delta: "newton" where records are many and dense columns few, unless a path of
+          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
+          "skgd" otherwise.
+        - "cd": proximal coordinate descent (DP-CD).
+        - "gcd": greedy coordinate descent (DP-GCD).
+        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
+        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
+          that are clipped and noised in its geometry. As fast as a fit without noise, and best
+          where records are many and features correlated; up to 4,000 features.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
+
+        Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
+        chooses among features x classes and moves the feature in all of them, and "newton" has one
+        matrix for all classes.
     rule : {"gs-s", "gs-r", "gs-q"}, default=None
-        Score of a coordinate for "gcd": the slope of the objective ("gs-s"), the length of the
-        proximal step ("gs-r", None), or the root of twice the decrease that it promises ("gs-q");
-        each in the norm of M_j.
-    block_size : int >= 1, default=None
-        Coordinates that one update of "gcd" chooses and moves, each choice and each partial
-        derivative paid for; None is 1. More of them read the records less often.
-    selection_share : float in (0, 1), default=None
-        For "gcd": share of the privacy loss (η²/8 against 1/(2 z²)) that goes to choosing
-        coordinates, 0.8 if it is None; the rest goes to the partial derivatives.
-    selection : {"full", "lazy"}, default=None
-        How "gcd" chooses coordinates: by one random draw for each candidate ("full", None), or by a
-        few in all ("lazy"), with the same law at the same privacy loss and many times faster where
-        features are many. Its **running time depends on records**: use it only where nobody who
-        must not learn about them can time the fit. More than 6 coordinates at once are drawn in
-        full.
+        Short for ``solver=GCD(rule)``: what a coordinate is chosen by.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of, for 20 % of μ²: see
         `coef_cov_`, `confidence_interval`, `wald_test` and `summary`. By "newton", which "auto" is
@@ -102,12 +98,6 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     max_iter : float > 0 or "auto", default="auto"
         Passes, each of which is one update; may be a fraction. "auto" follows the solver, n, p,
         epsilon and delta.
-    step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / M_j, M_j its smoothness; "newton" divides by the
-        released curvature.
-    averaging : {"auto", "last", "tail"}, default="auto"
-        The last iterate, or the mean of the last half of the iterates. "auto" is "last" for "gcd",
-        else "tail".
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
@@ -121,16 +111,6 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         multiply weights of records before contributions are clipped, so those above 1 are refused
         where there is noise, with what to write. "balanced" is refused, because it counts the
         labels of the records.
-    multi_class : {"multinomial", "ovr"}, default="multinomial"
-        How more than two classes are fitted: all together by a softmax, with one clip and one noisy
-        release for all of them ("multinomial"), or each against all others ("ovr"), in fits of
-        their own that share the budget, which costs much accuracy: each has the noise of the
-        square root of the number of classes times less budget. Of two classes both are logistic
-        regression.
-    unknown_label : {"first", "raise"}, default="first"
-        What a label outside of the stated `classes` does: it counts as the smallest of them
-        ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
-        one fact, that there is such a label.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
@@ -254,7 +234,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     Where noise is loud `coef_` and `intercept_` are shrunk towards the released shares of the
     classes, by a factor that follows from public numbers and, after a full descent, from how long
     released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with a stated `clip`, `max_iter`, `step_size`, `momentum` or `averaging`, bounds of
+    is shrunk with a stated `clip` or `max_iter`, a solver's steps or averaging, bounds of
     coefficients, inference or a warm start, nor with epsilon = inf.
 
     With "newton" the mean of rows and of their squared norms is released, from which follows
@@ -290,15 +270,13 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
 
     penalty = "elasticnet"
     _named_after = "gcd"
-    _of_its_name = ("rule", "block_size", "selection_share", "selection")
+    _of_its_name = ("rule",)
 
     _parameter_constraints = (
         PrivateClassifier._parameter_constraints
         | of(CLASSIFICATION, "C")
-        | of(GENERIC, "l1_ratio", "block_size")
-        | PRESET
-        | {"solver": [StrOptions({"auto", "gcd", "newton", "skgd"})]}
-        | of(GENERIC, "inference")
+        | of(GENERIC, "l1_ratio")
+        | {"rule": [None, *GCD._parameter_constraints["rule"]]}
     )
 
     def __init__(
@@ -308,23 +286,16 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         l1_ratio: float = 0.0,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        solver: Literal["auto", "gcd", "newton", "skgd"] = "auto",
+        solver: str | Solver = "auto",
         rule: Literal["gs-s", "gs-r", "gs-q"] | None = None,
-        block_size: int | None = None,
-        selection_share: float | None = None,
-        selection: Literal["full", "lazy"] | None = None,
         inference: bool = False,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
         max_iter: Auto = "auto",
-        step_size: Auto = "auto",
-        averaging: Averaging = "auto",
         fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
-        multi_class: Literal["multinomial", "ovr"] = "multinomial",
-        unknown_label: Literal["first", "raise"] = "first",
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | Literal["private"] | None = None,
         row_norm_bound: float | None = None,
@@ -342,21 +313,14 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         self.delta = delta
         self.solver = solver
         self.rule = rule
-        self.block_size = block_size
-        self.selection_share = selection_share
-        self.selection = selection
         self.inference = inference
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip
         self.max_iter = max_iter
-        self.step_size = step_size
-        self.averaging = averaging
         self.fit_intercept = fit_intercept
         self.classes = classes
         self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.unknown_label = unknown_label
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
         self.row_norm_bound = row_norm_bound

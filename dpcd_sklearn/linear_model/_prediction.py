@@ -101,14 +101,12 @@ def _products(X, coef, bounds, n_threads=1):
 
 
 @np.errstate(all="ignore")  # a warning would tell about the records
-def probabilities_of(margins, one_vs_rest):
+def probabilities_of(margins):
     """Probabilities of the classes, by the exponentials that the fit has.
 
     Parameters
     ----------
     margins : ndarray of shape (n_samples,) or (n_samples, n_classes)
-    one_vs_rest : bool
-        Whether several classes have a probability each, which are brought to a sum of one.
 
     Returns
     -------
@@ -117,17 +115,16 @@ def probabilities_of(margins, one_vs_rest):
     if margins.ndim == 1:
         found = np.column_stack([_sigmoid(-margins), _sigmoid(margins)])
     else:
-        found = _shares(_log_sigmoid(margins) if one_vs_rest else margins)
+        found = _shares(margins)
     found[found < _LEAST] = 0.0
     return found
 
 
 @np.errstate(all="ignore")  # a warning would tell about the records
-def log_probabilities_of(margins, one_vs_rest):
+def log_probabilities_of(margins):
     """Logarithms of `probabilities_of`, exact where those are too small to be numbers."""
     if margins.ndim == 1:
         return np.column_stack([_log_sigmoid(-margins), _log_sigmoid(margins)])
-    margins = _log_sigmoid(margins) if one_vs_rest else margins
     largest = margins.max(axis=1, keepdims=True)
     of_largest = _shares(margins).max(axis=1, keepdims=True)
     return (margins - largest) + elementwise(math.log, of_largest)

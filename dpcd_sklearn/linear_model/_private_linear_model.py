@@ -29,14 +29,17 @@ from ..engines._scales import FoundScales, found_scales
 from ..engines._shrinkage import shrunk
 from ..engines._smoothness import found_mean_row, found_moments
 from ..exceptions import UnknownScaleWarning
-from ..losses import ABSENT, LOSSES, SYNONYMS
+from ..losses import ABSENT, SYNONYMS, loss_of
+from ..penalties import CONSTRAINTS, Box
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
+from ..solvers._stated import SOLVERS, Solver
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
+from ..utils._stated import Stated
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
 from ._export import exported
@@ -46,12 +49,11 @@ from ._signature import short_signature
 from ._warm_start import EarlierFit, start_of
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
-_REALS = {"alpha": "left", "l1_ratio": "left", "step_decay": "left"}
-_REALS |= dict.fromkeys(("clip", "max_iter", "step_size", "tol"), "neither")
-_REALS |= dict.fromkeys(("C", "radius", "huber_threshold"), "neither")
+_REALS = {"alpha": "left", "l1_ratio": "left"}
+_REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), "neither")
 _WITH_STRENGTH = ("l1", "l2", "elasticnet")
 _DEFAULT_ALPHA = 1e-4  # of the generic estimators
-_COUNTS = ("n_threads", "block_size", "n_directions", "n_inner")
+_STATED = ("loss", "penalty", "constraint", "solver")  # each a word or an object
 
 
 class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
@@ -69,24 +71,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     penalty = None
     alpha = 1.0
     l1_ratio = 0.0
-    coef_bounds = None
     positive = False
     constraint = None
-    radius = 1.0
-    sampling = "auto"
-    block_size = None
-    rule = "gs-r"
-    selection_share = 0.8
-    selection = "full"
-    sampling_rate = "auto"
-    n_directions = None
-    n_inner = None
-    curvature_share = "auto"
     inference = False
-    inference_share = "auto"
-    step_decay = 0.0
-    momentum = "auto"
-    accounting = "composition"
     penalize_intercept = False
     class_weight = None
     coef_path = False
@@ -141,7 +128,11 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     @property
     def _loss_word(self):
         """`loss`, be it in scikit-learn's words."""
-        return SYNONYMS.get(self.loss, self.loss)
+        return getattr(self.loss, "word", None) or SYNONYMS.get(self.loss, self.loss)
+
+    @property
+    def _penalty_word(self):
+        return getattr(self.penalty, "word", self.penalty)
 
     def _validate_params(self):
         if isinstance(self.loss, str) and self.loss in ABSENT:
@@ -150,23 +141,53 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     def _loss(self, n_outputs, target_half_width):
         """The loss of a target that was divided by `target_half_width`."""
-        return LOSSES[self._loss_word].of(self, target_half_width)
+        return loss_of(self._loss_word, self.loss, target_half_width)
 
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""
         return float(self.alpha)
 
-    def _solver_word(self):
+    def _stated_solver(self):
         """The solver that is asked for, be it by stating what it alone has."""
-        stated = [name for name in self._of_its_name if getattr(self, name) is not None]
-        if not stated or self.solver == self._named_after:
-            return self.solver
-        if self.solver == "auto":
-            return self._named_after
+        own = {name: getattr(self, name) for name in self._of_its_name}
+        own = {name: value for name, value in own.items() if value is not None}
+        if not own:
+            return _solver_of(self.solver)
+        if isinstance(self.solver, str) and self.solver in ("auto", self._named_after):
+            solver = SOLVERS[self._named_after](**own)
+            solver.check()
+            return solver
+        name, named = next(iter(own)), SOLVERS[self._named_after].__name__
         raise ValueError(
-            f"{stated[0]}={getattr(self, stated[0])!r} is of solver={self._named_after!r} alone: "
-            f"write solver={self._named_after!r}, or {stated[0]}=None for solver={self.solver!r}"
+            f"{name}={own[name]!r} beside solver={self.solver!r}: write "
+            f"solver={named}({name}={own[name]!r}), or {name}=None"
         )
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters, those of a solver that is an object by ``solver__name`` too.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter; a solver that is a word has none.
+        """
+        for name in ("solver", "loss", "constraint", "penalty"):
+            stated = params.get(name, getattr(self, name))
+            nested = [key for key in params if key.startswith(f"{name}__")]
+            if nested and not isinstance(stated, Stated):
+                raise ValueError(
+                    f"{nested[0]} needs an object as {name}, which is {stated!r}: write "
+                    f"{_example_of(name, nested[0])}"
+                )
+        return super().set_params(**params)
 
     # ---- public: what a fit would release ----
 
@@ -272,13 +293,13 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         found = self._found(plan, receipt, records, key)
         if found is not None:
             plan = self._shown(self._plan(*shape, n_outputs, located=(plan, found)))
-        if plan.part_of_outside is not None:
+        if plan.part_of("outside") is not None:
             self._outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
         if plan.request.counts_classes:
             start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         progress = Progress(self, plan.n_told, plan.event)
-        plan.attend(start, progress)
+        plan = plan.attended_by(start, progress)
         solution = records.run(plan, receipt, scaled, key, generator)
         # 5. what was released
         self._warn_of_unknown_scales(plan.request)
@@ -299,15 +320,13 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         found = None
         if scales.n_choices:
             place = records.unscaled(scales.target is not None)
-            found = found_scales(scales, receipt, plan.parts[0], place, key)
+            found = found_scales(plan, receipt, place, key)
         if request.smoothness_share:
             place = records.unscaled(False)
-            part = plan.part_of_smoothness
             if not request.asks_for_smoothness:
-                norm = found.row_norm_bound
-                row = found_mean_row(request, receipt, part, place, key, norm)
+                row = found_mean_row(plan, receipt, place, key, found.row_norm_bound)
                 return replace(found, mean_row=row)
-            squares, means = found_moments(request, receipt, part, place, key)
+            squares, means = found_moments(plan, receipt, place, key)
             found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
 
@@ -331,7 +350,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         return start_of(self, n_features, plan.request.n_outputs)
 
     def _warn_of_unused_alpha(self):
-        if self.penalty in _WITH_STRENGTH or self.alpha in (0, _DEFAULT_ALPHA):
+        if self._penalty_word in _WITH_STRENGTH or self.alpha in (0, _DEFAULT_ALPHA):
             return
         warnings.warn(
             f"alpha={self.alpha!r} is not used: penalty={self.penalty!r} has no strength. Write "
@@ -348,7 +367,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             words += ["target_bounds ((-1, 1)"]
         if not words or not request.private:
             return
-        if request.accounting == "hidden_state":
+        if request.solver.accounting == "hidden_state":
             return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
@@ -379,11 +398,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         for name, closed in _REALS.items():
             if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
-        if self.step_size != "auto" and float(self.step_size) > 1e15:
-            raise ValueError(f"step_size must be at most 1e15, got {self.step_size!r}")
-        for name in _COUNTS:
-            if getattr(self, name) is not None:
-                check_count(getattr(self, name), name, high=MOST)
+        check_count(self.n_threads, "n_threads", high=MOST)
+        for stated in (getattr(self, name) for name in _STATED):
+            if isinstance(stated, Stated):
+                stated.check()
         if self.positive and self.penalize_intercept:
             raise ValueError(
                 "positive=True leaves the intercept free, so penalize_intercept must be False"
@@ -405,7 +423,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
-            solver=self._solver_word(),
+            solver=self._stated_solver(),
+            penalty=self._penalty_word,
+            coef_bounds=_bounds_of(self.penalty),
+            constraint=_ball_of(self.constraint),
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,
@@ -472,8 +493,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         -------
         estimator : object
             Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
-            `l1_ratio`. DPLinearClassifier gives LogisticRegression, with `multi_class="ovr"` and
-            more than two classes in a OneVsRestClassifier; DPLinearRegressor ElasticNet
+            `l1_ratio`. DPLinearClassifier gives LogisticRegression, DPLinearRegressor ElasticNet
             for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
             Parameters that have no counterpart stand at scikit-learn's defaults.
         """
@@ -487,3 +507,29 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = True
         return tags
+
+
+def _solver_of(stated):
+    """The solver for a word or an object; "auto" is chosen later, from public numbers."""
+    if isinstance(stated, Solver):
+        return stated
+    return Solver() if stated == "auto" else SOLVERS[stated]()
+
+
+def _bounds_of(penalty):
+    if not isinstance(penalty, Box):
+        return None
+    box = penalty.plain()
+    return box.lo, box.hi
+
+
+def _ball_of(stated):
+    return CONSTRAINTS[stated]() if isinstance(stated, str) else stated
+
+
+def _example_of(name, nested):
+    own = nested.partition("__")[2]
+    if name != "solver":
+        return f"{name}={ {'loss': 'Huber()', 'constraint': 'L1Ball()', 'penalty': 'Box()'}[name] }"
+    able = [solver for solver in SOLVERS.values() if own in solver().get_params()]
+    return " or ".join(f"solver={solver.__name__}()" for solver in able or SOLVERS.values())

@@ -21,7 +21,6 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     """A loss of residuals, on a target that is mapped from its public bounds to [-1, 1]."""
 
     loss = "squared"
-    huber_threshold = 1.35
 
     _target_is_numeric = True
     _has_many_targets = True

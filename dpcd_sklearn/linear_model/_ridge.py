@@ -6,18 +6,17 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..samplings import SAMPLING_WORDS, Sampling
-from ..utils._compat import HasMethods, StrOptions
+from ..samplings import Sampling
+from ..solvers._stated import SkGD, Solver
 from ..utils._typing import (
     ArrayLike,
     Auto,
-    Averaging,
     Bounds,
     Neighboring,
     Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, PERIODIC, REGRESSION, of
+from ._constraints import GENERIC, REGRESSION, of
 from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
@@ -38,7 +37,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
       delta)-differentially private under the `neighboring` relation; all iterates, and what is
       released before the first one, could be published at the same cost, except with
-      `accounting="hidden_state"`.
+      ``SkGD(accounting="hidden_state")``.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
@@ -61,30 +60,31 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
-    solver : {"auto", "skgd", "newton"}, default="auto"
-        - "skgd": sketched gradient descent (DP-SkGD), the algorithm of the name.
-        - "newton": a few Newton steps in the geometry of a noisy matrix of second moments, released
-          once. Such a fit takes about as long as one without noise; a pass is a step.
-        - "auto" is the one public rule of all five estimators, from the problem, n, p, epsilon and
-          delta: "newton" where X is dense with many records for its columns, and nothing is asked
-          of a descent (its steps, averages or path); else "skgd", which stating `sampling`,
-          `block_size` or `n_inner` asks for too.
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own: ``SkGD("block")``, of which a search
+        states ``solver__sampling``.
+
+        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
+          and delta: "newton" where records are many and dense columns few, unless a path of
+          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
+          "skgd" otherwise.
+        - "cd": proximal coordinate descent (DP-CD).
+        - "gcd": greedy coordinate descent (DP-GCD).
+        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
+        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
+          that are clipped and noised in its geometry. As fast as a fit without noise, and best
+          where records are many and features correlated; up to 4,000 features.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
     sampling : str or object of `dpcd_sklearn.samplings`, default=None
-        Which coordinates an update of "skgd" moves: all of them ("full", None); one block of a
-        fixed partition, drawn uniformly ("block") or with a probability proportional to its largest
-        M_j ("block-importance"); any set of a given size ("nice"); or one coordinate ("uniform",
-        "importance"). An object draws blocks of its own with ``draw(generator, count)``, of at most
-        ``block_size`` coordinates.
+        Short for ``solver=SkGD(sampling, block_size=block_size)``: which coordinates an update of
+        "skgd" moves.
     block_size : int >= 1, default=None
-        Size of sets, and of blocks of consecutive coordinates, the intercept being the last one;
-        None is the square root of their number.
+        Number of coordinates in a set or block; see `sampling`.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. By "newton", which "auto" is then, or by
         "skgd" along full gradients, of which the noise is followed from step to step.
-    inference_share : float in (0, 1) or "auto", default="auto"
-        Share of the privacy loss (μ² of Gaussian DP) that inference gets. "auto" is 0.2, or less
-        where records are many.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are: see Privacy above.
     n_public : int, default=None
@@ -96,29 +96,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     max_iter : float > 0 or "auto", default="auto"
         Passes, one of which moves every coordinate once on average; may be a fraction. "auto"
         follows n, p, epsilon and delta.
-    step_size : float > 0 or "auto", default="auto"
-        γ: coordinate j moves with the step γ / (λ M_j), M_j its smoothness and λ a public bound on
-        how much steeper than its coordinates a drawn set of them is. Without momentum steps below 2
-        are safe.
-    momentum : float in [0, 1) or "auto", default="auto"
-        Heavy ball in the (1 - momentum)-normalised form.
-    averaging : {"auto", "last", "tail", "periodic"}, default="auto"
-        The last iterate, the mean of the last half of the iterates, or the papers' outer loop: a
-        restart from the mean of every `n_inner` iterates. "auto" is "tail".
-    n_inner : int >= 1, default=None
-        K, the number of updates in one inner loop with `averaging="periodic"`; None is a tenth of
-        all.
-    accounting : {"composition", "hidden_state"}, default="composition"
-        "composition" counts every update, and all iterates could be published. "hidden_state"
-        counts the last iterate only: with a strong ridge the noise of early updates is forgotten,
-        and less is needed. It needs alpha > 0, full sampling, no momentum, the last iterate, an
-        intercept that is penalised too (or none) and `row_norm_bound` or `feature_bounds`; rows
-        are scaled down to the bound, and weights above one count as one.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
-    penalize_intercept : bool, default=False
-        Whether the ridge is on the intercept too (the prediction at the middle of
-        `feature_bounds`, if they are given, else at zero).
     positive : bool, default=False
         Whether coefficients are kept from being negative; the intercept is free.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
@@ -249,8 +228,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     Where noise is loud `coef_` and `intercept_` are shrunk towards the middle of a found target, by
     a factor that follows from public numbers and, where columns have one scale, from how long
     released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with stated `target_bounds`, `clip`, `max_iter`, `step_size`, `momentum` or
-    `averaging`, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
+    is shrunk with stated `target_bounds`, `clip` or `max_iter`, a solver's steps or averaging,
+    bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients
@@ -277,17 +256,14 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
 
     penalty = "l2"
     _named_after = "skgd"
-    _of_its_name = ("sampling", "block_size", "n_inner")
+    _of_its_name = ("sampling", "block_size")
 
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
-        | of(GENERIC, "alpha", "block_size", "momentum", "accounting")
-        | of(GENERIC, "inference", "inference_share")
-        | of(GENERIC, "penalize_intercept", "n_inner")
+        | of(GENERIC, "alpha")
         | of(REGRESSION, "positive")
-        | PERIODIC
-        | {"solver": [StrOptions({"auto", "skgd", "newton"})]}
-        | {"sampling": [None, StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])]}
+        | {"block_size": [None, *SkGD._parameter_constraints["block_size"]]}
+        | {"sampling": [None, *SkGD._parameter_constraints["sampling"]]}
     )
 
     def __init__(
@@ -296,22 +272,15 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        solver: Literal["auto", "skgd", "newton"] = "auto",
+        solver: str | Solver = "auto",
         sampling: str | Sampling | None = None,
         block_size: int | None = None,
         inference: bool = False,
-        inference_share: Auto = "auto",
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         clip: Auto = "auto",
         max_iter: Auto = "auto",
-        step_size: Auto = "auto",
-        momentum: Auto = "auto",
-        averaging: Averaging = "auto",
-        n_inner: int | None = None,
-        accounting: Literal["composition", "hidden_state"] = "composition",
         fit_intercept: bool = True,
-        penalize_intercept: bool = False,
         positive: bool = False,
         feature_bounds: Bounds | None = None,
         feature_scale: ArrayLike | Literal["private"] | None = None,
@@ -332,18 +301,11 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         self.sampling = sampling
         self.block_size = block_size
         self.inference = inference
-        self.inference_share = inference_share
         self.neighboring = neighboring
         self.n_public = n_public
         self.clip = clip
         self.max_iter = max_iter
-        self.step_size = step_size
-        self.momentum = momentum
-        self.averaging = averaging
-        self.n_inner = n_inner
-        self.accounting = accounting
         self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
         self.positive = positive
         self.feature_bounds = feature_bounds
         self.feature_scale = feature_scale
@@ -362,8 +324,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         return float(self.alpha) / n_normalizer
 
     def _plain(self):
-        plain = Ridge(
-            self.alpha, fit_intercept=self.fit_intercept, positive=self.positive
-        )
+        plain = Ridge(self.alpha, fit_intercept=self.fit_intercept, positive=self.positive)
         plain.n_iter_ = np.array([self.n_iter_])  # one for each target
         return plain

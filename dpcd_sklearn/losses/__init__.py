@@ -4,9 +4,12 @@ from ._huber import HuberLoss
 from ._logistic import LogisticLoss
 from ._multinomial import MultinomialLoss
 from ._squared import SquaredLoss
+from ._stated import Huber
 
 LOSSES = {loss.name: loss for loss in (SquaredLoss, HuberLoss, LogisticLoss, MultinomialLoss)}
 
+# What users state as an object, which has a parameter; its word stands for its default.
+STATED_LOSSES = {"huber": Huber}
 
 # scikit-learn's words for what is here, and what to use in place of what is not.
 SYNONYMS = {"squared_error": "squared", "log_loss": "auto"}
@@ -22,3 +25,12 @@ ABSENT = {
 def losses_for(task):
     """Names of the losses for "regression" or "classification"."""
     return {name for name, loss in LOSSES.items() if loss.task == task}
+
+
+def loss_of(word, stated, target_half_width):
+    """The loss for what an estimator states, of a target divided by `target_half_width`."""
+    if word in STATED_LOSSES and isinstance(stated, str):
+        stated = STATED_LOSSES[word]()
+    elif word in STATED_LOSSES:
+        stated = stated.plain()
+    return LOSSES[word].of(stated, target_half_width)

@@ -24,8 +24,8 @@ cdef class HuberLoss(Loss):
         self.threshold = threshold
 
     @classmethod
-    def of(cls, parameters, target_half_width):
-        return cls(parameters.huber_threshold / target_half_width)
+    def of(cls, stated, target_half_width):
+        return cls(stated.threshold / target_half_width)
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:

@@ -29,8 +29,8 @@ cdef class Loss:
     multi_output = zero_sum = False
 
     @classmethod
-    def of(cls, parameters, target_half_width):
-        """The loss for an estimator's parameters, of a target divided by `target_half_width`."""
+    def of(cls, stated, target_half_width):
+        """The loss that an estimator states, of a target divided by `target_half_width`."""
         return cls()
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,

@@ -31,7 +31,7 @@ cdef class MultinomialLoss(Loss):
         self.longest = longest
 
     @classmethod
-    def of(cls, parameters, target_half_width):
+    def of(cls, stated, target_half_width):
         return cls()
 
     cdef void derivatives(self, Py_ssize_t n, Py_ssize_t n_outputs, const double *margins,

@@ -116,7 +116,7 @@ def fit_partitions(model, run):
         record that counts twice is not covered. Partitions are numbered from 0 without gaps, and a
         number stands for the same records in every task. A task is pickled by value; it remembers
         nothing, so an update of "cd", "gcd", "skgd" makes margins anew from all moves so far:
-        "newton", and "sgd" with ``sampling_rate=1``, state the iterate and don't.
+        "newton", and ``SGD(sampling_rate=1)``, state the iterate and don't.
 
     Returns
     -------

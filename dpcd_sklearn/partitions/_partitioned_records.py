@@ -208,7 +208,9 @@ def _reader_of(model):
     for name in set(vars(reader)) - set(params):
         delattr(reader, name)
     reader.accountant = reader.random_state = reader.client = None
-    reader.sampling = "auto"  # the user's code, and of no use to who only reads
+    # a sampling is the user's code, and of no use to who only reads
+    reader.solver = "auto"
+    vars(reader).update(dict.fromkeys({"sampling"} & params.keys()))
     return reader
 
 

@@ -1,14 +1,35 @@
 """Balls that coefficients are projected onto, whatever their size: nothing overflows."""
 
+from numbers import Real
+
 import numpy as np
 
+from ..utils._compat import Interval
+from ..utils._stated import Stated
 
-class L2Ball:
-    """Coefficients of euclidean norm at most `radius`."""
+_POSITIVE = [Interval(Real, 0, None, closed="neither")]
+
+
+class L2Ball(Stated):
+    """Coefficients of euclidean norm at most `radius`.
+
+    Parameters
+    ----------
+    radius : float > 0, default=1.0
+        In units of one over feature; public.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPLinearRegressor
+    >>> from dpcd_sklearn.penalties import L2Ball
+    >>> DPLinearRegressor(constraint=L2Ball(2.0)).get_params()["constraint__radius"]
+    2.0
+    """
 
     name = "l2_ball"
+    _parameter_constraints = {"radius": _POSITIVE}
 
-    def __init__(self, radius):
+    def __init__(self, radius=1.0):
         self.radius = radius
 
     def project(self, coef, smoothness):
@@ -27,12 +48,26 @@ class L2Ball:
         return u if length <= self.radius else u * (self.radius / length)
 
 
-class L1Ball:
-    """Coefficients whose absolute values sum to at most `radius`."""
+class L1Ball(Stated):
+    """Coefficients whose absolute values sum to at most `radius`.
+
+    Parameters
+    ----------
+    radius : float > 0, default=1.0
+        In units of one over feature; public.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPLinearRegressor
+    >>> from dpcd_sklearn.penalties import L1Ball
+    >>> DPLinearRegressor(constraint=L1Ball(2.0), solver="compgd").constraint
+    L1Ball(radius=2.0)
+    """
 
     name = "l1_ball"
+    _parameter_constraints = {"radius": _POSITIVE}
 
-    def __init__(self, radius):
+    def __init__(self, radius=1.0):
         self.radius = radius
 
     def project(self, coef, smoothness):

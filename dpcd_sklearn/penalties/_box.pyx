@@ -5,10 +5,7 @@ from libc.math cimport INFINITY
 
 from ._penalty cimport Penalty
 
-from ..utils._public import check_interval
-
-
-cdef class Box(Penalty):
+cdef class BoxPenalty(Penalty):
     """Zero within [lo, hi], infinite outside.
 
     Parameters
@@ -33,9 +30,7 @@ cdef class Box(Penalty):
     def of(cls, word, strength, parameters, target_half_width):
         if word == "nonnegative":
             return cls()
-        if parameters.coef_bounds is None:
-            raise ValueError('penalty="box" needs coef_bounds=(lo, hi)')
-        lo, hi = check_interval(parameters.coef_bounds, "coef_bounds")
+        lo, hi = parameters.coef_bounds
         return cls(lo / target_half_width, hi / target_half_width)
 
     cdef double prox(self, double v, double step) noexcept nogil:

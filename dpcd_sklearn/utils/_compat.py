@@ -7,7 +7,12 @@ import numpy as np
 from sklearn.base import _clone_parametrized as clone_parametrized
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -32,6 +37,7 @@ __all__ = [
     "is_within_search",
     "num_samples",
     "safe_indexing",
+    "validate_parameter_constraints",
 ]
 
 

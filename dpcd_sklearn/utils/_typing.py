@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from ._reproducible_noise import ReproducibleNoise
 
 Auto = float | Literal["auto"]
-Averaging = Literal["auto", "last", "tail", "periodic", "weighted"]
 Pair = tuple[float, float]
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
@@ -18,7 +17,6 @@ Seed = int | RandomState | ReproducibleNoise
 __all__ = [
     "ArrayLike",
     "Auto",
-    "Averaging",
     "Bounds",
     "Neighboring",
     "Seed",

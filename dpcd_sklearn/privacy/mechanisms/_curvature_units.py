@@ -235,5 +235,5 @@ class CurvatureUnits(SquareUnits):
 def _out_of_range(noise_multiplier):
     return (
         f"noise multiplier {noise_multiplier:g} is out of the range that the integer grid "
-        "supports; change epsilon, max_iter, curvature_share or inference_share"
+        "supports; change epsilon, max_iter or curvature_share"
     )

@@ -1,0 +1,46 @@
+"""What every release beside the updates answers: if it is made, what pays for it, and its units."""
+
+import hashlib
+from abc import ABCMeta, abstractmethod
+
+from ..privacy.accounting._calibration import share_event
+
+
+class Release(metaclass=ABCMeta):
+    """One kind of release that a fit may make beside its updates, bound to no plan.
+
+    Attributes
+    ----------
+    name : str
+        What a plan calls it, and what its noise has a key of its own by.
+    count : int
+        How many Gaussian releases it is.
+    """
+
+    name = None
+    count = 1
+
+    @abstractmethod
+    def share(self, plan):
+        """Its share of a plan's μ²; 0 where it is not made."""
+
+    def event(self, plan):
+        """What pays for it."""
+        request, share = plan.request, self.share(plan)
+        return share_event(request.epsilon, request.delta, share, self.count, request.neighboring)
+
+    @abstractmethod
+    def units(self, plan, n_samples):
+        """Units of its mechanism, which its part of the plan's event pays for.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism can't carry it out.
+        """
+
+    def key(self, key):
+        """A key of its own: no two releases of a fit share a stream of noise."""
+        if key is None:
+            return None
+        return hashlib.blake2b(key, digest_size=32, person=self.name.encode()).digest()
