@@ -51,6 +51,7 @@ from ._tuning import check_law, tuning_loss
 # Relative slack that swallows the rounding of the double-precision formulas below.
 _ROUNDING = 1e-10
 _SPARE = 1e-14  # of the cover of a run
+_MOST_RANGES = 8  # of choices, each with a curve of its own
 MOST = 2**63 - 1  # counts are stored as integers of 64 bits
 
 
@@ -352,8 +353,8 @@ def _parts(event):
     """Releases with a loss of their own, and whether others are known by orders only."""
     releases = list(_leaves(event))
     found = [r for r in releases if cost_of(r).loss is not None]
-    choices = [cost_of(r).choices(r) for r in releases if cost_of(r).choices is not None]
-    known = not choices or is_tractable(max(eta for eta, _ in choices), sum(k for _, k in choices))
+    choices = _choices(releases)
+    known = len(choices) <= _MOST_RANGES and all(is_tractable(*group) for group in choices)
     by_orders = any(
         (cost := cost_of(r)).loss is None
         and cost.mu_squared is None
@@ -361,6 +362,16 @@ def _parts(event):
         for r in releases
     )
     return found, by_orders
+
+
+def _choices(releases):
+    """(η, count) of choices of each range."""
+    counts = {}
+    for release in releases:
+        if (choices := cost_of(release).choices) is not None:
+            eta, count = choices(release)
+            counts[eta] = counts.get(eta, 0) + count
+    return sorted(counts.items())
 
 
 def loss_of(event, tail):
@@ -386,10 +397,7 @@ def _loss_of(event, tail):
     if by_orders:
         losses.append(_loss_of_orders(FitEvent(others, event.neighboring), tail))
         return composed(losses)
-    choices = [cost_of(r).choices(r) for r in others if cost_of(r).choices is not None]
-    if choices:
-        eta, count = max(eta for eta, _ in choices), sum(count for _, count in choices)
-        losses.append(choices_loss(eta, count, tail))
+    losses += [choices_loss(eta, count, tail) for eta, count in _choices(others)]
     squares = map(_bound("mu_squared"), others)
     mu_squared = math.fsum(squared for squared in squares if squared is not None)
     return composed(losses).with_gaussian(math.sqrt(mu_squared))
