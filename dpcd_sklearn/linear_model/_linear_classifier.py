@@ -153,9 +153,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
-        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too:
-        one outlier can't make them explode. With an intercept features are centred on the middle
-        of their bounds. Nothing is clipped with epsilon = inf.
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too.
+        Where n, p, epsilon and delta allow it narrower scales are **looked for within them**, so
+        they may be wide; not beside `feature_scale` or for an inference: an intercept then centres
+        features on their middle. Nothing is clipped with epsilon = inf.
     feature_scale : float, array of shape (n_features,) or "private", default=None
         Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
         `feature_bounds` that may be far too wide: before the first update mean squares of the
