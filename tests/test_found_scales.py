@@ -173,7 +173,7 @@ def test_a_share_of_the_budget_is_no_longer_that_of_the_updates():
 
 
 FACTS = [
-    {"feature_bounds": (-3, 3)},
+    {"feature_bounds": (-3, 3), "feature_scale": 1.0},
     {"feature_scale": 1.0},
     {"row_norm_bound": 10.0},
     {"feature_bounds": (-3, 3), "row_norm_bound": 10.0},
@@ -209,7 +209,8 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
 def test_what_is_stated_of_one_leaves_the_other_to_be_found():
     X, y = records(DPRidgeSkGD())
     params = {"epsilon": EPSILON, "delta": DELTA}
-    model = DPRidgeSkGD(feature_bounds=(-1, 1), **params).fit(X, y)
+    facts = {"feature_bounds": (-1, 1), "feature_scale": 1.0}
+    model = DPRidgeSkGD(**facts, **params).fit(X, y)
     assert model.privacy_event_.releases[0].count == n_target(model) == 4
     assert_array_equal(model.feature_bounds_, [-np.ones(P), np.ones(P)])
     assert model.target_bounds_[1] > 100

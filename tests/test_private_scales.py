@@ -96,7 +96,7 @@ def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neigh
     assert 0.98 * epsilon < told <= epsilon
     if (squared := gdp_squared(plan.event)) is not None:  # Gaussians alone: exactly
         assert squared == pytest.approx(mu**2, rel=1e-5) and squared <= mu**2
-    without = plan_of(clone(model).set_params(feature_scale=None), y)
+    without = plan_of(clone(model).set_params(feature_scale=1.0), y)
     assert without.part_of("smoothness") is None
     left, left_without = plan.request._share_left, without.request._share_left
     assert left == pytest.approx(left_without - share)
@@ -228,7 +228,7 @@ def test_loose_bounds_cost_descents_little():
     wide = {"feature_bounds": (-100, 100), "epsilon": 5.0, "solver": "cd"}
     model = DPLassoCD(alpha=1e-5, delta=DELTA, **wide, **TARGET)
     Z = (X - [0.0, 5.0, -5.0]) / [1.0, 0.1, 2.0]
-    plain = clone(model).fit(Z, Y).score(Z, Y)
+    plain = clone(model).set_params(feature_scale=100.0).fit(Z, Y).score(Z, Y)
     ours = model.set_params(feature_scale="private").fit(Z, Y).score(Z, Y)
     assert ours > plain + 0.4
 

@@ -148,6 +148,17 @@ class Request:
         return self.constraint and self.constraint.name
 
     @property
+    def looks_within(self):
+        """Whether bounds are stated, and scales within them may be far smaller.
+
+        A stated scale is the user's word for how large numbers are. An inference is about records
+        within the bounds that were stated, and not about those without their tails.
+        """
+        is_bounded = self.feature_bounds is not None or self.row_norm_bound is not None
+        knows_scale = self.feature_scale is not None or self.asks_for_smoothness
+        return is_bounded and not knows_scale and not self.inference
+
+    @property
     def has_smooth_penalty(self):
         """Whether the penalty is a ridge, or none at all, whatever its word."""
         l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}.get(self.penalty, 1.0)

@@ -27,6 +27,7 @@ from ..privacy.mechanisms._quantiles import (
     QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
+from ..utils._public import check_bounds
 from ._release import Release
 
 MEDIAN = Fraction(1, 2)
@@ -143,6 +144,7 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
     low, high = np.sort(quartiles, axis=0)
     center, start = (low + high + 1 - N_LINEAR) / 2 * cell, edges[0]
     half_width = (width or WIDTH) * np.maximum(high - low, 1) * cell
+    one_number = high == low
     if twice:
         start, stop = start + (low - 1) * cell, start + (high + 2) * cell
         finer = (stop - start) / N_LINEAR
@@ -151,9 +153,9 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
         apart = first < last  # of one number the first ones say enough
         center = np.where(apart, start + (first + last + 1) / 2 * finer, center)
         half_width = np.where(apart, (width or WIDTH) * (last - first) * finer, half_width)
-    indicator = mostly_zero & (high == low)
+        one_number &= ~apart
+    indicator = mostly_zero & one_number
     center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
-    one_number = high == low
     if of == "features" and how == "quartiles":
         # what lies beside it nobody asks: the octave is right for indicators, on any scale
         half_width = np.where(one_number & ~mostly_zero, (width or WIDTH) * size, half_width)
@@ -206,8 +208,8 @@ class ScaleSearch:
         Which quantile is the tail of a column whose quartiles are one number.
     room : float
         By which widths of features and target that are found are multiplied.
-    target_twice : bool
-        Whether quartiles of the target are looked for twice.
+    target_twice, features_twice : bool
+        Whether quartiles are looked for twice.
     """
 
     features: str | None = None
@@ -218,6 +220,7 @@ class ScaleSearch:
     rare: Fraction = TAIL
     room: float = 1.0
     target_twice: bool = False
+    features_twice: bool = False
 
 
 NOTHING = ScaleSearch()
@@ -239,6 +242,10 @@ def wanted_scales(request):
             count += len(QUARTILES) * request.n_targets
         if features is not None:
             count += 1 if features == "rows" else n_choices(request.n_features, features)
+        # what a map of wide bounds left of them may be a hair beside their distance from zero
+        finely = request.looks_within and features == "tails"
+        if finely:
+            count += len(QUARTILES) * request.n_features
         if not count:
             break
         # η = sqrt(8 share ρ / count), so the evidence n η costs
@@ -256,7 +263,7 @@ def wanted_scales(request):
             room = _INFERENCE_ROOM if request.inference else 1.0
             twice = request.inference and target in _FINER
             rare = _rare(request, eta)
-            return ScaleSearch(features, target, count, spent, eta, rare, room, twice)
+            return ScaleSearch(features, target, count, spent, eta, rare, room, twice, finely)
     return NOTHING
 
 
@@ -272,12 +279,7 @@ def _ways(request):
 
     The centre of a target pays more than those of features, which an intercept makes good.
     """
-    if not request.looks_for_features:
-        features = [None]
-    elif request.sparse:
-        features = ["rows"]  # of as many units as entries, and never centred
-    else:
-        features = ["tails", "quartiles", "octaves", "rows"][2 * (not request.fit_intercept) :]
+    features = _ways_of_features(request)
     if not request.finds_target:
         yield from ((of_features, None, _MOST_SHARE) for of_features in features)
         yield features[-1], None, _LAST_SHARE
@@ -291,6 +293,21 @@ def _ways(request):
         yield from ((of_features, target, _MOST_SHARE) for target in ("quartiles", "spread"))
     yield features[-1], "spread", _LAST_SHARE
     yield None, "spread", _SHARE_OF_A_MEAN
+
+
+def _ways_of_features(request):
+    """What to look for of features, the finest first; within stated bounds it may be nothing."""
+    if request.looks_within:
+        if request.sparse:
+            return ["rows", None]
+        # rows that a stated norm bounds do better with one scale for all columns
+        has_centre = request.fit_intercept and request.row_norm_bound is None
+        return ["tails", "quartiles", None] if has_centre else [None]
+    if not request.looks_for_features:
+        return [None]
+    if request.sparse:
+        return ["rows"]  # of as many units as entries, and never centred
+    return ["tails", "quartiles", "octaves", "rows"][2 * (not request.fit_intercept) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,11 +352,12 @@ class FoundScales:
         """The request with these facts."""
         facts = {"loss": loss}
         if self.feature_bounds is not None:
-            facts["feature_bounds"] = self.feature_bounds
+            facts |= self._bounds_within(request)
         if self.row_norm_bound is not None:
-            facts["row_norm_bound"] = self.row_norm_bound
+            norm = min(self.row_norm_bound, request.row_norm_bound or math.inf)
+            facts["row_norm_bound"] = norm
             share = max(_ROW_SHARE, request.n_features**-0.5)
-            facts["feature_scale"] = share * self.row_norm_bound
+            facts["feature_scale"] = share * norm
             if self.mean_row is not None:
                 facts["means"] = self.mean_row / share
         if self.mean_squares is not None:
@@ -348,6 +366,29 @@ class FoundScales:
             facts["target_center"] = sum(self.target_bounds) / 2
             facts["target_half_width"] = self.half_width(request)
         return replace(request, **facts)
+
+    def _bounds_within(self, request):
+        """Facts that say where features lie: within stated bounds, around centres that were found.
+
+        What two bounds have in common has another middle than what was found, so the centre stands
+        beside them, as a mean in their half-widths; and so does its distance from the farther one.
+        """
+        if request.feature_bounds is None:
+            return {"feature_bounds": self.feature_bounds}
+        stated = request.feature_bounds
+        stated_lo, stated_hi = check_bounds(stated, request.n_features, columns=request.columns)
+        found_lo, found_hi = self.feature_bounds
+        center = np.clip(found_lo / 2 + found_hi / 2, stated_lo, stated_hi)
+        reach = np.minimum(
+            found_hi / 2 - found_lo / 2, np.maximum(stated_hi - center, center - stated_lo)
+        )
+        lo, hi = np.maximum(stated_lo, center - reach), np.minimum(stated_hi, center + reach)
+        half_width = hi / 2 - lo / 2
+        has_width = half_width > 0
+        half_width = np.where(has_width, half_width, 1.0)
+        means = np.where(has_width, (center - (lo / 2 + hi / 2)) / half_width, 0.0)
+        squares = np.where(has_width, (reach / half_width) ** 2, 1.0)
+        return {"feature_bounds": (lo, hi), "mean_squares": squares, "means": means}
 
 
 class Scales(Release):
@@ -400,7 +441,9 @@ def found_scales(plan, receipt, place, key):
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
     elif search.features is not None:
-        center, half_width = find_scales(oracle, "features", search.features, rare=search.rare)
+        center, half_width = find_scales(
+            oracle, "features", search.features, rare=search.rare, twice=search.features_twice
+        )
         half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
     return FoundScales(features, row_norm, target)

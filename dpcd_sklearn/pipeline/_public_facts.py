@@ -77,11 +77,14 @@ class PublicFacts:
     bounds : tuple (lo, hi) of ndarrays of shape (n_features,), or None
     row_norm : float or None
         No row is longer.
+    fills_bounds : bool
+        Whether the bounds are as wide as the records are, so that nothing narrower is looked for.
     """
 
     n_features: int
     bounds: tuple | None = None
     row_norm: float | None = None
+    fills_bounds: bool = False
 
     def stated(self):
         """As parameters of a model: those that say something."""
@@ -92,6 +95,8 @@ class PublicFacts:
             stated["feature_bounds"] = (float(lo[0]), float(hi[0])) if same else (lo, hi)
         if self.row_norm is not None:
             stated["row_norm_bound"] = self.row_norm
+        if self.fills_bounds:
+            stated["feature_scale"] = 1.0
         return stated
 
 
@@ -174,7 +179,7 @@ def _after_pipeline(step, before, n_features):
 
 _RULES = {
     BoundsScaler: _after_bounds_scaler,
-    DPStandardScaler: lambda step, before, n: _within(n, -1.0, 1.0),
+    DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),

@@ -1,0 +1,144 @@
+"""Bounds that are stated and wide: scales are looked for inside of them, never outside."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
+from dpcd_sklearn.engines._geometry import public_geometry
+from dpcd_sklearn.engines._scales import FoundScales
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.privacy.accounting._events import SelectionEvent
+from dpcd_sklearn.testing import ReproducibleNoise
+
+N, P = 4000, 6
+pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
+
+
+def table(seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, P)) * spread + 3 * spread
+    margins = (X / spread - 3) @ rng.standard_normal(P)
+    return X, (margins + rng.standard_normal(N) > 0).astype(int), margins
+
+
+def scores(models, X, y):
+    return np.median([model.fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) for model in models])
+
+
+def seeded(make, params, count=5):
+    return [make(random_state=ReproducibleNoise(seed), **params) for seed in range(count)]
+
+
+@pytest.mark.parametrize("width", [10.0, 1e3, 1e6])
+@pytest.mark.parametrize("kind", ["classes", "preset", "regression"])
+def test_wide_bounds_of_columns_cost_next_to_nothing_beside_none_at_all(kind, width):
+    X, y, margins = table()
+    make, params = {
+        "classes": (DPLinearClassifier, {"classes": [0, 1]}),
+        "preset": (DPLogisticGCD, {"classes": [0, 1]}),
+        "regression": (DPLinearRegressor, {}),
+    }[kind]
+    y = margins if kind == "regression" else y
+    nothing = scores(seeded(make, params), X, y)
+    wide = scores(seeded(make, params | {"feature_bounds": (-width, 2 * width)}), X, y)
+    assert wide > nothing - 0.02
+
+
+def test_wide_bounds_on_rows_cost_next_to_nothing_beside_none_at_all():
+    """An intercept as loud as the bound says whole rows are would drown columns of them."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(N, 400, density=0.05, random_state=0, format="csr", data_rvs=np.ones)
+    weights = rng.standard_normal(400)
+    X = normalize(X)
+    y = (X @ weights + 0.1 * rng.standard_normal(N) > 0).astype(int)
+    params = {"classes": [0, 1], "epsilon": 3.0}
+    nothing = scores(seeded(DPLinearClassifier, params), X, y)
+    for bound in (1.0, 30.0):
+        stated = scores(seeded(DPLinearClassifier, params | {"row_norm_bound": bound}), X, y)
+        assert stated > nothing - 0.02
+
+
+@pytest.mark.parametrize(("epsilon", "width"), [(1.0, 20.0), (10.0, 100.0)])
+def test_a_scaler_of_wide_bounds_is_no_worse_than_no_scaler(epsilon, width):
+    """It leaves columns that are narrow beside their distance from zero."""
+    X, y, _ = table()
+    params = {"classes": [0, 1], "epsilon": epsilon}
+    nothing = scores(seeded(DPLinearClassifier, params), X, y)
+    models = [
+        make_private_pipeline(
+            BoundsScaler((-width, 2 * width)),
+            DPLinearClassifier(classes=[0, 1]),
+            epsilon=epsilon,
+        )
+        for _ in range(5)
+    ]
+    assert scores(models, X, y) > nothing - 0.02
+
+
+def test_after_a_scaler_that_found_scales_they_are_not_looked_for_again():
+    for scaler, count in ((DPStandardScaler(), 0), (BoundsScaler((-9, 9)), 6 * P)):
+        pipeline = make_private_pipeline(scaler, DPLinearClassifier(classes=[0, 1]), epsilon=3.0)
+        X, y, _ = table()
+        model = pipeline.fit(X, y)[-1]
+        choices = [r.count for r in model.privacy_event_.releases if isinstance(r, SelectionEvent)]
+        assert sum(choices) == count
+
+
+@pytest.mark.parametrize("bounds", [(-1.0, 1.0), (0.0, 0.5), (100.0, 200.0), (2.9, 3.0)])
+def test_what_is_found_lies_within_what_is_stated(bounds):
+    X, y, _ = table()
+    for make in (DPLinearClassifier, DPLogisticGCD):
+        model = make(classes=[0, 1], feature_bounds=bounds, epsilon=3.0).fit(X, y)
+        assert model.privacy_event_.releases[0].count == 6 * P
+        lo, hi = model.feature_bounds_
+        assert (bounds[0] <= lo).all() and (lo <= hi).all() and (hi <= bounds[1]).all()
+        assert np.isfinite(model.coef_).all()
+
+
+def test_a_bound_on_rows_is_never_raised():
+    X, y, _ = table()
+    model = DPLinearClassifier(classes=[0, 1], row_norm_bound=0.5, epsilon=3.0)
+    assert model.fit(sparse.csr_array(X), y).row_norm_bound_ == 0.5
+    model.set_params(row_norm_bound=1e4)
+    assert model.fit(sparse.csr_array(X), y).row_norm_bound_ < 50
+
+
+def request_of(**params):
+    return DPRidgeSkGD(target_bounds=(-1, 1), **params)._plan(N, P, 1).request
+
+
+def test_the_smoothness_holds_for_every_record_within_the_bounds_in_common():
+    """M_j is no less than the square of the farthest number from the centre that was found."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        stated = np.sort(rng.normal(scale=10.0 ** rng.integers(-3, 4), size=(2, P)), axis=0)
+        center, reach = rng.normal(size=P) * 10.0 ** rng.integers(-3, 4), rng.exponential(size=P)
+        stated[1, 0] = stated[0, 0]  # a column without width
+        request = request_of(feature_bounds=(stated[0], stated[1]))
+        found = FoundScales(feature_bounds=(center - reach, center + reach))
+        geometry = public_geometry(found.stated_in(request, request.loss))
+        lo, hi = geometry.lo, geometry.hi
+        assert (stated[0] <= lo).all() and (lo <= hi).all() and (hi <= stated[1]).all()
+        assert (lo <= geometry.center + 1e-9).all() and (geometry.center <= hi + 1e-9).all()
+        farthest = np.maximum(hi - geometry.center, geometry.center - lo)
+        assert (geometry.smoothness[:P] * (1 + 1e-6) >= farthest**2)[1:].all()
+        assert (farthest <= reach * (1 + 1e-6) + 1e-9).all()
+
+
+def test_who_states_a_scale_or_asks_for_an_inference_has_the_bounds_that_he_stated():
+    bounds = {"feature_bounds": (-50, 50)}
+    for more in (
+        {"feature_scale": 1.0},
+        {"feature_scale": "private"},
+        {"row_norm_bound": 10.0},
+        {"fit_intercept": False},
+        {"epsilon": 1e-3},
+        {"accounting": "hidden_state", "penalize_intercept": True, "row_norm_bound": 1.0},
+    ):
+        assert request_of(**bounds, **more).scales.features is None, more
+    plan = DPLinearRegressor(inference=True, target_bounds=(-1, 1), **bounds)._plan(N, P, 1)
+    assert plan.request.scales.features is None
+    assert request_of(epsilon=10.0, **bounds).scales.features == "tails"
