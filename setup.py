@@ -42,7 +42,7 @@ UNIX_FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX_FLAGS += ["-g"] if SAFE else ["-g0"]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
 # Loops over records and over noise; the others run once an update, and compile in half the time.
-HOT_ROOMS = ("losses", "privacy/noise", "privacy/sums")
+HOT = ("losses/", "privacy/noise/", "privacy/sums/", "privacy/mechanisms/_lazy_choice")
 OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 MACROS += [("DPCD_CHECKED", "1")] if SAFE else []
@@ -92,7 +92,7 @@ def optimisation(source, msvc):
     """How much work the compiler puts into a file."""
     if msvc:
         return []
-    hot = any(f"/{PACKAGE}/{room}/" in f"/{source}" for room in HOT_ROOMS)
+    hot = any(f"/{PACKAGE}/{part}" in f"/{source}" for part in HOT)
     return ["-O3" if hot else "-O2"]
 
 
@@ -117,7 +117,8 @@ class BuildKernels(build_ext):
     def finalize_options(self):
         if self.inplace:  # an editable install would compile in a folder that it throws away
             self.build_lib, self.build_temp = "build/inplace/lib", "build/inplace/temp"
-            self.distribution.ext_modules.append(extension(FOR_TESTS))
+            if FOR_TESTS.exists():
+                self.distribution.ext_modules.append(extension(FOR_TESTS))
         super().finalize_options()
         if self.parallel is None:
             self.parallel = os.cpu_count() or 1

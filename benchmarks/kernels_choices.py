@@ -7,7 +7,7 @@ from sklearn.base import clone
 from unreleased import choices
 
 from dpcd_sklearn import DPLogisticGCD
-from dpcd_sklearn.privacy.noise._lazy_choice import LazyChoice
+from dpcd_sklearn.privacy.mechanisms._lazy_choice import LazyChoice
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise

@@ -63,7 +63,6 @@ FLAWS = {
         ("self._noise.gaussian(bits)", "_drawn(self._noise, bits)"),
     ],
     "mechanisms/_hidden_state.pyx": [
-        FACTOR,
         (
             "total = gradients.integers(&question)",
             "_renew(); total = gradients.integers(&question)",

@@ -39,9 +39,9 @@ from dpcd_sklearn.privacy.accounting import (
     SelectionEvent,
 )
 from dpcd_sklearn.privacy.mechanisms import (
+    _counts,
     _curvature_units,
     _gradient_moments,
-    _label_counts,
     _quantiles,
 )
 
@@ -125,7 +125,7 @@ FLAWS = {
         _curvature_units, "matrix_sensitivity", lambda size: size / math.sqrt(2)
     ),
     "a dropped root of two in counts": _replaced(
-        _label_counts, "count_sensitivity", lambda size: size / math.sqrt(2)
+        _counts, "count_sensitivity", lambda size: size / math.sqrt(2)
     ),
     "half the noise of a curvature": _of_curvature("curvature_bits"),
     "half the noise of a mean row": _of_curvature("mean_bits"),

@@ -22,8 +22,8 @@ from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
 from dpcd_sklearn.penalties._penalty import Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
-from dpcd_sklearn.privacy.noise import LazyChoice, NoiseSource
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle
+from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import GCD, FrankWolfe, _gcd
 from dpcd_sklearn.solvers._problem import Problem

@@ -19,7 +19,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines import _engines_coordinates
-from dpcd_sklearn.engines import _smoothness as of_engines
+from dpcd_sklearn.engines import _mean_squares as of_engines
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import Subject
@@ -30,7 +30,7 @@ from dpcd_sklearn.pipeline import PrivatePipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
-from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS, squares_sensitivity
+from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS, squares_sensitivity
 from dpcd_sklearn.solvers import SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 

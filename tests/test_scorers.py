@@ -19,7 +19,7 @@ from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, Facts, codes_of
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
-from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _scores
+from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _gaussian_sum
 from dpcd_sklearn.privacy.mechanisms._scores import pair_weights, score_sensitivity
 from dpcd_sklearn.privacy.sums import _score_sums
 
@@ -217,7 +217,7 @@ def shown(n_runs=400):
 def test_half_the_noise_is_caught_and_the_real_score_is_not(monkeypatch):
     # z = 1/2 is 2-GDP: at least 15.9 % of the guesses are wrong
     assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) > 1e-3
-    monkeypatch.setattr(_scores, "NoiseSource", HalfTheNoise)
+    monkeypatch.setattr(_gaussian_sum, "NoiseSource", HalfTheNoise)
     assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) < 1e-6
 
 

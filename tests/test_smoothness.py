@@ -11,8 +11,8 @@ from scipy import sparse
 
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle, SmoothnessUnits
-from dpcd_sklearn.privacy.mechanisms import _smoothness as of_mechanisms
-from dpcd_sklearn.privacy.mechanisms._smoothness import (
+from dpcd_sklearn.privacy.mechanisms import _mean_squares as of_mechanisms
+from dpcd_sklearn.privacy.mechanisms._mean_squares import (
     MOST_COLUMNS,
     squares_sensitivity,
     units_of_cells,
@@ -195,7 +195,7 @@ def test_mean_squares_are_released_once_and_only_what_was_paid_for():
     with pytest.raises(RuntimeError, match="redeemed before"):
         SmoothnessOracle(receipt, units, LocalPlace(X))
     for other in (np.zeros((4, 2)), np.zeros((3, 1))):
-        with pytest.raises(ValueError, match="the units are of 3 records of 2 columns"):
+        with pytest.raises(ValueError, match="units are of (3 records, not 4|2 columns, not 1)"):
             SmoothnessOracle(Receipt(units.event, None), units, LocalPlace(other))
     for event in (
         FitEvent((SelectionEvent(0.1, 1),)),

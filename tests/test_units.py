@@ -32,7 +32,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     SmoothnessUnits,
 )
 from dpcd_sklearn.privacy.mechanisms._curvature_units import constant_of_rows
-from dpcd_sklearn.privacy.mechanisms._smoothness import MOST_COLUMNS
+from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS
 from dpcd_sklearn.privacy.sums import LocalPlace
 
 G = GaussianEvent

@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t
 
 from dpcd_sklearn.losses._loss cimport Loss
 from dpcd_sklearn.privacy.mechanisms._batch_oracle cimport IterateOracle
+from dpcd_sklearn.privacy.mechanisms._lazy_choice cimport LazyChoice
 from dpcd_sklearn.privacy.mechanisms._units cimport CoordinateUnits, MeanUnits
-from dpcd_sklearn.privacy.noise._lazy_choice cimport LazyChoice
 from dpcd_sklearn.privacy.noise._noise cimport NoiseSource
 from dpcd_sklearn.privacy.sums._sums cimport Place, Question, Sums, question_of
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..privacy.mechanisms._label_counts import CountOracle, CountUnits
+from ..privacy.mechanisms._counts import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
 

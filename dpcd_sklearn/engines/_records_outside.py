@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..privacy.mechanisms._label_counts import CountUnits, OutsideOracle
+from ..privacy.mechanisms._counts import CountUnits, OutsideOracle
 from ._release import Release
 
 # A cut share c moves a coefficient by about c sqrt(n) standard errors, times how far out records

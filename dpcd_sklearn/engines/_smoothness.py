@@ -9,7 +9,7 @@ R² of .90 by DP-CD with means, .88 without, .71 by bounds.
 import numpy as np
 
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..privacy.mechanisms._smoothness import (
+from ..privacy.mechanisms._mean_squares import (
     MOST_COLUMNS,
     SmoothnessOracle,
     SmoothnessUnits,

@@ -16,18 +16,19 @@ that are not as random as they claim in ``tests/test_lazy_selection.py``.
 """
 
 from ._batch_oracle import BatchOracle
+from ._counts import CountOracle, CountUnits, OutsideOracle
 from ._curvature import CurvatureOracle
 from ._curvature_units import CurvatureUnits
 from ._gradient_moments import MomentOracle, MomentUnits
 from ._hidden_state import Descent, release_last_iterate
-from ._label_counts import CountOracle, CountUnits, OutsideOracle
+from ._lazy_choice import LazyChoice
+from ._mean_squares import SmoothnessOracle, SmoothnessUnits
 from ._oracle import RecordOracle
 from ._quantiles import QuantileOracle, QuantileUnits
 from ._scores import ScoreOracle, ScoreUnits
-from ._smoothness import SmoothnessOracle, SmoothnessUnits
 from ._units import CoordinateUnits, MeanUnits
 
 __all__ = ["BatchOracle", "CoordinateUnits", "CountOracle", "CountUnits", "CurvatureOracle"]
-__all__ += ["CurvatureUnits", "Descent", "MeanUnits", "MomentOracle", "MomentUnits"]
+__all__ += ["CurvatureUnits", "LazyChoice", "Descent", "MeanUnits", "MomentOracle", "MomentUnits"]
 __all__ += ["OutsideOracle", "QuantileOracle", "QuantileUnits", "RecordOracle", "ScoreOracle"]
 __all__ += ["ScoreUnits", "SmoothnessOracle", "SmoothnessUnits", "release_last_iterate"]

@@ -23,6 +23,7 @@ import numpy as np
 from ..noise._noise import NoiseSource
 from ..sums._curvature_sums import most_of_transform
 from ._curvature_units import constant_of_rows
+from ._gaussian_sum import with_noise
 
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
 _WORST_CONDITION = 2.0**15
@@ -104,9 +105,8 @@ class CurvatureOracle:
         if self._squares_left < 1:
             raise RuntimeError("a mean square of rows is not paid for, or was released")
         self._squares_left -= 1
-        total = self._sums_of_rows()[-1]
-        (noise,) = self._noise.gaussians(1, units.square_bits)
-        self.mean_square = (float(int(total) + int(noise)) + 0.5) * units.square_unit
+        (noisy,) = with_noise(self._noise, self._sums_of_rows()[-1:], units.square_bits)
+        self.mean_square = float(noisy) * units.square_unit
         return self.mean_square
 
     def release_mean_row(self):
@@ -125,9 +125,8 @@ class CurvatureOracle:
         if self._means_left < 1:
             raise RuntimeError("a mean row is not paid for, or was released")
         self._means_left -= 1
-        totals = self._sums_of_rows()[:-1]
-        noise = self._noise.gaussians(len(totals), units.mean_bits)
-        self.mean_row = ((totals + noise).astype(np.float64) + 0.5) * units.mean_unit
+        noisy = with_noise(self._noise, self._sums_of_rows()[:-1], units.mean_bits)
+        self.mean_row = noisy * units.mean_unit
         return self.mean_row
 
     def _sums_of_rows(self):

@@ -7,10 +7,9 @@ Sensitivities are written here, once; from public numbers alone, with the plan. 
 
 import math
 
-import numpy as np
-
 from ..accounting._events import GaussianEvent
-from ._units import Units
+from ._gaussian_sum import with_noise
+from ._units import GeometryUnits
 
 # What proofs and memory are made for.
 MOST_COORDINATES = 4_001
@@ -47,12 +46,12 @@ def constant_of_rows(loss, smoothness, fit_intercept):
     return math.sqrt(loss.curvature / float(smoothness[-1])) if fit_intercept else 0.0
 
 
-class SquareUnits(Units):
+class SquareUnits(GeometryUnits):
     """Units of sums of squares and products of rows that are cut to integers.
 
     Parameters
     ----------
-    event, n_samples, smoothness, n_normalizer, n_outputs : as of Units
+    event, n_samples, smoothness, n_normalizer, n_outputs : as of GeometryUnits
 
     Raises
     ------
@@ -96,8 +95,7 @@ class SquareUnits(Units):
 
     def noisy_mean(self, noise, sums, bits, unit):
         """The mean of a matrix of sums of squares with noise in every cell, and its transpose."""
-        cells = noise.gaussians(sums.size, bits).reshape(sums.shape)
-        noisy = (sums + cells).astype(np.float64) + 0.5
+        noisy = with_noise(noise, sums, bits)
         return (noisy + noisy.T) * (0.5 * unit**2 / self.n_normalizer)
 
 
@@ -110,7 +108,7 @@ class CurvatureUnits(SquareUnits):
         A GaussianEvent that counts the gradients, one of a single release, the curvature, and one
         of what is released of the rows, if anything is: their mean square, or it and their mean;
         or a NonPrivateEvent.
-    n_samples, smoothness, n_normalizer : as of Units
+    n_samples, smoothness, n_normalizer : as of GeometryUnits
     row_norm : float
         Rows are clipped to it, in the units of sqrt(M_j / curvature of the loss), the intercept's
         constant included; those of the curvature, if `CurvatureOracle.see` says nothing else.

@@ -13,6 +13,7 @@ from ..accounting._events import GaussianEvent
 from ..noise._noise import NoiseSource
 from ._curvature import integer_transform
 from ._curvature_units import SquareUnits
+from ._gaussian_sum import with_noise
 
 
 class MomentUnits(SquareUnits):
@@ -24,7 +25,7 @@ class MomentUnits(SquareUnits):
         A GaussianEvent of two releases, the matrices, and one of a single release, the mean
         square of gradients;
         or a NonPrivateEvent.
-    n_samples, smoothness, n_normalizer : as of Units
+    n_samples, smoothness, n_normalizer : as of GeometryUnits
 
     Raises
     ------
@@ -102,9 +103,9 @@ class MomentOracle:
         self._mean_squares_left -= 1
         if units.noiseless:
             return float(np.trace(scores)) / units.n_normalizer
-        (noise,) = self._noise.gaussians(1, units.mean_square_bits)
-        total = float(int(np.trace(scores)) + int(noise)) + 0.5
-        return total * (clip / step) ** 2 / units.n_normalizer
+        total = np.array([np.trace(scores)])
+        (noisy,) = with_noise(self._noise, total, units.mean_square_bits)
+        return float(noisy) * (clip / step) ** 2 / units.n_normalizer
 
     def release_moments(self, root, coef, clip, row_norm, score_norm):
         """Second moments in a geometry at an iterate: of curvature, and of clipped gradients.

@@ -9,8 +9,8 @@ import math
 
 from libc.math cimport floor, sqrt
 
-cdef double record_limit(int bits, double noise_multiplier, double neighbors, Py_ssize_t size,
-                         double slack=0.0) noexcept nogil:
+cpdef double record_limit(int bits, double noise_multiplier, double neighbors, Py_ssize_t size,
+                          double slack=0.0) noexcept nogil:
     """K, the norm bound of one record's integers, such that 2^bits >= z * (sensitivity + slack).
 
     The sensitivity of the integer sums is `neighbors` (2 under replace-one, 1 under add-remove)
@@ -24,8 +24,8 @@ cdef double record_limit(int bits, double noise_multiplier, double neighbors, Py
     return floor(norm)
 
 
-cdef int noise_bits(double noise_multiplier, double neighbors, double n_normalizer,
-                    Py_ssize_t n_samples, Py_ssize_t size) except -1:
+cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normalizer,
+                     Py_ssize_t n_samples, Py_ssize_t size) except -1:
     """The bits of a release of `size` entries or fewer.
 
     Raises

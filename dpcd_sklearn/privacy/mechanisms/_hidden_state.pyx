@@ -24,12 +24,13 @@ from ..sums._sums cimport Place, Question, Sums, question_of
 from ._grid cimport MAX_NOISE_BITS, record_limit
 
 from ..accounting._events import HiddenStateEvent
+from ._units import Units
 
 # Integers of the state stay below this, and their products with γ λ < 2 in int64.
 cdef double LARGEST_STATE = 2.0**61
 
 
-class Descent:
+class Descent(Units):
     """The public numbers of one descent, checked: what its proof assumes, and its units.
 
     Parameters
@@ -70,18 +71,15 @@ class Descent:
 
     def __init__(self, event, *, n_samples, n_coordinates, curvature, squared_norm, clip, step, l2,
                  n_normalizer):
-        if len(event.releases) != 1 or not isinstance(event.releases[0], HiddenStateEvent):
-            raise TypeError(f"a hidden descent carries out one HiddenStateEvent, not {event!r}")
-        (release,) = event.releases
+        super().__init__(event, n_samples=n_samples, n_normalizer=n_normalizer, width=n_coordinates)
+        release = self._only(HiddenStateEvent, "hidden descents")
         needed = contraction(step, l2, curvature * squared_norm)
         if not needed <= release.contraction <= 1:
             raise ValueError(f"steps contract by {needed}, the event says {release.contraction}")
-        neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
         z, self.count = release.noise_multiplier, release.count
         if not self.count >= 1 or not 0 < z < math.inf:
             raise ValueError(f"noise and count must be positive and finite, got {release!r}")
-        self.event, self.step, self.l2, self.clip = event, step, l2, clip
-        self.n_normalizer = n_normalizer
+        self.step, self.l2, self.clip = step, l2, clip
         self._facts = n_samples, n_coordinates, curvature, squared_norm
         # The kernels' guards against overflow are proved for this range.
         for value in (clip, squared_norm):
@@ -95,16 +93,17 @@ class Descent:
         if n_samples > n_normalizer:
             raise ValueError("hidden_state accounting needs n_public to be at least the number of "
                              "records; state a larger one")
-        drift, spread = 1.1 * n_normalizer / (step * l2), 20 * z * neighbors / math.sqrt(step * l2)
+        drift = 1.1 * n_normalizer / (step * l2)
+        spread = 20 * z * self.neighbors / math.sqrt(step * l2)
         # and a record's integers stay below what the kernels round (2^50)
         target = min(2.0**49, 2.0**52 / n_normalizer, LARGEST_STATE / (drift + spread))
-        self.bits = min(MAX_NOISE_BITS, math.floor(math.log2(z * neighbors * target)))
-        self.limit = math.floor(2.0**self.bits / (z * neighbors))
+        self.bits = min(MAX_NOISE_BITS, math.floor(math.log2(z * self.neighbors * target)))
+        self.limit = math.floor(2.0**self.bits / (z * self.neighbors))
         # 2^bits must be z times the sensitivity and twice the rounding error, which is taken at
         # this K: it is less at the smaller one that is left
         self.box = min(LARGEST_STATE, (drift + spread) * self.limit)
         error = self._rounding(n_normalizer, n_coordinates, curvature, squared_norm)
-        self.limit = record_limit(self.bits, z, neighbors, n_coordinates, 2 * error)
+        self.limit = record_limit(self.bits, z, self.neighbors, n_coordinates, 2 * error)
         if self.limit < 2.0**10:
             raise ValueError(
                 "hidden_state accounting leaves no exact integers for so many records, so long a "
@@ -160,7 +159,7 @@ def release_last_iterate(receipt, descent, Place place, *, Loss loss, row_norm,
     """
     n_coordinates = place.n_features + fit_intercept
     descent.check(place.n_samples, n_coordinates, loss.curvature, row_norm**2 + fit_intercept)
-    receipt.redeem(descent.event)
+    descent.redeem(receipt, place, fit_intercept)
     sums = place.stated(loss, np.ones(n_coordinates), fit_intercept=fit_intercept,
                         row_norm=row_norm, max_weight=1.0)
     return _last_state(sums, n_coordinates, descent, NoiseSource(key)) * descent.unit

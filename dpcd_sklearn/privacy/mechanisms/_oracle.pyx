@@ -19,10 +19,9 @@ from libc.stdint cimport int64_t
 
 from ...losses._loss cimport Loss
 from ...penalties._penalty cimport Penalty, Rule
-from ..noise._lazy_choice cimport LazyChoice, is_worth_it
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums
-from ._known_scores cimport KnownScores
+from ._lazy_choice cimport KnownScores, LazyChoice, is_worth_it
 from ._units cimport CoordinateUnits
 
 cdef enum:

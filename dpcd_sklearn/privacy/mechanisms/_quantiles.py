@@ -15,10 +15,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..accounting._events import NonPrivateEvent, SelectionEvent
+from ..accounting._events import SelectionEvent
 from ..noise._noise import NoiseSource
 from ..sums._counts import N_LINEAR
-from ._units import GUMBEL_ROUNDING
+from ._units import GUMBEL_ROUNDING, Units
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
 _DEEPEST = 2**36
@@ -79,7 +79,7 @@ def reach_counts(counts):
     return np.add.reduceat(outwards, [0, *(1 << np.arange(N_DOUBLINGS - 1))], axis=1)
 
 
-class QuantileUnits:
+class QuantileUnits(Units):
     """What choices of cells are made of: from public numbers alone, with the plan.
 
     Parameters
@@ -95,13 +95,11 @@ class QuantileUnits:
     """
 
     def __init__(self, event):
-        self.event, self.n_choices, self.eta = event, None, None
-        self.noiseless = event.releases == (NonPrivateEvent(),)
+        super().__init__(event)
+        self.n_choices = self.eta = None
         if self.noiseless:
             return
-        if len(event.releases) != 1 or not isinstance(event.releases[0], SelectionEvent):
-            raise TypeError(f"quantiles are paid for by one SelectionEvent, not by {event}")
-        (choices,) = event.releases
+        choices = self._only(SelectionEvent, "quantiles")
         self.n_choices, self.eta = choices.count, choices.eta
         if not LEAST_RANGE <= self.eta <= MOST_RANGE:
             raise ValueError(
@@ -130,7 +128,7 @@ class QuantileOracle:
     """
 
     def __init__(self, receipt, units, place, *, key=None):
-        receipt.redeem(units.event)
+        units.redeem(receipt)
         self._units, self._place, self._noise = units, place, NoiseSource(key)
         self._left = units.n_choices
 

@@ -5,9 +5,8 @@ The sensitivities are written here, once. Proof: ``privacy/proofs/release_score.
 
 import math
 
-from ..accounting._events import GaussianEvent
-from ..noise._noise import NoiseSource
 from ..sums._score_sums import LEVELS
+from ._gaussian_sum import SumOracle, SumUnits, out_of_range
 
 _BITS = 48  # of the noise: floor(2^48 N)
 _UP = 1 + 2.0**-40
@@ -45,13 +44,12 @@ def pair_weights(n_samples):
     return [2, math.isqrt(12 * max(1, n_samples - 1) ** 2)]
 
 
-class ScoreUnits:
-    """What one score is made of: from public numbers alone.
+class ScoreUnits(SumUnits):
+    """Units of one score.
 
     Parameters
     ----------
-    event : FitEvent
-        One GaussianEvent of count 1.
+    event : as of SumUnits
     kind, size : as of `score_sensitivity`
     n_samples : int
 
@@ -61,48 +59,40 @@ class ScoreUnits:
         If the event holds something else, there is no sensitivity, or the noise is out of range.
     """
 
+    what = "scores"
+
     def __init__(self, event, kind, size, n_samples):
-        if len(event.releases) != 1 or not isinstance(event.releases[0], GaussianEvent):
-            raise TypeError(f"a score is paid for by one GaussianEvent, not by {event}")
-        (gaussian,) = event.releases
-        if gaussian.count != 1:
-            raise ValueError(f"one score is one release, got {gaussian}")
         if n_samples > MOST_RECORDS:
             raise ValueError("more than 2^30 records have no exact score; score fewer")
         if n_samples < 0 or size < 1:
             raise ValueError(f"no score is of {size} sums over {n_samples} records")
-        self.event, self.kind, self.size, self.n_samples = event, kind, size, n_samples
+        self.kind, self.size = kind, size
         self.weights = pair_weights(n_samples) if kind == "pairs" else [1] * size
-        self.sensitivity = score_sensitivity(kind, size, n_samples, event.neighboring)
-        needed = gaussian.noise_multiplier * self.sensitivity * _UP
-        self.multiplier = math.floor(2.0**_BITS / needed) if needed > 2.0**-100 else 0
-        if not self.multiplier >= 1:
-            raise ValueError(
-                f"noise multiplier {gaussian.noise_multiplier:g} is out of the range of scores of "
-                f"{n_samples} records; change epsilon"
-            )
+        sensitivity = score_sensitivity(kind, size, n_samples, event.neighboring)
+        super().__init__(event, sensitivity, n_samples=n_samples)
+
+    def _grid(self, noise_multiplier, slack):
+        """The finest of all grids: few sums of few records, in integers of any length."""
+        needed = noise_multiplier * self.sensitivity * _UP
+        units = math.floor(2.0**_BITS / needed) if needed > 2.0**-100 else 0
+        if units < 1:
+            raise out_of_range(noise_multiplier, f"of scores of {self.n_samples} records")
+        return _BITS, units
 
     @property
     def noise_std(self):
         """Standard deviation of the noise of each sum."""
-        return [2.0**_BITS / (self.multiplier * weight) for weight in self.weights]
+        return [2.0**self.bits / (self.units * weight) for weight in self.weights]
 
 
-class ScoreOracle:
+class ScoreOracle(SumOracle):
     """Releases the sums of one score, once.
 
     Parameters
     ----------
-    receipt : Receipt
-        Proof that the units' event was charged; it is redeemed here.
-    units : ScoreUnits
-    key : bytes of length 32, default=None
-        Reproducible noise, which protects nobody.
+    receipt, units, key : as of SumOracle
+        ScoreUnits.
     """
-
-    def __init__(self, receipt, units, *, key=None):
-        receipt.redeem(units.event)
-        self._units, self._noise = units, NoiseSource(key)
 
     def release_score(self, sums):
         """The sums with noise.
@@ -121,18 +111,13 @@ class ScoreOracle:
         RuntimeError
             If one was released before.
         """
-        units, noise = self._units, self._noise
-        if noise is None:
-            raise RuntimeError("a score is released once; charge again for another")
+        units = self._units
         if len(sums) != units.size:
             raise ValueError(f"{units.size} sums were paid for, got {len(sums)}")
-        self._noise = None
-        drawn = noise.gaussians(units.size, _BITS).tolist()
-        factors = [units.multiplier * weight for weight in units.weights]
+        self._spend()
+        drawn = self._noise.gaussians(units.size, units.bits).tolist()
+        factors = [units.units * weight for weight in units.weights]
         return [
             (factor * int(total) + error) / factor
             for factor, total, error in zip(factors, sums, drawn, strict=True)
         ]
-
-    def __reduce__(self):
-        raise TypeError("what reads records is never copied or pickled")

@@ -5,13 +5,17 @@ from ..sums._sums cimport Question
 
 cdef class Units:
     cdef readonly object event
-    cdef readonly Py_ssize_t n_samples, n_coordinates, n_outputs, width
+    cdef readonly Py_ssize_t n_samples, width
     cdef readonly bint noiseless
     cdef readonly double n_normalizer, neighbors
+
+
+cdef class GeometryUnits(Units):
+    cdef readonly Py_ssize_t n_coordinates, n_outputs
     cdef readonly object smoothness
 
 
-cdef class CoordinateUnits(Units):
+cdef class CoordinateUnits(GeometryUnits):
     cdef readonly Py_ssize_t n_gaussians, n_selections
     cdef readonly int bits
     cdef readonly double coordinate_clip, noise_multiplier, eta, units_per_noise
@@ -31,7 +35,7 @@ cdef struct Paid:
     int bits
 
 
-cdef class MeanUnits(Units):
+cdef class MeanUnits(GeometryUnits):
     cdef readonly double clip, anchor_clip, rate
     cdef uint64_t threshold
     cdef Paid full, sampled

@@ -35,15 +35,14 @@ cdef class Units:
     Parameters
     ----------
     event : FitEvent
-        What is redeemed: all releases of the mechanism, one release event a kind.
-    n_samples : int
-        Number of records. Nothing depends on it but the refusal of more than are promised.
-    smoothness : ndarray of shape (n_coordinates,)
-        M_j, public.
-    n_normalizer : int
+        What is redeemed: all releases of the mechanism.
+    n_samples : int, default=-1
+        Number of records; -1 is any. Nothing depends on it but the refusal of others, and of more
+        than are promised.
+    n_normalizer : int, default=1
         Public number of records: n, or n_public under add_remove.
-    n_outputs : int, default=1
-        Margins of a record.
+    width : int, default=0
+        Number of columns, an intercept's included; 0 is any.
 
     Raises
     ------
@@ -51,22 +50,20 @@ cdef class Units:
         If the event has another kind of release, or the numbers are outside of what is proved.
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer, Py_ssize_t n_outputs=1):
+    def __init__(self, event, *, n_samples=-1, n_normalizer=1, width=0):
         self.event, self.n_samples, self.n_normalizer = event, n_samples, n_normalizer
         self.neighbors = {"replace_one": 2.0, "add_remove": 1.0}[event.neighboring]
+        self.width = width
         self.noiseless = event.releases == (NonPrivateEvent(),)
         if not 1 <= n_normalizer < math.inf:
             raise ValueError(f"n_normalizer is a public number of records, got {n_normalizer!r}")
-        if n_outputs < 1:
-            raise ValueError(f"a record has at least one margin, got n_outputs={n_outputs}")
-        smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
-        if smoothness.flags.writeable:  # clips and norms are of one M, whatever becomes of it
-            smoothness = smoothness.copy()
-        # The kernels' guards against overflow are proved for this range.
-        if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
-            raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
-        self.smoothness, self.n_coordinates = smoothness, len(smoothness)
-        self.n_outputs, self.width = n_outputs, self.n_coordinates
+
+    def _only(self, kind, what):
+        """The one release, of this kind."""
+        releases = self.event.releases
+        if len(releases) != 1 or not isinstance(releases[0], kind):
+            raise TypeError(f"{what} are paid for by one {kind.__name__}, not by {self.event}")
+        return releases[0]
 
     def _kinds(self, *kinds):
         """The releases by their kind, each at most once."""
@@ -79,7 +76,7 @@ cdef class Units:
             found[type(release)] = release
         return [found.get(kind) for kind in kinds]
 
-    def redeem(self, receipt, place, fit_intercept):
+    def redeem(self, receipt, place=None, fit_intercept=False):
         """Take from the receipt what these units are for; they are of the records at the place.
 
         Raises
@@ -89,14 +86,46 @@ cdef class Units:
         ValueError
             If the place has other numbers of records or features than the units.
         """
-        shape = place.n_samples, place.n_features + fit_intercept
-        if shape != (self.n_samples, self.width):
-            raise ValueError(f"the units are of {self.n_samples} records and {self.width} "
-                             f"coordinates, the place has {shape[0]} and {shape[1]}")
+        if place is not None:
+            _compare("records", self.n_samples, place.n_samples, -1)
+            _compare("columns", self.width, place.n_features + fit_intercept, 0)
         receipt.redeem(self.event)
 
 
-cdef class CoordinateUnits(Units):
+def _compare(what, planned, found, any_number):
+    if planned != found and planned != any_number:
+        raise ValueError(f"the units are of {planned} {what}, not {found}")
+
+
+cdef class GeometryUnits(Units):
+    """Units of sums in the geometry of M^(-1/2).
+
+    Parameters
+    ----------
+    event, n_samples, n_normalizer : as of Units
+        One release event a kind.
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j, public.
+    n_outputs : int, default=1
+        Margins of a record.
+    """
+
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer, Py_ssize_t n_outputs=1):
+        if n_outputs < 1:
+            raise ValueError(f"a record has at least one margin, got n_outputs={n_outputs}")
+        smoothness = np.ascontiguousarray(smoothness, dtype=np.float64)
+        if smoothness.flags.writeable:  # clips and norms are of one M, whatever becomes of it
+            smoothness = smoothness.copy()
+        # The kernels' guards against overflow are proved for this range.
+        if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
+            raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
+        self.smoothness, self.n_coordinates = smoothness, len(smoothness)
+        self.n_outputs = n_outputs
+        super().__init__(event, n_samples=n_samples, n_normalizer=n_normalizer,
+                         width=self.n_coordinates)
+
+
+cdef class CoordinateUnits(GeometryUnits):
     """Units of coordinates, blocks and choices at an iterate that moves.
 
     Parameters
@@ -203,14 +232,14 @@ cdef class CoordinateUnits(Units):
         return min(2.0**34 * sensitivity, paid * noise) - self.n_normalizer * sensitivity
 
 
-cdef class MeanUnits(Units):
+cdef class MeanUnits(GeometryUnits):
     """Units of mean gradients at stated iterates.
 
     Parameters
     ----------
     event : FitEvent
         GaussianEvent pays for means over all records, PoissonSampledEvent for means over samples.
-    n_samples, smoothness, n_normalizer : as of Units
+    n_samples, smoothness, n_normalizer : as of GeometryUnits
     clip : float
         Bound on the norm of one record's vector; public.
     anchor_clip : float

@@ -7,7 +7,6 @@ operating system, which is new in every process; sees no record and no event. Pr
 in ``tests/test_privacy_mutants.py``; laws, words and ties are in ``tests/test_noise.py``.
 """
 
-from ._lazy_choice import LazyChoice
 from ._noise import NoiseSource
 
-__all__ = ["LazyChoice", "NoiseSource"]
+__all__ = ["NoiseSource"]

@@ -14,11 +14,8 @@ import math
 
 import numpy as np
 
-from ._grid cimport noise_bits, record_limit
-
-from ..accounting._events import GaussianEvent
-from ..noise._noise import NoiseSource
 from ..sums._counts import N_LINEAR
+from ._gaussian_sum import SumOracle, SumUnits, out_of_range, with_noise
 
 # Two kilobytes of cells a column are held at once.
 MOST_COLUMNS = 2**14
@@ -33,76 +30,48 @@ def squares_sensitivity(n_columns, with_means):
     return math.sqrt(n_columns * (1.2862 if with_means else 1.0)) * _UP
 
 
-class SmoothnessUnits:
-    """Noise and units of released mean squares: from public numbers alone, with the plan.
+class SmoothnessUnits(SumUnits):
+    """Units of mean squares.
 
     Parameters
     ----------
-    event : FitEvent
-        One GaussianEvent, of one release.
+    event, n_samples, n_normalizer : as of SumUnits
     n_columns : int, from 1 to MOST_COLUMNS
-    n_samples : int
-        Number of records. Nothing depends on it but the refusal of more than are promised.
-    n_normalizer : int
-        Public number of records: n, or n_public under add_remove.
     with_means : bool
         Whether means are released too.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event holds something else, or the numbers are outside of what is proved.
     """
 
+    what = "mean squares"
+
     def __init__(self, event, *, n_columns, n_samples, n_normalizer, with_means):
-        if len(event.releases) != 1 or not isinstance(event.releases[0], GaussianEvent):
-            raise TypeError(f"mean squares are paid for by one GaussianEvent, not by {event}")
-        if event.releases[0].count != 1:
-            raise ValueError(f"mean squares are released once, not as {event}")
         if not 1 <= n_columns <= MOST_COLUMNS:
             raise ValueError(f"mean squares are of 1 to {MOST_COLUMNS:,} columns, got {n_columns}")
-        self.event, self.n_columns, self.n_samples = event, n_columns, n_samples
-        self.n_normalizer, self.with_means = n_normalizer, with_means
-        z = event.releases[0].noise_multiplier
-        self.sensitivity = squares_sensitivity(n_columns, with_means)
-        self.bits = noise_bits(z, self.sensitivity, n_normalizer, n_samples, 1)
+        self.with_means = with_means
         # squares and halves are rounded: an entry of two records differs by one more at most
         slack = math.sqrt(2 * n_columns) * _UP if with_means else 0.0
-        self.units = int(record_limit(self.bits, z, self.sensitivity, 1, slack))  # of a one
+        super().__init__(
+            event, squares_sensitivity(n_columns, with_means), slack=slack, width=n_columns,
+            n_samples=n_samples, n_normalizer=n_normalizer,
+        )  # fmt: skip
         if self.units < 1:
-            raise ValueError(
-                f"noise multiplier {z:g} is out of the range that the integer grid of "
-                f"{n_columns:,} means supports; change epsilon"
-            )
+            (release,) = event.releases
+            of = f"that the integer grid of {n_columns:,} means supports"
+            raise out_of_range(release.noise_multiplier, of)
 
     @property
     def noise_std(self):
         """Standard deviation of a released mean square, and half of that of a mean."""
-        return 2.0**self.bits / self.units / self.n_normalizer
+        return super().noise_std / self.n_normalizer
 
 
-class SmoothnessOracle:
+class SmoothnessOracle(SumOracle):
     """Releases mean squares of all columns, once.
 
     Parameters
     ----------
-    receipt : Receipt
-        Proof that the units' event was charged; it is redeemed here, once.
-    units : SmoothnessUnits
-    place : Place
-        Where the records lie, as they are.
-    key : bytes of length 32, default=None
-        Reproducible noise, which protects nobody.
+    receipt, units, place, key : as of SumOracle
+        SmoothnessUnits; records as they are.
     """
-
-    def __init__(self, receipt, units, place, *, key=None):
-        if (place.n_samples, place.n_features) != (units.n_samples, units.n_columns):
-            raise ValueError(
-                f"the units are of {units.n_samples} records of {units.n_columns} columns, not "
-                f"{place.n_samples} of {place.n_features}"
-            )
-        receipt.redeem(units.event)
-        self._units, self._place, self._noise, self._left = units, place, NoiseSource(key), 1
 
     def release_mean_squares(self, lo, hi, center, half_width):
         """Noisy moments of columns around a centre, whatever the weights of records.
@@ -127,19 +96,14 @@ class SmoothnessOracle:
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        if not self._left:
-            raise RuntimeError("mean squares were paid for once")
-        self._left = 0
+        self._spend()
         units = self._units
         counts = self._place.counts("features", edges=_edges(lo, hi))
         counted = units_of_cells(lo, hi, center, half_width, units.units)[: 1 + units.with_means]
         sums = np.array([(counts * one).sum(axis=1) for one in counted])
-        noisy = sums + self._noise.gaussians(sums.size, units.bits).reshape(sums.shape)
-        squares, *halves = (noisy + 0.5) / units.units / units.n_normalizer
+        noisy = with_noise(self._noise, sums, units.bits)
+        squares, *halves = noisy / units.units / units.n_normalizer
         return squares, 2 * halves[0] if halves else None
-
-    def __reduce__(self):
-        raise TypeError("what reads records is never copied or pickled")
 
 
 def units_of_cells(lo, hi, center, half_width, most):
