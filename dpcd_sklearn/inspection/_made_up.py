@@ -8,6 +8,7 @@ of them differ, the more is told, as group privacy says: `count` of them, that a
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import lsq_linear
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import is_classifier
 
@@ -18,8 +19,12 @@ _FAR_TARGET = 1e9
 _FAR = 1e3
 # Numbers whose octaves lie on both sides of that of the middle one, where odds are highest.
 _OCTAVES = 2.0**-9, 6.0, 2.0**14
+# Distances in three cells, and in cells amid others that are all alike beforehand.
+_TAILS, _DOUBLINGS = (0.0, 1.5, 100.0), (0.0, 5.0, 100.0)
 # Odds of tails fall so far from the first cell to those beyond the next, as a logarithm.
 _TAIL_ODDS = 3.9
+# Every other column is of one number, but for so many records: their tails are looked for.
+_RARE = 0.04
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,22 @@ OF_METHOD = {
 }
 
 
+_BESIDE = Change("one", "one", turns_target=False, weight=1e6)
+# Of the reach of a feature, for what is at right angles; the rest is for what is not.
+_ACROSS = 0.9
+
+
+def _across(along, reach):
+    """A row nearly at right angles to others, its features within their reach."""
+    n_features = len(reach)
+    if along.shape[1] == n_features:  # of no intercept the longest that is at right angles
+        across = np.linalg.svd(along)[2][-1]
+        return _ACROSS * across * np.min(reach / np.maximum(np.abs(across), 1e-12))
+    reach = _ACROSS * reach
+    found = lsq_linear(along[:, :-1], -along[:, -1], bounds=(-reach, reach))
+    return np.append(found.x, 1.0)
+
+
 def _pattern(name, p):
     """Multiples of a feature's reach."""
     signs = (-1.0) ** np.arange(1, p + 1)  # the intercept's 1 comes last and is balanced
@@ -135,6 +156,8 @@ class MadeUp:
             X = (lo + hi) / 2 + (hi - lo) / 4 * np.clip(X, -2, 2)
         if self._sparse:
             X *= generator.random(X.shape) < 0.2
+        else:
+            X[:, 1::2] = np.where(generator.random(X[:, 1::2].shape) < _RARE, X[:, 1::2], 1.0)
         noise = generator.normal(size=self.n)
         return self._laid_out(X), self._usual_target(noise), None
 
@@ -151,7 +174,7 @@ class MadeUp:
 
     # ---- quantiles ----
 
-    def ties(self, asked, count, eta):
+    def ties(self, asked, count, eta, favoured=False):
         """Two data sets between which records move over every quantile, and what lies between.
 
         A few records hold each quantile. Cells on one side of them that hold none, and on the
@@ -165,24 +188,27 @@ class MadeUp:
             How many records move.
         eta : float
             Range of a choice.
+        favoured : bool, default=False
+            Whether the first of the tails' cells is favoured beforehand.
         """
-        return tuple(self._tied(asked, count, side * count / 2, eta) for side in (1, -1, 0))
+        tilt, steps = (_TAIL_ODDS / eta, _TAILS) if favoured else (0.0, _DOUBLINGS)
+        moves = count / 2, -count / 2, 0.0
+        return tuple(self._tied(asked, count, moved, tilt, np.array(steps)) for moved in moves)
 
-    def _tied(self, asked, count, moved, eta):
+    def _tied(self, asked, count, moved, tilt, steps):
         X, y = np.ones((self.n, self.p)), None
         if hasattr(self.model, "fit_intercept"):
             y = self._usual_target(np.linspace(-1, 1, self.n))
         for of, quantiles, cells in asked:
             around = cells.get("around")
-            tilt = 0.0 if around is None else _TAIL_ODDS / eta
             values = self._around_quantiles(quantiles, count, moved, tilt)
             if of == "row_norm":
                 X = _in_octaves(values)[:, None] / self.p**0.5 * np.ones(self.p)
                 continue
             if around is not None:
                 center, reach = map(np.atleast_1d, around)
-                steps = np.array([0.0, 1.5, 100.0])[1 + np.sign(values).astype(int)]
-                table = center + steps[:, None] * reach
+                away = steps[1 + np.sign(values).astype(int)]
+                table = center + away[:, None] * reach
             elif "edges" in cells:
                 lo, hi = map(np.atleast_1d, cells["edges"])
                 table = (lo + hi) / 2 + (hi - lo) * values[:, None] / 8 * 0.98
@@ -223,12 +249,45 @@ class MadeUp:
         generator : numpy Generator
             Says which records.
         """
-        change, at = CHANGES[name], generator.choice(self.n, count, replace=False)
-        middle = self._features(plan, np.zeros(self.p), change)
+        change = CHANGES[name]
         one = self._features(plan, _pattern(change.one, self.p), change)
         other = one
         if change.other is not None:
             other = self._features(plan, _pattern(change.other, self.p), change)
+        return self._with(one, other, change, plan, count, generator)
+
+    def beside(self, steps, plan, count, generator):
+        """Two data sets of records whose clipped differences from anchors point opposite ways.
+
+        How a loss's gradient differs from that at an anchor points along the step, since losses
+        are convex. Of records nearly at right angles to all steps, on either side of that, the
+        differences are nearly opposite; a heavy weight takes them to the clip.
+
+        Parameters
+        ----------
+        steps : ndarray of shape (n_steps, n_coordinates)
+            From the anchors, of the run that is followed.
+        plan, count, generator : as of `pair`
+        """
+        geometry, roots = plan.geometry, plan.geometry.smoothness**0.5
+        reach, center = roots[: self.p], geometry.center
+        if geometry.lo is not None:
+            lo, hi = np.maximum(geometry.lo, -1e150), np.minimum(geometry.hi, 1e150)
+            reach = np.minimum(hi - center, center - lo)
+        reach = np.maximum(reach, 1e-12) / roots[: self.p]
+        along = steps * roots  # where noise is alike in all directions
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        across = _across(along, reach)
+        off = np.linalg.lstsq(along[:, : self.p], np.ones(len(along)))[0]
+        off *= (1 - _ACROSS) * np.min(reach / np.maximum(np.abs(off), 1e-12))
+        rows = [across[: self.p] + side * off for side in (1, -1)]
+        rows = [row * roots[: self.p] + center for row in rows]
+        return self._with(*rows, _BESIDE, plan, count, generator)
+
+    def _with(self, one, other, change, plan, count, generator):
+        """Two data sets with so many of one row or of the other, the others in the middle."""
+        at = generator.choice(self.n, count, replace=False)
+        middle = self._features(plan, np.zeros(self.p), change)
         y, turned = self._pair_of_targets(plan, at, change)
         weights = None
         if change.weight != 1.0:

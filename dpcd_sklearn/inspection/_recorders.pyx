@@ -40,14 +40,14 @@ cdef class RecordingOracle(Oracle):
 
     cdef Oracle _oracle
     cdef object _iterate, _penalty, _stand
-    cdef double[::1] _w
+    cdef double[::1] _w, _behind
     cdef Py_ssize_t _n_penalized
     cdef Rule _rule
     cdef list _of_sums, _blocks, _values, _of_choices, _chosen, _directions
 
     def __init__(self, Oracle oracle, Py_ssize_t n_coordinates, stand=None):
         self._oracle, self._iterate, self._stand = oracle, np.zeros(n_coordinates), stand
-        self._w = self._iterate
+        self._w, self._behind = self._iterate, np.zeros(n_coordinates)
         self._of_sums, self._blocks, self._values = [], [], []
         self._of_choices, self._chosen, self._directions = [], [], []
 
@@ -91,9 +91,21 @@ cdef class RecordingOracle(Oracle):
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:
         cdef Py_ssize_t k
-        self._oracle.apply_step(block, size, step)
         for k in range(size):
             self._w[block[k]] += step[k]
+        if self._stand is None:
+            self._oracle.apply_step(block, size, step)
+            return
+        for k in range(size):  # what draws nothing need not know where the solver is
+            self._behind[block[k]] += step[k]
+
+    cdef void _catch_up(self) noexcept:
+        """Let the oracle know of all steps since its latest draw."""
+        cdef const Py_ssize_t[::1] block = np.flatnonzero(self._behind)
+        cdef const double[::1] step = np.asarray(self._behind)[block]
+        if block.shape[0] > 0:
+            self._oracle.apply_step(&block[0], block.shape[0], &step[0])
+            self._behind[:] = 0.0
 
     cdef int _follow_sum(self, const Py_ssize_t *block, Py_ssize_t size, double *values,
                          bint partial) noexcept with gil:
@@ -102,6 +114,7 @@ cdef class RecordingOracle(Oracle):
         cdef object name = "release_partial" if partial else "release_gradient", mine = None, heard
         try:
             if self._stand.draws(name):
+                self._catch_up()
                 if partial:
                     status = self._oracle.release_partial(block[0], values)
                 else:
@@ -124,6 +137,7 @@ cdef class RecordingOracle(Oracle):
         cdef object name = "release_argmax", mine = None, heard, iterate
         try:
             if self._stand.draws(name):
+                self._catch_up()
                 status = self._oracle.release_argmax(penalty, n_penalized, rule, coef, size,
                                                      chosen, directions)
                 if status < 0:
@@ -223,6 +237,10 @@ cdef class RecordingIterateOracle(IterateOracle):
         cdef Py_ssize_t k, size = self._n_outputs
         cdef int status = 0
         cdef object name = "release_sample" if sampled else "release_mean", mine = None, heard
+        cdef object step = None  # from the anchor: which way differences pull
+        if anchor != NULL:
+            step = _stacked([_doubles(coef, size * self._n_coordinates)])
+            step = step - _stacked([_doubles(anchor, size * self._n_coordinates)])
         size *= self._n_coordinates if directions == NULL else n_directions
         try:
             if self._stand.draws(name):
@@ -231,7 +249,7 @@ cdef class RecordingIterateOracle(IterateOracle):
                 if status < 0:
                     return status
                 mine = _stacked([_doubles(mean, size)])
-            heard = self._stand.keep(name, mine)
+            heard = self._stand.keep(name, mine, asked=step)
             for k in range(size):
                 mean[k] = heard[k]
         except Exception:  # the solver is told of a refusal

@@ -34,6 +34,8 @@ from ._tape import EnoughError, Tape
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
 _LOOK, _SECOND_LOOK, _BETTER = 8, 24, 2
+# Of choices, which are counted: a threshold between whole numbers.
+_LOOK_AT_CHOICES = 96
 # With so little noise answers are what they would be without; the first that is possible.
 _NEXT_TO_NONE = (2.0**-6, 2.0**-4, 2.0**-2)
 _TURNING = ("release_partial", "release_gradient", "release_mean", "release_preconditioned")
@@ -258,12 +260,15 @@ class _Contest:
         self._runs, self._made_up, self._kind, self._leader = runs, made_up, kind, leader
         self._generator = generator
         self._paid = leader.paid[kind]
-        self._game = game_of(kind, self._paid, made_up.n)
+        asked = leader.asked[kind]
+        self._steps = asked if kind.method == "release_sample" and asked[0] is not None else []
+        self._game = game_of(kind, self._paid, made_up.n, self._steps)
         self._of_cells = kind.method.startswith("release_quantiles")
 
     def _ties(self):
         asked = self._leader.asked[self._kind]
-        return self._made_up.ties(asked, self._game.group, self._kind.release.eta)
+        favoured = self._kind.method == "release_quantiles of tails"
+        return self._made_up.ties(asked, self._game.group, self._kind.release.eta, favoured)
 
     def _pairs(self):
         method, group = self._kind.method, self._game.group
@@ -277,6 +282,10 @@ class _Contest:
         pairs = {}
         for name in names:
             pairs[name] = self._made_up.pair(name, self._leader.plan, group, self._generator)
+        if self._steps:
+            steps = np.array([self._steps[at] for at in self._game.calls])
+            beside = self._made_up.beside(steps, self._leader.plan, group, self._generator)
+            pairs["beside the path"] = beside
         return pairs
 
     def result(self, n_runs, confidence, measures):
@@ -325,14 +334,15 @@ class _Contest:
             except ValueError:  # a change that a parameter excludes
                 continue
         found.sort(key=lambda one: -one.separation)
+        more = _LOOK_AT_CHOICES if self._of_cells else _SECOND_LOOK
         better = [
-            self._looked_at(one.name, one.pair, one.looks, _SECOND_LOOK, one.test)
+            self._looked_at(one.name, one.pair, one.looks, more, one.test)
             for one in found[:_BETTER]
         ]
         best = max(better, key=lambda one: one.separation, default=None)
         if best is not None and isinstance(self._kind.release, SelectionEvent):
             # with less noise choices go another way on both sides: between them lies the threshold
-            best.test.learn([self._answers(data, _SECOND_LOOK, 0.5) for data in best.pair])
+            best.test.learn([self._answers(data, more, 0.5) for data in best.pair])
         return best
 
     def _looked_at(self, name, pair, before, n_runs, test=None):

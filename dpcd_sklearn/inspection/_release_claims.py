@@ -42,7 +42,7 @@ class Game:
     error: float
 
 
-def game_of(kind, paid, n_samples):
+def game_of(kind, paid, n_samples, steps=()):
     """The game that shows most of one kind of release.
 
     Parameters
@@ -51,14 +51,22 @@ def game_of(kind, paid, n_samples):
     paid : list of int
         Releases of each call of a whole run.
     n_samples : int
+    steps : list of ndarray, default=()
+        From an anchor, if a call is about the difference from there: where it is zero nothing is
+        told, and more of them than a quarter of the coordinates leave little room beside them.
     """
     most = _MOST_CALLS.get(kind.method, _MOST_OF_OTHERS)
+    useful = np.arange(len(paid))
+    if len(steps):
+        useful = np.flatnonzero(np.any(steps, axis=1))
+        most = min(most, max(1, np.shape(steps)[1] // 4))
     while True:
-        calls = np.unique(np.linspace(0, len(paid) - 1, min(most, len(paid))).astype(int))
+        few = np.linspace(0, len(useful) - 1, min(most, len(useful))).astype(int)
+        calls = useful[np.unique(few)]
         size = sum(paid[at] for at in calls)
         mu = _mu_of_one(kind, size)
         group = max(1, min(round(_BEST_MU / mu), n_samples // 4))
-        if group * mu > 0.8 * _BEST_MU or len(calls) == len(paid):
+        if group * mu > 0.8 * _BEST_MU or len(calls) == len(useful):
             break
         most *= 2
     while group * mu > 1.5 * _BEST_MU and len(calls) > 1:  # one record tells too much already

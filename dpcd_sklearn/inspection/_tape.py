@@ -67,6 +67,7 @@ _WORDS = {
     "release_quantiles of octaves": "choices of scales",
     "release_quantiles of cells": "choices of scales",
     "release_quantiles of tails": "choices of scales",
+    "release_quantiles of doublings": "choices of tails",
     "release_mean_squares": "moments of features",
     "release_counts": "counts of classes",
     "release_outside": "records outside of bounds",
@@ -121,7 +122,8 @@ class Tape:
     paid : dict of Kind to list of int
         How many releases each call was.
     asked : dict of Kind to list
-        What choices are between, which is public: of greedy ones the problem and the iterate.
+        What choices are between, which is public: of greedy ones the problem and the iterate; of
+        differences from an anchor the step from there; None of others.
     events : list of FitEvent
         Of each mechanism, as planned.
     n_left : int or None
@@ -216,11 +218,19 @@ class _Heard:
         return release
 
     def _choose(self, release, of, quantiles, *, edges=None, around=None, **prior):
-        """Choices between octaves, linear cells and doublings are of three kinds."""
-        kind = "tails" if around is not None else "octaves" if edges is None else "cells"
+        """Choices between octaves, linear cells and distances are of kinds of their own.
+
+        What is thought of distances beforehand favours one side, where it is thought at all.
+        """
+        kind = "octaves" if edges is None else "cells"
+        if around is not None:
+            kind = "doublings" if prior.get("prior") is None else "tails"
         cells = {"edges": edges, "around": around}
         cells = {name: value for name, value in cells.items() if value is not None}
         name, mine = f"release_quantiles of {kind}", None
+        columns = prior.get("columns")
+        if columns is not None and not np.any(columns):  # nothing is chosen, nor paid for
+            return release(of, quantiles, **cells, **prior)
         if self._stand.draws(name):
             mine = release(of, quantiles, **cells, **prior)
         asked = of, tuple(quantiles), cells
