@@ -4,10 +4,14 @@ As in ``test_rooms.py`` each check takes the text as an argument, so that it can
 """
 
 import ast
+import itertools
+import posixpath
 import re
 from pathlib import Path
 
 import pytest
+from tables import table
+from test_rooms import FLOORS
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = CHECKOUT / "dpcd_sklearn"
@@ -57,6 +61,42 @@ def cited_in_vain(source, files):
         yield f"{cited} is not in the repository: cite the published paper and its theorem"
 
 
+FOLDER = re.compile(
+    r"(?<![\w/])(?:dpcd_sklearn|tests|doc|benchmarks|examples|\.ci)/(?:[\w.]+/)*(?![\w*])"
+)
+INCLUDED = re.compile(r"^\.\. literalinclude:: (\S+)\n((?:[ \t]+:.*\n)*)", re.MULTILINE)
+
+
+def folders_in_vain(source, files):
+    for cited in sorted(set(FOLDER.findall(source))):
+        if not any(file.startswith(cited) for file in files):
+            yield f"{cited} is not a folder of the repository"
+
+
+def includes_in_vain(name, source, read):
+    """Code that a page includes by a name or a line that its file does not have."""
+    for file, options in INCLUDED.findall(source):
+        code = read(posixpath.normpath(posixpath.join(posixpath.dirname(name), file)))
+        for option, value in re.findall(r":([\w-]+): (.*)", options):
+            if option == "pyobject":
+                found = re.search(rf"^ *(class|def) {value}\b", code, re.MULTILINE)
+            elif option in {"start-at", "start-after", "end-at", "end-before"}:
+                found = value in code
+            else:
+                continue
+            if not found:
+                yield f"{file} has no {value!r}"
+
+
+def drawn_floors(source):
+    """The rooms of each floor as CONTRIBUTING.md draws them: the house, and those of privacy."""
+    block = source.split("## The rooms")[1].split("```")[1]
+    house, privacy = block.split("privacy:")
+    floors = [set(re.findall(r"\w+", floor)) for floor in house.split("→")]
+    edges = [line.split("→") for line in privacy.splitlines() if "→" in line]
+    return floors, [[set(re.findall(r"\w+", side)) for side in edge] for edge in edges]
+
+
 FACE_OF_PRIVACY = ("Promises", "Relies on", "Proof", "Mutant", "tests/")
 
 
@@ -74,9 +114,27 @@ def faults_of_face(source, files, words):
 # --- the house as it stands -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@table("name", TEXTS)
 def test_what_is_cited_is_in_the_repository(name):
     assert not list(cited_in_vain(read(name), FILES))
+
+
+@table("name", TEXTS)
+def test_folders_and_code_that_pages_cite_are_in_the_repository(name):
+    assert not list(folders_in_vain(read(name), FILES))
+    assert not list(includes_in_vain(name, read(name), read))
+
+
+def test_the_floors_that_contributors_see_are_those_that_are_tested():
+    floors, of_privacy = drawn_floors(read("CONTRIBUTING.md"))
+    tested = [{room.split("/")[0] for room in floor} for floor in FLOORS]
+    assert floors == [floor for floor, _ in itertools.groupby(tested)]
+    below = {room: depth for depth, rooms in enumerate(FLOORS) for room in rooms}
+    drawn = {room for edge in of_privacy for side in edge for room in side}
+    assert drawn == {room.split("/")[1] for room in below if room.startswith("privacy/")}
+    for upper, lower in of_privacy:
+        for one in upper:
+            assert all(below[f"privacy/{one}"] < below[f"privacy/{other}"] for other in lower)
 
 
 @pytest.mark.parametrize("name", FACES)
@@ -109,6 +167,16 @@ def test_citations_can_be_in_vain(text, bad):
     pages = ("privacy/proofs/renyi.md", "doc/threat_model.rst", "privacy/proofs/accountant.md")
     files = [*pages, "dpcd_sklearn/_here.py"]
     assert bool(list(cited_in_vain(text, files))) is bad
+
+
+def test_folders_and_included_code_can_be_missed():
+    assert list(folders_in_vain("in `dpcd_sklearn/gone/`", ["dpcd_sklearn/here/a.py"]))
+    assert not list(folders_in_vain("in `dpcd_sklearn/here/`", ["dpcd_sklearn/here/a.py"]))
+    for option, n_faults in [("pyobject: A", 0), ("pyobject: B", 1), ("end-before: def", 1)]:
+        page = f".. literalinclude:: ../a/b.py\n   :language: python\n   :{option}\n\ntext"
+        assert (
+            len(list(includes_in_vain("doc/c.rst", page, {"a/b.py": "class A:"}.get))) == n_faults
+        )
 
 
 @pytest.mark.parametrize(
