@@ -7,6 +7,9 @@ DPCD_DATA
     a file which is not there are skipped and say so.
 DPCD_TEST_SEEDS
     Seeds that ``global_random_seed`` takes: "42" (one), "0-9" (a range); default "0".
+DPCD_EXPLORE
+    "1" draws new examples, and noise from the operating system's own entropy, in every run: to look
+    for what the usual run can't see. Without it a test passes or fails for good.
 """
 
 import os
@@ -14,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from entropy import replace_entropy
 from hypothesis import settings
 
 from dpcd_sklearn.engines import _private_fit
@@ -26,14 +30,35 @@ _private_fit._said |= {
 }  # fmt: skip
 _files._said_where = True
 
-# In CI the same examples each time; at home new ones. Nowhere a deadline: machines are shared.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("home", deadline=None)
-settings.load_profile("ci" if os.environ.get("CI") else "home")
+EXPLORES = os.environ.get("DPCD_EXPLORE", "0") not in ("", "0")
+
+# Nowhere a deadline: machines are shared.
+settings.register_profile("same examples", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("explore" if EXPLORES else "same examples")
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+STREAM = None if EXPLORES else replace_entropy()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    if STREAM is not None:
+        STREAM.restart(item.nodeid)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    if STREAM is None or fixturedef.scope == "function":
+        return (yield)
+    # Which test asks first depends on how tests are spread over processes.
+    with STREAM.within(f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}"):
+        return (yield)
 
 
 def _seeds(text):
