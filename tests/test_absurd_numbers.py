@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flat import SOLVERS as STATED
 from flat import flat
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -57,8 +58,8 @@ def refuse(model, X, y, match):
     assert model.accountant.entries() == []
 
 
-@pytest.mark.parametrize(("estimator", "name"), HUGE)
-@pytest.mark.parametrize("value", [10**400, -(10**400), 2**64])
+@table(("estimator", "name"), HUGE)
+@table("value", [10**400, -(10**400), 2**64])
 def test_an_integer_beyond_every_double_is_a_value_error_by_name(
     accountant, data, estimator, name, value
 ):
@@ -124,15 +125,15 @@ every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
 @every_solver
-@pytest.mark.parametrize("max_iter", [1.7e308, 1e300, 1e17])
+@table("max_iter", [1.7e308, 1e300, 1e17])
 def test_more_passes_than_can_be_counted_are_refused(accountant, data, solver, max_iter):
     params = SOLVERS[solver] | {"max_iter": max_iter, "accountant": accountant}
     refuse(DPLinearRegressor(solver=solver, **params), *data, match="max_iter=.*2\\^53 updates")
 
 
 @every_solver
-@pytest.mark.parametrize("scale", [1e-320, 1e-160, 1e160])
-@pytest.mark.parametrize("epsilon", [1.0, INF])
+@table("scale", [1e-320, 1e-160, 1e160])
+@table("epsilon", [1.0, INF])
 def test_scales_whose_squares_leave_double_precision_are_refused(
     accountant, data, solver, scale, epsilon
 ):
@@ -144,9 +145,9 @@ def test_scales_whose_squares_leave_double_precision_are_refused(
     refuse(model, *data, match="feature_bounds must give every feature a scale")
 
 
-@pytest.mark.parametrize("solver", ["sgd", "svrg", "compgd"])
-@pytest.mark.parametrize("epsilon", [1e-5, 2e-6, 1e-7, 1e-12, 1e-30, 1e-300])
-@pytest.mark.parametrize("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
+@table("solver", ["sgd", "svrg", "compgd"])
+@table("epsilon", [1e-5, 2e-6, 1e-7, 1e-12, 1e-30, 1e-300])
+@table("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
 def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relation):
     from dpcd_sklearn.privacy.accounting import epsilon_of
 
@@ -229,7 +230,7 @@ def test_penalties_and_steps_too_long_for_greedy_noise_are_refused_before_the_ch
 
 
 @every_solver
-@pytest.mark.parametrize("cell", [1e154, 1e300, 1e-12])
+@table("cell", [1e154, 1e300, 1e-12])
 def test_cells_that_no_fit_without_noise_takes_are_refused_before_the_charge(
     accountant, data, solver, cell
 ):
@@ -264,7 +265,7 @@ def test_steps_and_budgets_beyond_arithmetic_are_refused(accountant, data, solve
 
 
 @pytest.mark.parametrize("solver", WITH_STEPS)
-@pytest.mark.parametrize("step_size", [3.0, 1e3, 1e15])
+@table("step_size", [3.0, 1e3, 1e15])
 def test_long_steps_leave_finite_coefficients_or_are_refused(accountant, data, solver, step_size):
     params = SOLVERS[solver] | {"step_size": step_size, "accountant": accountant}
     model = flat(DPLinearRegressor, solver=solver, **{"penalty": "l2", "alpha": 0.1} | params)

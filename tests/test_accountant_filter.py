@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.exceptions import BudgetExceededError
@@ -195,7 +196,7 @@ def test_limits_are_those_of_the_proof(epsilon, delta):
     assert gdp_delta(math.sqrt(ledger.limit), epsilon) + ledger.reserve <= delta
 
 
-@pytest.mark.parametrize("fits", [*range(2, 31), 1000])
+@table("fits", [*range(2, 31), 1000])
 def test_a_limit_for_exactly_k_gaussian_fits_admits_exactly_k(fits):
     ledger = stated(1.0, 1e-6)
     event = gaussian(gdp_mu(1.0, 0.99e-6 * (1 - 1e-12)) ** 2 / fits, count=17)
@@ -397,7 +398,7 @@ class UnknownEvent:
     """A release that no accounting knows."""
 
 
-@pytest.mark.parametrize(
+@table(
     ("event", "error"),
     [
         (FitEvent((UnknownEvent(),)), TypeError),

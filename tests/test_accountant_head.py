@@ -11,6 +11,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
 from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PureEvent
@@ -144,9 +145,9 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-@pytest.mark.parametrize("number", range(1, 7))
-@pytest.mark.parametrize("pickled_at", [0, 4, 6], ids="pickled at {}".format)
+@table("edit", EDITS.values())
+@table("number", range(1, 7))
+@table("pickled_at", [0, 4, 6])
 def test_a_changed_entry_never_lowers_the_sum_and_a_full_check_names_it(edit, number, pickled_at):
     accountant = ledger_with(pickled_at)
     stale = pickle.dumps(accountant)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from tables import table
 
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -50,7 +51,7 @@ counts = st.integers(1, 10**6)
 shares = st.floats(0.01, 0.99)
 relations = st.sampled_from(["replace_one", "add_remove"])
 budgets = settings(max_examples=150, deadline=None, derandomize=True)
-few_budgets = settings(max_examples=25, deadline=None)  # of which each takes a second
+few_budgets = settings(max_examples=10, deadline=None)  # of which each takes a second
 
 
 # ---- the truth ---------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ def test_zcdp_of_a_choice_and_a_release_is_that_of_the_table(count, scale):
 # ---- δ of Gaussian DP --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [0.0, *np.logspace(-4, 2, 25)])
+@table("epsilon", [0.0, *np.logspace(-4, 2, 25)])
 def test_gdp_delta_is_the_truth_to_nine_digits_and_never_below_it(epsilon):
     checked = 0
     for mu in np.logspace(-5, 2, 141):
@@ -174,8 +175,8 @@ def test_gdp_mu_is_the_largest_admitted_rounded_downwards(epsilon, delta):
     assert gdp_epsilon(mu, delta) <= epsilon * (1 + ROUND_TRIP)
 
 
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-10, 1e-8, 1e-5, 1e3, 1e5])
-@pytest.mark.parametrize("delta", [1e-30, 1e-15, 1e-9, 1e-3, 0.5, 0.99])
+@table("epsilon", [1e-12, 1e-10, 1e-8, 1e-5, 1e3, 1e5])
+@table("delta", [1e-30, 1e-15, 1e-9, 1e-3, 0.5, 0.99])
 def test_gdp_mu_keeps_its_promise_beyond_useful_budgets(epsilon, delta):
     mu = gdp_mu(epsilon, delta)
     assert true_delta(mu, epsilon) <= delta

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -145,7 +146,7 @@ BAD_PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("estimator", "name", "value"), BAD_PARAMETERS)
+@table(("estimator", "name", "value"), BAD_PARAMETERS)
 def test_a_bad_parameter_is_named_and_not_paid_for(accountant, data, estimator, name, value):
     model = estimator(**{"accountant": accountant, name: value})
     refuse(model, *data, match=rf"(?s){name}.*({ALLOWED})")
@@ -156,7 +157,7 @@ def test_every_parameter_that_can_be_wrong_is_in_the_tables(estimator, table):
     assert set(table) == set(estimator().get_params())
 
 
-@pytest.mark.parametrize(
+@table(
     ("estimator", "name", "value"),
     # what is wrong with classes may show beside y only
     [case for case in BAD_PARAMETERS if case.values[1] != "classes"],
@@ -166,7 +167,7 @@ def test_a_plan_refuses_a_bad_parameter_as_the_fit_does(estimator, name, value):
         estimator(**{name: value}).planned_event(N_SAMPLES, N_FEATURES)
 
 
-@pytest.mark.parametrize(("estimator", "name", "value"), BAD_PARAMETERS)
+@table(("estimator", "name", "value"), BAD_PARAMETERS)
 def test_a_fit_without_noise_refuses_it_too(data, estimator, name, value):
     params = {"epsilon": INF} | {name: value}
     with pytest.raises((TypeError, ValueError), match=name):
@@ -220,7 +221,7 @@ ABSURD = [
 ]
 
 
-@pytest.mark.parametrize("params", ABSURD, ids=str)
+@table("params", ABSURD)
 @every_estimator
 def test_absurd_public_numbers_are_refused_before_the_charge_or_work(data, estimator, params):
     accountant = PrivacyAccountant(epsilon=1e300, delta=0.01)
@@ -273,7 +274,7 @@ BAD_X = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_X)
+@table("case", BAD_X)
 @every_estimator
 def test_bad_records_are_refused(accountant, data, estimator, case):
     X, y = data
@@ -298,7 +299,7 @@ def test_two_columns_of_labels_are_refused(accountant, data):
     refuse(model, X, np.column_stack([y, y]), match=r"should be a 1d array|got.*shape")
 
 
-@pytest.mark.parametrize("case", BAD_Y)
+@table("case", BAD_Y)
 @every_estimator
 def test_a_bad_target_is_refused(accountant, data, estimator, case):
     X, y = data
@@ -363,7 +364,7 @@ BAD_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_WEIGHTS)
+@table("case", BAD_WEIGHTS)
 @every_estimator
 def test_bad_weights_are_refused(accountant, data, estimator, case):
     spoil, match = BAD_WEIGHTS[case]

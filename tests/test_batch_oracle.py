@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from tables import table
 from unreleased import StatedSums, released_mean
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
@@ -129,13 +130,13 @@ LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart]
 # ---- sums --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("projected", [False, True], ids=["", "directions"])
-@pytest.mark.parametrize("anchored", [False, True], ids=["", "anchor"])
-@pytest.mark.parametrize("K", [1, 3])
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@table("projected", [False, True])
+@table("anchored", [False, True])
+@table("K", [1, 3])
+@table("intercept", [False, True])
+@table("weighted", [False, True])
+@table("bounded", [False, True])
+@table("dtype", [np.float32, np.float64])
 def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
     dtype, bounded, weighted, intercept, K, anchored, projected
 ):
@@ -155,9 +156,9 @@ def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
         assert_array_equal(again, sums)
 
 
-@pytest.mark.parametrize("loss", [HuberLoss(0.3), LogisticLoss()], ids=lambda loss: loss.name)
-@pytest.mark.parametrize("p", [1, 7, 8, 9, 17, 600])
-@pytest.mark.parametrize("n", [1, 15, 16, 17, 1024, 1037])
+@table("loss", [HuberLoss(0.3), LogisticLoss()])
+@table("p", [1, 7, 8, 9, 17, 600])
+@table("n", [1, 15, 16, 17, 1024, 1037])
 def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, loss):
     case = Case(n=n, p=p, loss=loss, weighted=True)
     coef = np.random.default_rng(p).standard_normal((1, p + 1)) / np.sqrt(p)

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
+from tables import table
 from test_privacy_properties import (
     RELATIONS,
     extreme,
@@ -99,9 +100,9 @@ def one_record(x, r, *, K, p=4, clip=1.0, M=1.0):
     return records, public, (np.zeros((K, p + 1)),)
 
 
-@pytest.mark.parametrize("K", [1, 2, 7])
-@pytest.mark.parametrize("clip", [1e-29, 1e-25, 1e-20, 1e-8, 1.0, 1e29])
-@pytest.mark.parametrize("M", [1e-20, 1.0, 1e20])
+@table("K", [1, 2, 7])
+@table("clip", [1e-29, 1e-25, 1e-20, 1e-8, 1.0, 1e29])
+@table("M", [1e-20, 1.0, 1e20])
 def test_a_norm_is_clipped_at_every_magnitude_of_derivatives_and_features(M, clip, K):
     # squares of either may overflow or underflow where their product does not
     event = FitEvent((GaussianEvent(1e6, 1),))

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import ElasticNet, HuberRegressor, Lasso, LogisticRegression, Ridge
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.losses import Huber
@@ -240,7 +241,7 @@ def frank_wolfe_bound(problem, n_updates):
 # --- every combination that makes sense converges ------------------------------------------------
 
 
-@pytest.mark.parametrize(("solver", "loss", "penalty", "constraint", "variant"), SENSIBLE)
+@table(("solver", "loss", "penalty", "constraint", "variant"), SENSIBLE)
 def test_every_sensible_combination_reaches_the_optimum(
     solver, loss, penalty, constraint, variant, global_random_seed
 ):
@@ -258,8 +259,8 @@ def test_every_sensible_combination_reaches_the_optimum(
         assert -1e-9 < problem.gap(model) < GAP
 
 
-@pytest.mark.parametrize("intercept", ["penalised", "none"])
-@pytest.mark.parametrize(
+@table("intercept", ["penalised", "none"])
+@table(
     ("solver", "loss"), [case for case in itertools.product(SOLVERS, LOSSES) if
                          is_sensible(*case, None, None) or is_sensible(*case, None, "l1_ball")]
 )  # fmt: skip
@@ -317,7 +318,7 @@ def assert_same(model, expected):
     assert_allclose(model.intercept_, expected.intercept_, rtol=0, atol=1e-3 * scale)
 
 
-@pytest.mark.parametrize(
+@table(
     ("solver", "penalty", "expected"),
     [
         (solver, *case)
@@ -330,8 +331,8 @@ def test_regression_is_scikit_learns(solver, penalty, expected):
     assert_same(make_model("squared", penalty, solver=solver).fit(X, y), expected.fit(X, y))
 
 
-@pytest.mark.parametrize("alpha", [1e-6, 10.0, 1e4])
-@pytest.mark.parametrize("solver", RIDGE_SOLVERS)
+@table("alpha", [1e-6, 10.0, 1e4])
+@table("solver", RIDGE_SOLVERS)
 def test_a_ridge_of_any_strength_is_scikit_learns(solver, alpha):
     y = TARGETS["squared"]
     model = make_model("squared", "l2", solver=solver, alpha=alpha)
@@ -375,7 +376,7 @@ def test_multinomial_regression_of_two_classes_is_logistic_for_every_solver(solv
 # --- every combination that does not make sense is refused ---------------------------------------
 
 
-@pytest.mark.parametrize(("solver", "loss", "penalty", "constraint"), SENSELESS)
+@table(("solver", "loss", "penalty", "constraint"), SENSELESS)
 def test_every_senseless_combination_is_refused_and_names_the_solvers_that_work(
     solver, loss, penalty, constraint
 ):
@@ -401,9 +402,7 @@ def test_the_tables_cover_the_product():
     assert set(CONSTRAINTS) == {None, *allowed["constraint"][1].options}
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty", "constraint"), sorted({c[1:] for c in PRODUCT}, key=str)
-)
+@table(("loss", "penalty", "constraint"), sorted({c[1:] for c in PRODUCT}, key=str))
 def test_auto_solves_whatever_any_solver_can(loss, penalty, constraint):
     model = make_model(loss, penalty, constraint, epsilon=1.0, fit_intercept=False)
     sizes = N_SAMPLES, N_FEATURES, N_CLASSES if loss == "multinomial" else 1

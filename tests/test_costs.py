@@ -5,6 +5,7 @@ import inspect
 import math
 
 import pytest
+from tables import table
 
 from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.privacy.accounting import (
@@ -182,11 +183,10 @@ MEASURES = [
 ]
 
 
-@pytest.mark.parametrize("stranger", [BlurredEvent(0.2, 4), HeirEvent(5.0), None, 1.0], ids=repr)
-@pytest.mark.parametrize(
+@table("stranger", [BlurredEvent(0.2, 4), HeirEvent(5.0), None, 1.0])
+@table(
     "measure",
     MEASURES,
-    ids=["gdp", "zcdp", "rdp", "epsilon", "delta", "checked", "ledger", "cost"],
 )
 def test_an_event_without_a_row_is_refused(measure, stranger):
     known = GaussianEvent(9.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flat import SOLVERS as STATED
 from sklearn.base import clone
+from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
 from dpcd_sklearn.engines._engine import Engine
@@ -156,7 +157,7 @@ def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
 
 
 @every_model
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+@table("kind", [np.float16, np.float32, np.longdouble])
 def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
     # a plan in half precision told 0.08 % more than epsilon, and claimed contractions too strong
     stated = {"epsilon": 1.0, "delta": 2.0**-10, "alpha": 0.125}

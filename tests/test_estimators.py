@@ -15,6 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -91,8 +92,8 @@ COLUMNS = pytest.mark.parametrize("columns", ["standardised", "uncentred"])
 
 @COLUMNS
 @with_and_without_intercept
-@pytest.mark.parametrize("alpha", [0.001, 0.1, 1.0, 10.0])
-@pytest.mark.parametrize("sampling", ["uniform", "importance"])
+@table("alpha", [0.001, 0.1, 1.0, 10.0])
+@table("sampling", ["uniform", "importance"])
 def test_lasso_without_noise_is_scikit_learns(
     diabetes, sampling, alpha, fit_intercept, columns, global_random_seed
 ):
@@ -111,8 +112,8 @@ def test_lasso_without_noise_is_scikit_learns(
 
 @COLUMNS
 @with_and_without_intercept
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 100.0])
-@pytest.mark.parametrize("sampling", [{"sampling": "full"}, {"sampling": "block"}], ids=str)
+@table("alpha", [0.0, 0.1, 1.0, 100.0])
+@table("sampling", [{"sampling": "full"}, {"sampling": "block"}])
 def test_ridge_without_noise_is_scikit_learns(
     diabetes, sampling, alpha, fit_intercept, columns, global_random_seed
 ):
@@ -338,7 +339,7 @@ def test_tol_stops_a_fit_without_noise(small, estimator):
 # --- input --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [1.0, INF])
+@table("epsilon", [1.0, INF])
 @EVERY_LAYOUT
 @every_estimator
 def test_no_copy_of_the_records_is_made(estimator, dtype, order, epsilon):
@@ -436,9 +437,9 @@ def updates(max_iter, n_coordinates, block_size):
     return max(1, math.ceil(max_iter * n_coordinates / block_size))
 
 
-@pytest.mark.parametrize("max_iter", [0.01, 0.5, 1, 2.3, 7])
+@table("max_iter", [0.01, 0.5, 1, 2.3, 7])
 @with_and_without_intercept
-@pytest.mark.parametrize(
+@table(
     ("model", "block_size"),
     [
         (DPLassoCD(solver="cd"), 1),
@@ -449,7 +450,6 @@ def updates(max_iter, n_coordinates, block_size):
         (DPRidgeSkGD(sampling="block", block_size=100), None),
         (DPLogisticGCD(), None),
     ],
-    ids=str,
 )
 def test_n_iter_counts_updates_and_max_iter_passes(
     small, model, block_size, fit_intercept, max_iter

@@ -60,6 +60,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import all_estimators
+from tables import table
 
 import dpcd_sklearn
 from dpcd_sklearn import (
@@ -392,7 +393,7 @@ def places(estimator, rule="steps that learn from the records for free"):
 # ---- the rules ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rule", "leaking", "clean"), PAIRS)
+@table(("rule", "leaking", "clean"), PAIRS)
 def test_a_rule_finds_what_leaks_and_not_its_twin(rule, leaking, clean):
     assert rule in rules_of(leaking)
     assert rule not in rules_of(clean)
@@ -627,7 +628,7 @@ STRANGERS = [
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(STRANGERS)))  # broken objects can't be named
+@table("number", range(len(STRANGERS)))  # broken objects can't be named
 def test_no_stranger_makes_it_raise(number):
     stranger = STRANGERS[number]
     with warnings.catch_warnings():
@@ -801,7 +802,7 @@ def transformers():
     return found
 
 
-@pytest.mark.parametrize("step", transformers())
+@table("step", transformers())
 def test_what_keeps_something_of_the_records_is_never_said_to_learn_nothing(step):
     name = full_name(type(step))
     if how_it_learns(name, step.get_params(deep=False)) is not None:

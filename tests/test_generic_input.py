@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -111,7 +112,7 @@ USED_WITH = {
 }
 
 
-@pytest.mark.parametrize(("estimator", "name", "value"), BAD)
+@table(("estimator", "name", "value"), BAD)
 def test_a_bad_parameter_is_named_and_not_paid_for(accountant, data, estimator, name, value):
     params = {"accountant": accountant, **USED_WITH.get(name, {}), name: value}
     more = "|no width|no feature any width|state them as|asks for|multinomial"
@@ -132,7 +133,7 @@ BAD_ALONE = [
 
 
 @every_estimator
-@pytest.mark.parametrize(("name", "value"), BAD_ALONE)
+@table(("name", "value"), BAD_ALONE)
 def test_a_bad_number_is_refused_without_noise_and_by_the_plan_too(data, estimator, name, value):
     model = estimator(**{"epsilon": INF, name: value})
     with pytest.raises((TypeError, ValueError), match=name):
@@ -162,7 +163,7 @@ TOGETHER = [
 
 
 @every_estimator
-@pytest.mark.parametrize(("params", "match"), TOGETHER)
+@table(("params", "match"), TOGETHER)
 def test_what_does_not_go_together_says_what_does(accountant, data, estimator, params, match):
     refuse(estimator(accountant=accountant, **params), *data, match=match)
 
@@ -278,7 +279,7 @@ NONSENSE = [
 
 
 @every_estimator
-@pytest.mark.parametrize("sampling", NONSENSE, ids=lambda s: f"{type(s).__name__}-{vars(s)}")
+@table("sampling", NONSENSE)
 def test_a_sampling_that_draws_nonsense_is_refused_before_the_charge(
     accountant, data, estimator, sampling
 ):

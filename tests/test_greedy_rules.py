@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tables import table
 
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.engines import _engines_coordinates as engines
@@ -221,9 +222,9 @@ def moved_coordinates(draws, rule, size, eta, penalty, neighboring):
     return seen
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@table("size", [1, 2, 3, 4])
 @every_rule
-@pytest.mark.parametrize(
+@table(
     ("neighboring", "l1", "l2"), [("replace_one", 0.05, 0.3), ("add_remove", 0.0, 0.0)]
 )
 def test_the_best_of_one_draw_have_the_law_of_successive_choices(neighboring, l1, l2, rule, size):

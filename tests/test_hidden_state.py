@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.linear_model import Ridge
+from tables import table
 from unreleased import step_without_noise
 
 from dpcd_sklearn import BudgetExceededError, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
@@ -153,8 +154,8 @@ def test_rows_of_any_length_are_scaled_down_before_their_product_overflows(x):
     assert (apart <= c * before * (1 + 1e-12) + error).all()
 
 
-@pytest.mark.parametrize("row_norm", [1e-12, 1e-8, 1e-3, 1.0])
-@pytest.mark.parametrize("x", [1e140, 1e150, 1e153, 4e153, 1e155])
+@table("row_norm", [1e-12, 1e-8, 1e-3, 1.0])
+@table("x", [1e140, 1e150, 1e153, 4e153, 1e155])
 def test_rows_that_are_scaled_down_by_far_are_clipped_all_the_same(x, row_norm):
     # the square of so small a factor underflows
     p = 9

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tables import table
 from unreleased import MovingSums
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
@@ -138,12 +139,12 @@ LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart, s
 # ---- sums --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@table("joint", [False, True])
+@table("loss", LOSSES)
+@table("intercept", [False, True])
+@table("weighted", [False, True])
+@table("bounded", [False, True])
+@table("dtype", [np.float32, np.float64])
 def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
     dtype, bounded, weighted, intercept, loss, joint
 ):
@@ -161,9 +162,9 @@ def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
             assert_array_equal(again, sums)
 
 
-@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
-@pytest.mark.parametrize("p", [1, 2, 7, 8, 9, 16, 17, 600])
-@pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 1024, 1037])
+@table("joint", [False, True])
+@table("p", [1, 2, 7, 8, 9, 16, 17, 600])
+@table("n", [1, 2, 3, 15, 16, 17, 1024, 1037])
 def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, joint):
     case = Case(n=n, p=p, weighted=True)
     coef = np.random.default_rng(p).standard_normal(p + 1) / np.sqrt(p)
@@ -289,7 +290,7 @@ every_averaging = pytest.mark.parametrize("averaging", ["last", "tail"])
 
 @every_option
 @every_averaging
-@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+@table("layout", [np.ascontiguousarray, np.asfortranarray])
 def test_coordinate_descent_is_its_twin(options, averaging, layout):
     case = Case(**options)
     problem = problem_of(case, 40, averaging=averaging)
@@ -303,8 +304,8 @@ def test_coordinate_descent_is_its_twin(options, averaging, layout):
 
 @every_option
 @every_averaging
-@pytest.mark.parametrize("block_size", [1, 2, 3, None])
-@pytest.mark.parametrize("momentum", [0.0, 0.7])
+@table("block_size", [1, 2, 3, None])
+@table("momentum", [0.0, 0.7])
 def test_sketched_descent_is_its_twin(options, averaging, block_size, momentum):
     case = Case(**options)
     p = len(case.M)
@@ -343,7 +344,7 @@ def twin_of_argmax(case, noise, coef, penalty):
 
 @every_option
 @every_averaging
-@pytest.mark.parametrize("eta", [0.01, 5.0])
+@table("eta", [0.01, 5.0])
 def test_greedy_descent_is_its_twin(options, averaging, eta):
     case = Case(eta=eta, **options)
     problem = problem_of(case, 25, averaging=averaging)
@@ -400,9 +401,9 @@ def test_noise_is_new_in_every_fit_without_a_key():
 # ---- without noise -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
+@table("loss", LOSSES)
+@table("layout", LAYOUTS)
+@table("bounded", [False, True])
 def test_without_noise_a_step_follows_the_plain_mean_gradient(layout, loss, bounded):
     case = Case(loss=loss, bounded=bounded, weighted=True, clip=1e-3)
     problem = problem_of(case, 3, penalty=ElasticNet())
@@ -430,10 +431,10 @@ EXTREME_ROWS = [
 EXTREME_WEIGHTS = [0.0, 1.0, DENORMAL, 1e308]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@pytest.mark.parametrize("step", [0.0, 1.0, -1e200, 1e308])
+@table("layout", LAYOUTS)
+@table("joint", [False, True])
+@table("loss", LOSSES)
+@table("step", [0.0, 1.0, -1e200, 1e308])
 def test_a_record_of_extremes_stays_bounded_and_touches_no_other(layout, joint, loss, step):
     case, i = Case(n=37, p=9, loss=loss, weighted=True), 20
     coef = np.full(10, step) * np.resize([1, -1, 1], 10)  # 1e308: infinite and NaN margins too

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import clone
+from tables import table
 
 from dpcd_sklearn import (
     DPLinearClassifier,
@@ -48,9 +49,9 @@ def oracle_of(y, K, **options):
 # ---- the mechanism -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize("K", [2, 3, 10, 256])
-@pytest.mark.parametrize("z", [0.01, 0.7, 40.0, 1e6])
+@table("neighboring", RELATIONS)
+@table("K", [2, 3, 10, 256])
+@table("z", [0.01, 0.7, 40.0, 1e6])
 def test_the_noise_is_at_least_the_multiplier_times_what_any_record_moves(neighboring, K, z):
     units = units_of(K, 30, z, neighboring, n_normalizer=50)
     rng = np.random.default_rng(0)
@@ -147,7 +148,7 @@ def labels_of(model):
 
 @every_model
 @scales
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@table("epsilon", [1.0, 8.0])
 def test_counts_have_two_percent_of_a_budget_that_is_kept(name, stated, epsilon):
     delta = 1e-6
     model = clone(MODELS[name]).set_params(epsilon=epsilon, delta=delta, max_iter=3, **stated)

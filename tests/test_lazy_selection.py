@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 from sklearn.base import clone
+from tables import table
 from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
@@ -93,15 +94,15 @@ SHAPES = {
 every_shape = pytest.mark.parametrize("scores", SHAPES.values(), ids=SHAPES)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@table("size", [1, 2, 3])
 @every_shape
 def test_choices_have_the_law_of_the_exponential_mechanism(scores, size):
     drawn = choices(LazyChoice(3), scores, size, source(), DRAWS)
     assert fits(drawn, law_of_orders(scores, size))
 
 
-@pytest.mark.parametrize(("window", "n_levels"), [(1, 1), (1, 2), (2, 2), (1, 9), (3, 1000)])
-@pytest.mark.parametrize("size", [1, 3])
+@table(("window", "n_levels"), [(1, 1), (1, 2), (2, 2), (1, 9), (3, 1000)])
+@table("size", [1, 3])
 @every_shape
 def test_the_law_does_not_depend_on_the_window_of_octaves(scores, size, window, n_levels):
     choice = LazyChoice(3, window=window, n_levels=n_levels)
@@ -191,8 +192,8 @@ STEEP = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
-@pytest.mark.parametrize("scores", STEEP.values(), ids=STEEP)
+@table("size", [1, 2, 5])
+@table("scores", STEEP.values())
 def test_a_choice_takes_few_words_whatever_the_scores(scores, size):
     # at most 2.5 tries, of less than 2 words for the place and one for the acceptance
     assert 1 <= words_of(scores, size, 300) / size < 2.5 * 3 * 1.3

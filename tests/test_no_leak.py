@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -160,7 +161,7 @@ def test_what_is_public_is_the_same_for_all_data_of_one_shape(model, data, alike
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@table("alike", ALIKE.values())
 @every_model
 def test_float32_and_f_order_show_no_more(model, data, alike):
     largest = np.finfo(np.float32).max
@@ -182,7 +183,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("weigh", WEIGHTS.values(), ids=WEIGHTS)
+@table("weigh", WEIGHTS.values())
 @every_model
 def test_weights_show_nowhere(model, data, weigh):
     weights = np.random.default_rng(1).uniform(0.5, 1.5, N_SAMPLES)
@@ -302,7 +303,7 @@ def spoiled(X, y, where):
     return X, y, weights
 
 
-@pytest.mark.parametrize("where", ["X", "y", "weights"])
+@table("where", ["X", "y", "weights"])
 @every_model
 def test_an_error_about_the_domain_quotes_no_record(model, data, where):
     X, y, weights = spoiled(*data, where)
@@ -312,7 +313,7 @@ def test_an_error_about_the_domain_quotes_no_record(model, data, where):
     assert outcome["warnings"] == []
 
 
-@pytest.mark.parametrize("which", [1, N_SAMPLES - 1])
+@table("which", [1, N_SAMPLES - 1])
 @every_model
 def test_an_error_about_weights_tells_no_weight_and_no_record(model, data, which):
     # promises about the domain: no weight is negative, and one at least is positive
@@ -357,8 +358,8 @@ def test_one_record_moves_a_fit_with_the_same_noise_no_further_the_farther_it_li
 # --- the scaler before the model ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@table("dtype", [np.float32, np.float64])
+@table("alike", ALIKE.values())
 def test_scaling_to_public_bounds_warns_about_no_record(data, alike, dtype):
     largest = np.finfo(dtype).max
     X = np.clip(alike(*data)[0], -largest, largest).astype(dtype)

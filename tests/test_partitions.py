@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
+from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -114,7 +115,7 @@ def assert_same_bits(fitted, other):
     assert fitted.n_iter_ == other.n_iter_
 
 
-@pytest.mark.parametrize("name", MODELS)
+@table("name", MODELS)
 def test_the_bits_of_one_place(name):
     model, y = MODELS[name]
     local = clone(model).fit(X, y)
@@ -125,9 +126,9 @@ def test_the_bits_of_one_place(name):
         np.testing.assert_array_equal(local.coef_cov_, parted.coef_cov_)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
-@pytest.mark.parametrize("name", ["cd", "gcd", "skgd", "newton", "softmax", "softmax newton"])
+@table("weights", [None, WEIGHTS])
+@table("layout", LAYOUTS)
+@table("name", ["cd", "gcd", "skgd", "newton", "softmax", "softmax newton"])
 def test_the_bits_of_every_layout(name, layout, weights):
     model, y = MODELS[name]
     records = layout(X)

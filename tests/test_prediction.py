@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -69,9 +70,9 @@ def twin(model, X, bounds=(LO, HI)):
 # --- the clip -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
-@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@table("dtype", [np.float64, np.float32])
+@table("layout", LAYOUTS)
+@table("model", MODELS)
 def test_features_are_clipped_as_in_the_fit(model, layout, dtype):
     model, X = fitted(model), wild(dtype=dtype)
     expected = twin(model, X)
@@ -153,7 +154,7 @@ def test_no_copy_of_dense_records(dtype, order):
 
 
 def test_sparse_records_are_not_densified():
-    n_samples, n_features = 1000, 200_000
+    n_samples, n_features = 10_000, 20_000
     X = sparse.random(n_samples, n_features, density=1e-5, random_state=0, format="csr")
     model = DPLogisticGCD(classes=[0, 1], max_iter=2, feature_bounds=(0, 0.5))
     model.fit(X, np.arange(n_samples) % 2)
@@ -202,8 +203,8 @@ def test_predictions_without_noise_equal_scikit_learns_far_from_the_bounds():
     assert_allclose(model.fit(X, y).predict(100 * X), expected, rtol=1e-3)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
-@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@table("layout", LAYOUTS)
+@table("model", MODELS)
 def test_bounds_that_were_found_clip_as_stated_ones_do(model, layout):
     model, X = fitted(model, bounds=None, epsilon=50.0), wild()
     lo, hi = model.feature_bounds_  # dense records were fitted
@@ -436,8 +437,8 @@ def test_regressors_show_sparse_coefficients(model):
     assert_array_equal(model.sparse_coef_.toarray(), [model.coef_])
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
-@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@table("layout", LAYOUTS)
+@table("model", MODELS)
 @pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 def test_float32_records_give_float32_coefficients(model, layout):
     X, y = np.round(wild(), 1).astype(np.float32), np.arange(300) % 2

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -151,8 +152,8 @@ def test_what_is_predicted_follows_from_the_record_alone(kind, number):
     assert n_checked >= 100
 
 
-@pytest.mark.parametrize("layout", DENSE + SPARSE, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
+@table("layout", DENSE + SPARSE)
+@table("bounds", BOUNDS.values())
 def test_every_layout_and_number_of_threads_has_the_bits_of_the_twin(layout, bounds):
     for n_features in WIDTHS:
         X = records(n_features)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy import stats
+from tables import table
 from unreleased import MovingSums
 
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
@@ -76,9 +77,9 @@ def norm_of(limit, size):
     return limit if size == 1 else limit * (1 + (size + 16) * 2.0**-52) + math.sqrt(size) / 2
 
 
-@pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize("z", [1e-6, 0.02, 0.7, 33.0, 1e5, 1e9])
-@pytest.mark.parametrize("size", [1, 4])
+@table("neighboring", RELATIONS)
+@table("z", [1e-6, 0.02, 0.7, 33.0, 1e5, 1e9])
+@table("size", [1, 4])
 def test_the_noise_is_at_least_the_multiplier_times_the_sensitivity_as_realised(
     neighboring, z, size
 ):

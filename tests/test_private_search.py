@@ -23,6 +23,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -122,9 +123,9 @@ def with_count(monkeypatch, count):
 # ---- the budget ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("distribution", ["logarithmic", "geometric", "poisson", 0.5])
-@pytest.mark.parametrize("refit", [False, True])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 10.0])
+@table("distribution", ["logarithmic", "geometric", "poisson", 0.5])
+@table("refit", [False, True])
+@table("epsilon", [0.3, 1.0, 10.0])
 def test_the_whole_search_is_what_was_stated(distribution, refit, epsilon):
     search = PrivateSearchCV(
         RIDGE, GRID, epsilon=epsilon, delta=1e-6, distribution=distribution, refit=refit
@@ -533,7 +534,7 @@ def refused(search, X, y, error, match):
     assert accountant.entries() == [] and not hasattr(search, "best_estimator_")
 
 
-@pytest.mark.parametrize(
+@table(
     ("params", "error", "match"),
     [
         ({"estimator": DecisionTreeClassifier()}, TypeError, "not private"),
@@ -584,7 +585,6 @@ def refused(search, X, y, error, match):
         ({"validation": [600]}, ValueError, "row numbers"),
         ({"validation": np.arange(600)}, ValueError, "no record"),
     ],
-    ids=lambda value: None,
 )
 def test_bad_parameters_are_refused(data, params, error, match):
     search = PrivateSearchCV(clone(RIDGE), GRID).set_params(**params)

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import sparse, special, stats
+from tables import table
 
 from dpcd_sklearn.engines import _scales
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
@@ -146,9 +147,9 @@ def test_edges_that_divide_nothing_are_refused(hi):
 # --- sensitivity --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
-@pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize("zero_apart", [False, True])
+@table("quantile", QUANTILES)
+@table("neighboring", RELATIONS)
+@table("zero_apart", [False, True])
 def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
     zero_apart, neighboring, quantile
 ):

@@ -14,6 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -103,7 +104,7 @@ def refused_without_a_quote(call, *, or_answered=False):
 
 
 @every_reader
-@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+@table("cell", CELLS.values())
 def test_no_message_about_a_cell_of_x_quotes_it(read, cell):
     refused_without_a_quote(lambda: read(cell()))
 
@@ -119,8 +120,8 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
-@pytest.mark.parametrize("estimator", [DPLassoCD, DPRidgeSkGD, DPLinearRegressor])
+@table("column", COLUMNS.values())
+@table("estimator", [DPLassoCD, DPRidgeSkGD, DPLinearRegressor])
 def test_no_message_about_a_target_or_a_weight_quotes_it(estimator, column):
     X, y = data()
     refused_without_a_quote(lambda: estimator().fit(X, column()))
@@ -237,7 +238,7 @@ BROKEN |= {
 
 
 @every_reader
-@pytest.mark.parametrize("case", BROKEN)
+@table("case", BROKEN)
 def test_a_broken_matrix_is_refused_everywhere_before_scipy_follows_it(read, case):
     form, arrays = BROKEN[case]
     with pytest.raises(ValueError, match="sparse X is out of range, or its .* arrays broken"):
@@ -245,7 +246,7 @@ def test_a_broken_matrix_is_refused_everywhere_before_scipy_follows_it(read, cas
 
 
 @every_reader
-@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
+@table("form", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
 def test_whole_matrices_of_every_format_are_read(read, form):
     read(sparse.csr_array(data()[0] * (np.abs(data()[0]) > 0.3)).asformat(form))
     read(getattr(sparse, f"{form}_matrix")(data()[0]))

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tables import table
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = CHECKOUT / "dpcd_sklearn"
@@ -214,7 +215,7 @@ def fields_that_reach_records(source, class_name):
 # --- the house as it stands --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODULES)
+@table("name", MODULES)
 def test_imports_point_downwards(name):
     assert not list(upward_edges(name, read(name)))
 
@@ -223,7 +224,7 @@ def test_no_modules_import_each_other():
     assert circle_of(imports_of_modules({name: read(name) for name in MODULES})) is None
 
 
-@pytest.mark.parametrize("name", MODULES)
+@table("name", MODULES)
 def test_private_scikit_learn_only_in_compat(name):
     assert not list(private_scikit_learn(name, read(name)))
 
@@ -250,7 +251,7 @@ def test_solvers_compile_against_abstract_oracles_alone():
         assert declared == [oracle]
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@table("name", SOURCES)
 def test_file_is_short(name):
     n_lines = len(read(name).splitlines())
     assert n_lines <= MAX_LINES, f"{name} has {n_lines} lines: something in it wants a name"
@@ -279,7 +280,7 @@ def test_every_release_has_its_proof():
 # --- the checks can fail -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "source", "bad"),
     [
         ("utils/_a.py", "from ..privacy import _noise", True),

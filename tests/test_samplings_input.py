@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tables import table
 
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.samplings import (
@@ -65,8 +66,8 @@ def spoiled(kind, size):
     }[kind]
 
 
-@pytest.mark.parametrize(("value", "error"), NO_COUNT)
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+@table(("value", "error"), NO_COUNT)
+@table("maker", MAKERS.values())
 def test_the_number_of_coordinates_is_a_positive_integer(maker, value, error):
     with pytest.raises(error, match="n_coordinates must be"):
         maker(value)
@@ -79,8 +80,8 @@ def test_the_size_of_a_block_is_a_positive_integer(maker, value, error):
         maker(P, value)
 
 
-@pytest.mark.parametrize(("value", "error"), NO_PROBABILITIES)
-@pytest.mark.parametrize("sampling", ["single", "block"])
+@table(("value", "error"), NO_PROBABILITIES)
+@table("sampling", ["single", "block"])
 def test_probabilities_that_are_none(sampling, value, error):
     size = {"single": P, "block": 3}[sampling]
     if isinstance(value, str):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr
+from tables import table
 
 from dpcd_sklearn.privacy.accounting import _selections
 from dpcd_sklearn.privacy.accounting._accounting import (
@@ -92,9 +93,9 @@ def test_noise_is_bracketed(count, cells):
     assert below < above < below * 1.001
 
 
-@pytest.mark.parametrize("cells", [2, 3, 8, 64])
-@pytest.mark.parametrize("count", [1, 4, 30])
-@pytest.mark.parametrize("eta", [0.02, 0.3, 3.0])
+@table("cells", [2, 3, 8, 64])
+@table("count", [1, 4, 30])
+@table("eta", [0.02, 0.3, 3.0])
 def test_curve_is_never_below_the_truth_however_coarse_the_grid(cells, count, eta):
     mu = eta * math.sqrt(count) / 2
     for epsilon in (0.0, mu, 3 * mu + 0.5 * mu**2):
@@ -184,9 +185,9 @@ def test_masses_are_a_distribution(eta, count, cells):
 # ---- through the room's doors -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delta", [1e-15, 1e-6, 0.5])
-@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 100.0])
-@pytest.mark.parametrize("count", [1, 20, 200])
+@table("delta", [1e-15, 1e-6, 0.5])
+@table("epsilon", [1e-4, 0.1, 1.0, 100.0])
+@table("count", [1, 20, 200])
 def test_calibration_inverts_accounting_from_the_safe_side(epsilon, delta, count):
     event = greedy_fit_event(epsilon, delta, count, 0.8, "replace_one")
     found = epsilon_of(event, delta)

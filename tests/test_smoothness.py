@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from tables import table
 
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle, SmoothnessUnits
@@ -99,10 +100,10 @@ def test_no_record_counts_for_more_than_it_may(ends, center, half_width, x, most
     assert counts.sum() == counts.max() == 1  # in one cell, also of a column without width
 
 
-@pytest.mark.parametrize("neighboring", RELATIONS)
-@pytest.mark.parametrize("p", [1, 3, 122, MOST_COLUMNS])
-@pytest.mark.parametrize("n", [2, 10**4, 2**28, 2**40])
-@pytest.mark.parametrize("z", [0.05, 3.0, 1e4])
+@table("neighboring", RELATIONS)
+@table("p", [1, 3, 122, MOST_COLUMNS])
+@table("n", [2, 10**4, 2**28, 2**40])
+@table("z", [0.05, 3.0, 1e4])
 @both_ways
 def test_noise_covers_the_sensitivity_of_integers(neighboring, p, n, z, with_means):
     units = units_of(p, min(n, 2**28), z, neighboring, n_normalizer=n, with_means=with_means)

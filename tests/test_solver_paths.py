@@ -8,6 +8,7 @@ import pytest
 from flat import SOLVERS as STATED
 from flat import flat
 from numpy.testing import assert_allclose, assert_array_equal
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.penalties import Box
@@ -135,8 +136,8 @@ def single_updates(solver, data, n_updates=24, **params):
 
 
 @with_and_without_noise
-@pytest.mark.parametrize("solver", FULL)
-@pytest.mark.parametrize("n_updates", [1, 2, 23, 24])
+@table("solver", FULL)
+@table("n_updates", [1, 2, 23, 24])
 def test_a_tail_average_is_the_mean_of_the_last_half_of_the_path(data, solver, n_updates, epsilon):
     model = single_updates(solver, data, n_updates, averaging="tail", epsilon=epsilon)
     last = single_updates(solver, data, n_updates, averaging="last", epsilon=epsilon)
@@ -204,11 +205,11 @@ def test_periodic_averaging_with_noise_goes_on_from_the_mean(data, n_inner, epsi
 # --- paths ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("solver", "averaging"),
     [*itertools.product(SOLVERS, ["last"]), *itertools.product(list(SOLVERS)[:-1], ["tail"])],
 )
-@pytest.mark.parametrize("epsilon", [1.0, INF])
+@table("epsilon", [1.0, INF])
 def test_a_path_is_from_the_start_to_the_last_iterate_and_costs_nothing(
     data, solver, averaging, epsilon
 ):
@@ -233,7 +234,7 @@ def test_a_path_is_from_the_start_to_the_last_iterate_and_costs_nothing(
 
 
 @every_solver
-@pytest.mark.parametrize("seed", range(5))
+@table("seed", range(5))
 def test_a_path_does_not_end_a_fit_without_noise_early(data, solver, seed):
     params = {"epsilon": INF, "max_iter": 500, "tol": 1e-3, "random_state": seed}
     model = make_model(solver, **params).fit(*data)
@@ -270,8 +271,8 @@ def test_a_path_of_several_classes_has_their_axis(data, solver):
 
 
 @every_solver
-@pytest.mark.parametrize("neighboring", [{}, {"neighboring": "add_remove", "n_public": 190}])
-@pytest.mark.parametrize("max_iter", ["auto", 0.3, 7])
+@table("neighboring", [{}, {"neighboring": "add_remove", "n_public": 190}])
+@table("max_iter", ["auto", 0.3, 7])
 def test_the_planned_event_is_what_was_released(data, solver, neighboring, max_iter):
     params = {"delta": 1e-5, "max_iter": max_iter, **neighboring}
     model = make_model(solver, **params)
@@ -306,7 +307,7 @@ UPDATES = [
 ]
 
 
-@pytest.mark.parametrize(("solver", "params", "max_iter", "n_updates"), UPDATES)
+@table(("solver", "params", "max_iter", "n_updates"), UPDATES)
 def test_max_iter_counts_passes(data, solver, params, max_iter, n_updates):
     model = make_model(solver, **params, max_iter=max_iter)
     assert not model._plan(N_SAMPLES, N_FEATURES, 1).request.scales.n_choices

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from tables import table
 from unreleased import MovingSums
 
 from dpcd_sklearn import (
@@ -85,9 +86,9 @@ def moves(rng, p):
 
 
 @every_format
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("greedy", [False, True])
-@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), HuberLoss(0.3)], ids=type)
+@table("dtype", [np.float64, np.float32])
+@table("greedy", [False, True])
+@table("loss", [LogisticLoss(), SquaredLoss(), HuberLoss(0.3)])
 def test_sums_are_those_of_dense_records_to_the_last_bit(storage, index, dtype, greedy, loss):
     X, y, weights = records(dtype)
     dense = sums_of(X, y, weights, loss=loss, greedy=greedy)
@@ -112,8 +113,8 @@ SHAPES = {
 
 
 @every_format
-@pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@table("bounded", [False, True])
+@table("shape", SHAPES.values())
 def test_any_shape_gives_the_dense_sums(shape, bounded, storage, index):
     n, p, density = shape
     rng = np.random.default_rng(4)
@@ -146,9 +147,9 @@ def zipf(n=500, p=80, seed=2, dtype=np.float64):
 
 
 @every_format
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.parametrize("intercept", [False, True])
+@table("dtype", [np.float64, np.float32])
+@table("bounded", [False, True])
+@table("intercept", [False, True])
 def test_sums_brought_up_to_date_are_those_of_a_full_pass(
     storage, index, intercept, bounded, dtype
 ):
@@ -365,7 +366,7 @@ MODELS = {
 
 
 @every_format
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+@table("model", MODELS.values())
 def test_a_fit_releases_what_it_does_for_dense_records(model, storage, index):
     X, y, weights = records()
     model = clone(model).set_params(feature_scale=1.0)  # sparse records are never centred

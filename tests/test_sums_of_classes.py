@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from tables import table
 from test_privacy_properties import MAGNITUDES, extreme, positive, properties
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
@@ -131,11 +132,11 @@ def follow(case, every, count=40, limits=(LIMIT,)):
         case.assert_twins(found[0], block, **question)
 
 
-@pytest.mark.parametrize("K", [1, 2, 3, 10])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-@pytest.mark.parametrize("alike", [False, True], ids=["", "alike"])
+@table("K", [1, 2, 3, 10])
+@table("dtype", [np.float64, np.float32])
+@table("bounded", [False, True])
+@table("intercept", [False, True])
+@table("alike", [False, True])
 def test_sums_follow_any_moves_in_every_layout(K, dtype, bounded, intercept, alike):
     case = Case(K, dtype=dtype, bounded=bounded, intercept=intercept, alike=alike)
     follow(case, [case.sums(layout) for layout in LAYOUTS])

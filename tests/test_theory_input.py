@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tables import table
 
 from dpcd_sklearn.inspection import theoretical_iterations, utility_bounds
 
@@ -63,7 +64,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "error"), BAD)
+@table(("name", "value", "error"), BAD)
 def test_bad_facts_are_refused_by_name(name, value, error):
     facts = {"n_samples": N, "smoothness": M} | FACTS | {name: value}
     with pytest.raises(error, match=name):

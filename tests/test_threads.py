@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
+from tables import table
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import dpcd_sklearn
@@ -158,13 +159,19 @@ def threads_started_by(function):
 # ---- the same bits ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(
+# Any two of the three values of a kind of records occur together.
+@table(
+    ("weighted", "dtype", "order"),
+    [
+        (False, np.float64, "C"),
+        (False, np.float32, "F"),
+        (True, np.float64, "F"),
+        (True, np.float32, "C"),
+    ],
+)
+@table(
     ("n_samples", "model"),
     [*MODELS.values(), MINI_BATCHES, WITHOUT_NOISE],
-    ids=[*MODELS, "mini-batches", "without noise"],
 )
 def test_no_bit_depends_on_the_number_of_threads(n_samples, model, order, dtype, weighted, room):
     X, y, weights = records(n_samples, dtype, order)
@@ -217,8 +224,8 @@ def test_plans_and_prices_do_not_depend_on_it(estimator):
 
 
 @needs_tasks
-@pytest.mark.parametrize("n_threads", [2, N_THREADS])
-@pytest.mark.parametrize(("n_samples", "model"), MODELS.values(), ids=MODELS)
+@table("n_threads", [2, N_THREADS])
+@table(("n_samples", "model"), MODELS.values())
 def test_so_many_threads_run(n_samples, model, n_threads, room):
     X, y, _ = records(n_samples)
     started = threads_started_by(lambda: fitted(model, X, y, n_threads=n_threads))
@@ -413,7 +420,7 @@ def test_a_grid_search_with_jobs_finds_the_same(backend, room):
 
 
 @every_estimator
-@pytest.mark.parametrize("bad", [0, -1, 1.0, "2", "auto", None, True, False, [2], float("inf")])
+@table("bad", [0, -1, 1.0, "2", "auto", None, True, False, [2], float("inf")])
 def test_what_is_no_number_of_threads_is_refused_before_the_charge(estimator, bad):
     X, y, _ = records(50)
     with PrivacyAccountant(4.0, 1e-4) as accountant:
