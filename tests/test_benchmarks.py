@@ -52,6 +52,7 @@ def test_missing_data_are_left_out_with_a_reason(tmp_path):
     assert "california is left out" in printed and "DPCD_DATA" in printed
 
 
+@pytest.mark.slow
 @needs_benchmarks
 def test_quick_growth_prints_times_and_slopes_and_draws_them(tmp_path):
     pytest.importorskip("matplotlib")
@@ -72,6 +73,7 @@ def test_quick_growth_prints_times_and_slopes_and_draws_them(tmp_path):
     assert (tmp_path / "growth.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @needs_benchmarks
 def test_quick_ledger_prints_a_line_for_each_number_of_entries():
     table = run("--quick", script="ledger.py").split("\n\n")[-1].splitlines()
@@ -155,6 +157,7 @@ def test_quick_private_search_prints_a_line_for_each_way(data_folder, tmp_path):
     assert (tmp_path / "private_search.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow  # test_dask holds the bits of clusters, partitions and solvers
 @needs_benchmarks
 def test_a_cluster_gives_the_bits_of_one_machine():
     printed = run(

@@ -24,7 +24,11 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 README = CHECKOUT / "README.md"
 EXAMPLES = CHECKOUT / "examples"
 DEMO = EXAMPLES / "demo.py"
-GALLERY = sorted(EXAMPLES.glob("plot_*.py"))
+LONG = {"plot_dask_parquet", "plot_private_search", "plot_solvers"}  # which the docs run anyway
+GALLERY = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG))
+    for path in sorted(EXAMPLES.glob("plot_*.py"))
+]
 
 # An installed wheel is tested with the tests and the README beside it, but without the examples.
 needs_examples = pytest.mark.skipif(not DEMO.is_file(), reason="the examples are not here")
@@ -185,6 +189,6 @@ def test_demo_says_why_california_housing_is_left_out(
 
 
 @needs_examples
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GALLERY)
 def test_gallery_example_runs_without_a_warning(path, tmp_path):
     assert run(str(path), folder=tmp_path)
