@@ -58,6 +58,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # its page asks other hosts for scripts
     "show_signature": False,
     "thumbnail_size": (480, 336),
     "download_all_examples": False,
