@@ -123,7 +123,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (N, 3))
 FEW = (RNG.random(N) < 0.1).astype(int)
 THREE = RNG.choice(3, N, p=[0.9, 0.08, 0.02])
-UNIT = {"feature_bounds": (-1, 1)}
+UNIT = {"feature_bounds": (-1, 1), "feature_scale": 1.0}
 MODELS = {
     "skgd": DPLinearClassifier(classes=[0, 1], solver="skgd"),
     "cd": DPLinearClassifier(classes=[0, 1], solver="cd"),
@@ -237,7 +237,7 @@ def test_a_class_that_no_record_has_leaves_a_finite_start():
     ids=str,
 )
 def test_no_counts_are_released_where_they_have_no_use_or_are_not_affordable(model):
-    plan = clone(model).set_params(feature_bounds=(-1, 1))._plan(N, 3, model._stated_outputs(1))
+    plan = clone(model).set_params(**UNIT)._plan(N, 3, model._stated_outputs(1))
     assert plan.part_of("counts") is None and not plan.request.counts_classes
     assert len(plan.parts) == 1 or not plan.request.n_classes
 

@@ -279,7 +279,8 @@ def classes_of(n=N, p=4, n_classes=3, seed=0):
 
 def newton(**params):
     stated = {"solver": "newton", "classes": [0, 1, 2], "feature_bounds": (-1, 1)}
-    return flat(DPLinearClassifier, **stated | {"random_state": ReproducibleNoise(0)} | params)
+    stated |= {"feature_scale": 1.0, "random_state": ReproducibleNoise(0)}
+    return flat(DPLinearClassifier, **stated | params)
 
 
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, csr_matrix], ids="CFS")
@@ -368,7 +369,9 @@ def is_newton(model, n, p, n_classes):
 
 def test_auto_takes_newton_steps_from_a_signal_of_twenty_on_however_many_the_classes():
     def model(n_classes=3, **params):
-        return DPLinearClassifier(classes=range(n_classes), feature_bounds=(-1, 1), **params)
+        return DPLinearClassifier(
+            classes=range(n_classes), feature_bounds=(-1, 1), feature_scale=1.0, **params
+        )
 
     assert is_newton(model(), N, 4, 3)
     assert not is_newton(model(), 100, 4, 3)
@@ -381,7 +384,7 @@ def test_auto_takes_newton_steps_from_a_signal_of_twenty_on_however_many_the_cla
 
 
 def test_a_preset_takes_newton_steps_of_all_classes_when_it_is_told_to():
-    preset = DPLogisticGCD(classes=[0, 1, 2], feature_bounds=(-1, 1))
+    preset = DPLogisticGCD(classes=[0, 1, 2], feature_bounds=(-1, 1), feature_scale=1.0)
     assert is_newton(preset, N, 4, 3) and not is_newton(preset, 100, 4, 3)
     assert is_newton(preset.set_params(solver="newton"), 100, 4, 3)
     assert not is_newton(preset.set_params(solver="gcd"), N, 4, 3)

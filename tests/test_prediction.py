@@ -42,8 +42,9 @@ def fitted(model, bounds=(LO, HI), dtype=np.float64, **params):
     rng = np.random.default_rng(0)
     X = rng.uniform(LO, HI, size=(200, 4)).astype(dtype)
     y = rng.integers(0, 3 if model in TERNARY else 2, size=200)
-    params = {"epsilon": 5.0, "feature_bounds": bounds} | params
-    model = type(model)(**model.get_params(deep=False) | params)
+    scale = None if bounds is None else 1.0  # nothing narrower is looked for
+    stated = {"epsilon": 5.0, "feature_bounds": bounds, "feature_scale": scale}
+    model = type(model)(**model.get_params(deep=False) | stated | params)
     return model.fit(X, y)
 
 

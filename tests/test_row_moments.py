@@ -304,7 +304,7 @@ def test_centres_change_nothing_but_noise():
     accountant = PrivacyAccountant(epsilon=1e4, delta=1e-3)
     model = DPLinearRegressor(
         solver="newton", alpha=0.0, coef_path=True, max_iter=60, epsilon=1e3, delta=1e-6,
-        feature_bounds=(0, 10), target_bounds=(-1, 3), accountant=accountant,
+        feature_bounds=(0, 10), row_norm_bound=20.0, target_bounds=(-1, 3), accountant=accountant,
     ).fit(X, y)  # fmt: skip
     plain = DPLinearRegressor(epsilon=np.inf).fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=5e-3)
@@ -318,6 +318,6 @@ def test_centres_change_nothing_but_noise():
 
 def test_regressions_in_stated_bounds_take_newton_steps_from_the_same_signal_as_others():
     for epsilon, few in ((0.1, True), (0.01, False)):
-        model = DPRidgeSkGD(epsilon=epsilon, feature_bounds=(-1, 1), target_bounds=(-1, 1))
+        model = DPRidgeSkGD(epsilon=epsilon, feature_scale=1.0, target_bounds=(-1, 1))
         event = model.planned_event(100_000, 100)
         assert (sum(release.count for release in event.releases) < 20) == few
