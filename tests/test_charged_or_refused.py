@@ -321,13 +321,15 @@ def cheap_budgets(monkeypatch):
     """A candidate of a search that was calibrated once is not calibrated again."""
     real, known = _budget.give_budget, {}
 
-    def give_budget(estimator, release, delta, neighboring, sizes):
+    def give_budget(estimator, release, delta, neighboring, sizes, *start):
         part, (n, columns, _, is_sparse) = _budget.budgeted_part(estimator), sizes
         width = columns if isinstance(columns, int) else columns.shape[1]
         key = str(part), release, delta, n, width, is_sparse
         if key not in known:
-            known[key] = real(estimator, release, delta, neighboring, sizes)
-        part.set_params(epsilon=known[key], delta=delta)
+            mu = real(estimator, release, delta, neighboring, sizes, *start)
+            known[key] = mu, part.epsilon
+        part.set_params(epsilon=known[key][1], delta=delta)
+        return known[key][0]
 
     monkeypatch.setattr(_budget, "give_budget", give_budget)
 

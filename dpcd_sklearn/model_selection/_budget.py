@@ -1,5 +1,6 @@
 """Where a candidate of a search keeps its budget, and how to bring it below what a run may cost."""
 
+import math
 from inspect import signature
 from numbers import Integral
 
@@ -10,7 +11,8 @@ from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import mu_of
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
 
-_TRIES = 40
+_TRIES = 40  # towards a budget that is small enough
+_NEARLY, _POLISHED = 4e-6, 3  # what may be left of a run, or so many tries that are small enough
 
 
 def budgeted_part(estimator):
@@ -56,7 +58,7 @@ def excess(event, release):
     return mu * release.noise_multiplier
 
 
-def give_budget(estimator, release, delta, neighboring, sizes):
+def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
     """Set epsilon and delta of an estimator so that its fit costs no more than a release.
 
     Parameters
@@ -68,6 +70,13 @@ def give_budget(estimator, release, delta, neighboring, sizes):
     neighboring : str
     sizes : tuple (n_samples, columns, n_outputs, is_sparse)
         Columns as `columns_of` returns them.
+    start : float
+        The μ at which another candidate ended: those that differ in their penalty end alike.
+
+    Returns
+    -------
+    mu : float
+        Of the budget.
 
     Raises
     ------
@@ -75,16 +84,19 @@ def give_budget(estimator, release, delta, neighboring, sizes):
         If there is no such budget: a fact that no record decides.
     """
     part = budgeted_part(estimator)
-    mu = 1 / release.noise_multiplier
+    most = 1 / release.noise_multiplier
+    mu, found, polished = min(start, most), 0.0, 0
     for _ in range(_TRIES):
-        epsilon = gdp_epsilon(mu, delta) * (1 - 1e-9)
-        part.set_params(epsilon=epsilon, delta=delta)
+        part.set_params(epsilon=gdp_epsilon(mu, delta) * (1 - 1e-9), delta=delta)
         event = planned_event(estimator, sizes)
         if event.neighboring != neighboring:
             raise ValueError("a candidate has other neighbours than the search")
         if (over := excess(event, release)) <= 1:
-            return epsilon
-        mu /= min(over * (1 + 1e-6), 2.0)
+            found, polished = max(found, mu), polished + 1
+            if over > 1 - _NEARLY or found == most or polished == _POLISHED:
+                part.set_params(epsilon=gdp_epsilon(found, delta) * (1 - 1e-9))
+                return found
+        mu = min(mu / min(over * (1 + _NEARLY / 4), 2.0), most)
     raise ValueError("no budget of this candidate is small enough for a run")
 
 

@@ -334,7 +334,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
             sizes = (n_records, *plan.shape)
-            _budget.give_budget(model, plan.release, plan.delta, plan.neighboring, sizes)
+            _budget.give_budget(
+                model, plan.release, plan.delta, plan.neighboring, sizes, plan.mu
+            )
         except Exception:  # an error would tell of a run that did not win
             return None
         return model

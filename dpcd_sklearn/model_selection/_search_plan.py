@@ -1,5 +1,6 @@
 """The plan of a search: everything that is public and fixed before a record is used."""
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -44,6 +45,8 @@ class Plan:
         What each fit and each score may tell.
     prototypes : list of estimators
         Candidates that were planned, each with the budget of a run.
+    mu : float
+        Of the budget of the last of them.
     """
 
     law: object
@@ -60,6 +63,7 @@ class Plan:
     event: FitEvent
     release: object
     prototypes: list
+    mu: float
 
 
 def planned(search, n_samples, shape):
@@ -95,8 +99,9 @@ def planned(search, n_samples, shape):
     event, release = search_fit_event(
         epsilon, delta, law, mean, slots.n_seen, gaussian, int(search.refit), neighboring
     )
+    mu = math.inf
     for model, _ in planned:
-        _budget.give_budget(model, release, delta, neighboring, sizes)
+        mu = _budget.give_budget(model, release, delta, neighboring, sizes, mu)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
@@ -116,6 +121,7 @@ def planned(search, n_samples, shape):
         event=event,
         release=release,
         prototypes=[model for model, _ in planned],
+        mu=mu,
     )
 
 
