@@ -161,7 +161,7 @@ def test_a_fresh_budget_admits_what_is_calibrated_to_it_and_nothing_with_less_no
 
 @pytest.mark.slow
 def test_the_same_of_ten_thousand_releases():
-    assert whole_budgets(seed=1, cases=60, most=10_000) == []
+    assert whole_budgets(seed=1, cases=30, most=10_000) == []
 
 
 @pytest.mark.parametrize("kind", WHOLE)

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from ..privacy.accounting._promise import public_number, resolved_delta
 from ..utils._compat import is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
@@ -54,26 +55,13 @@ class PrivateFit:
             check_real(self.delta, "delta", low=0.0)
         if 1e300 < float(self.epsilon) < math.inf:
             raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
-        if self.n_public is not None:
-            check_count(self.n_public, "n_public", high=MOST)
-        if self.neighboring == "add_remove" and self.n_public is None:
-            raise ValueError(
-                'neighboring="add_remove" needs n_public, a public number of records: the true '
-                "number is not public under this relation"
-            )
-        if self.neighboring == "replace_one" and self.n_public is not None:
-            raise ValueError(
-                'n_public is for neighboring="add_remove"; under replace_one n_samples is public'
-            )
+        public_number(self.neighboring, self.n_public)
 
-    def _resolve_delta(self, n_normalizer):
-        if self.delta != "auto":
-            return float(self.delta)
-        if self.neighboring == "add_remove":
-            raise ValueError('delta="auto" is 1/n², which is not public under add_remove: state it')
-        if n_normalizer < 2:
-            raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1')
-        return 1.0 / n_normalizer**2
+    def _public_number_and_delta(self, n_samples):
+        """By which sums are divided, and δ as a number."""
+        n_public = public_number(self.neighboring, self.n_public)
+        delta = resolved_delta(self.delta, n_samples, n_public)
+        return int(n_samples) if n_public is None else n_public, delta
 
     def _refuse_unprotected_charge(self):
         """A ledger vouches for its entries: no entry for a fit that protects nobody."""

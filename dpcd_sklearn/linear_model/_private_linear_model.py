@@ -417,8 +417,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             half_width = found.half_width(plan.request)
             return plan.located(found, self._loss(n_outputs, half_width), n_samples)
         self._check_numbers()
-        n = int(self.n_public if self.neighboring == "add_remove" else n_samples)
-        delta = self._resolve_delta(n)
+        n, delta = self._public_number_and_delta(n_samples)
         center, half_width = self._scaling_of_target(n_outputs)
         request = Request.of(
             self,

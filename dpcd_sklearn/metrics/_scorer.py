@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import holds_private, may_be_sparse, refuse_leaks
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._promise import public_number, resolved_delta
 from ..privacy.ledger._accountant import charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._input import read_input
@@ -38,16 +39,12 @@ class PrivateScorer:
         self.name, self.accountant, self.neighboring = name, accountant, neighboring
         self.epsilon = check_real(epsilon, "epsilon", low=0, high=1e6, closed="right")
         self.delta = delta if delta == "auto" else check_real(delta, "delta", low=0, high=1)
-        if neighboring not in NEIGHBORING:
-            raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
+        self.n_public = public_number(neighboring, n_public)
         if neighboring not in self._metric.relations:
             raise ValueError(
                 f"{name} has no private form under neighboring={neighboring!r}: how far one record "
                 "moves it follows the number of records, which is not public there"
             )
-        if (neighboring == "add_remove") != (n_public is not None):
-            raise ValueError('n_public, a public number of records, belongs to "add_remove"')
-        self.n_public = None if n_public is None else check_count(n_public, "n_public", high=MOST)
         self.classes = None if classes is None else np.unique(np.asarray(classes))
         self.target_bounds = None if bounds is None else check_interval(bounds, "target_bounds")
         if self.target_bounds is not None:
@@ -77,9 +74,7 @@ class PrivateScorer:
         FitEvent
         """
         n = self.n_public or check_count(n_samples, "n_samples", high=MOST)
-        if self.delta == "auto" and (self.n_public is not None or n < 2):
-            raise ValueError('delta="auto" is 1/n², which needs a public n of 2 or more: state it')
-        delta = 1.0 / n**2 if self.delta == "auto" else self.delta
+        delta = resolved_delta(self.delta, n, self.n_public)
         return gaussian_fit_event(self.epsilon, delta, 1, self.neighboring)
 
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike) -> float:

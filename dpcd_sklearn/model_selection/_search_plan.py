@@ -11,11 +11,12 @@ from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._calibration import search_fit_event
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._promise import public_number, resolved_delta
 from ..privacy.accounting._tuning import check_law
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._scores import ScoreUnits
-from ..utils._public import MOST, check_count, check_real
+from ..utils._public import check_real
 from . import _budget, _candidates, _runs
 from ._splits import Slots, slots_of
 
@@ -85,8 +86,9 @@ def planned(search, n_samples, shape):
     part = _budget.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
-    neighboring, n_public = _relation(part)
-    delta = _resolve_delta(search.delta, n_samples, n_public)
+    neighboring = getattr(part, "neighboring", "replace_one")
+    n_public = public_number(neighboring, getattr(part, "n_public", None))
+    delta = resolved_delta(search.delta, n_samples, n_public)
     scorer = _scorer(search, part, neighboring)
     slots = slots_of(
         search.validation, n_samples, random_state=search.random_state, n_public=n_public
@@ -141,28 +143,6 @@ def refuse_what_runs_refuse(plan, X, y):
         except (TypeError, ValueError) as error:
             refusals.append(error)
     raise refusals[0] from None
-
-
-def _relation(part):
-    """Neighbours, and the public number of records under add_remove."""
-    neighboring = getattr(part, "neighboring", "replace_one")
-    if neighboring not in NEIGHBORING:
-        raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
-    if neighboring == "replace_one":
-        return neighboring, None
-    if getattr(part, "n_public", None) is None:
-        raise ValueError('neighboring="add_remove" needs n_public of the estimator')
-    return neighboring, check_count(part.n_public, "n_public", high=MOST)
-
-
-def _resolve_delta(delta, n_samples, n_public):
-    if not isinstance(delta, str):
-        return check_real(delta, "delta", low=0, high=1)
-    if delta != "auto":
-        raise ValueError(f'delta must be "auto" or a number in (0, 1), got {delta!r}')
-    if n_public is not None or n_samples < 2:
-        raise ValueError('delta="auto" is 1/n², which needs a public n of 2 or more: state it')
-    return 1.0 / n_samples**2
 
 
 def _scorer(search, part, neighboring):

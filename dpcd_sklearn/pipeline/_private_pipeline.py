@@ -227,8 +227,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         steps = [(name, step) for _, name, step in self._iter()]
         private = check_steps(steps, self.public_steps)
         refuse_leaks(self, dense=not may_be_sparse(rows))
-        n = int(self.n_public) if self.neighboring == "add_remove" else n_samples
-        delta = self._resolve_delta(n)
+        n, delta = self._public_number_and_delta(n_samples)
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}
         walk = walked(steps, rows, shares_of(private, self.shares), n_outputs)
         return planned(walk, n_samples, float(self.epsilon), delta, relation), delta, n

@@ -247,8 +247,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     def _plan(self, n_samples, n_features):
         """Units of the choices, public number of records and delta, from public facts alone."""
         self._check_budget()
-        n_normalizer = int(self.n_public) if self.neighboring == "add_remove" else n_samples
-        delta = self._resolve_delta(n_normalizer)
+        n_normalizer, delta = self._public_number_and_delta(n_samples)
         count = n_choices(n_features, self._how)
         event = greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
         return QuantileUnits(event), n_normalizer, delta

@@ -20,11 +20,12 @@ import uuid
 from fractions import Fraction
 from functools import lru_cache
 
-from ...utils._public import check_count, check_real
-from ..accounting._accounting import MOST, checked_releases, epsilon_of, gdp_squared, loss_of
+from ...utils._public import check_real
+from ..accounting._accounting import checked_releases, epsilon_of, gdp_squared, loss_of
 from ..accounting._cover import cover, residue
-from ..accounting._events import NEIGHBORING, FitEvent, NonPrivateEvent
+from ..accounting._events import FitEvent, NonPrivateEvent
 from ..accounting._gaussian_dp import gdp_delta, gdp_mu
+from ..accounting._promise import public_number
 from ..accounting._selections import TAIL
 from ._ledger_entries import LedgerParameters, now, package_version
 
@@ -70,14 +71,7 @@ def fixed_parameters(epsilon, delta, neighboring, n_public, testing=False):
     delta = check_real(
         delta, "delta", low=0, high=0.5, closed="right", advice="take less than 1 / n_samples"
     )
-    if neighboring not in NEIGHBORING:
-        raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
-    if neighboring == "add_remove":
-        if n_public is None:
-            raise ValueError("neighboring='add_remove' needs n_public, a public number of records")
-        n_public = check_count(n_public, "n_public", high=MOST)
-    elif n_public is not None:
-        raise ValueError("n_public belongs to neighboring='add_remove'; leave it out")
+    n_public = public_number(neighboring, n_public)
     if not isinstance(testing, bool):
         raise TypeError(f"testing must be True or False, got {testing!r}")
     return LedgerParameters(
