@@ -5,9 +5,13 @@
 
 import math
 import re
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from dpcd_sklearn import DPLassoCD, PrivacyAccountant
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PRIVACY = CHECKOUT / "dpcd_sklearn" / "privacy"
@@ -27,8 +31,10 @@ TEXT = re.compile(
 )
 C_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*[\s\S]*?\*/|//[^\n]*')
 ROW = re.compile(r"^\| `([\w./*]+)` \| ([\d,]+) \|(.*)\|$", re.MULTILINE)
-TOTAL = re.compile(r"\*\*([\d,]+) lines\*\* (on the path|of kernels|beside the path)")
-SECTIONS = {"on the path": "The path", "of kernels": "Kernels", "beside the path": "Beside"}
+TOTAL = re.compile(r"\*\*([\d,]+) lines\*\* (in the trunk|in branches|of kernels|beside the path)")
+SECTIONS = {"in the trunk": "The trunk", "in branches": "Branches"}
+SECTIONS |= {"of kernels": "Kernels", "beside the path": "Beside"}
+MOST_OF_TRUNK = 2_200
 
 
 def code_lines(name, source):
@@ -118,6 +124,45 @@ def page():
 def test_the_path_names_every_file_once_with_its_lines():
     assert len(TOTAL.findall(page())) == len(SECTIONS)
     assert not list(stale_figures(page()))
+
+
+def files_under(title):
+    """The files of a section, or of a branch."""
+    text = page()
+    if title not in SECTIONS.values():  # a branch begins with its name, in italics
+        text = section_of(text, "Branches")
+        text = re.split(r"^\*(?=\w)", text[text.index(f"*{title}*") + 1 :], flags=re.MULTILINE)[0]
+    else:
+        text = section_of(text, title)
+    return {name for pattern, _, _ in ROW.findall(text) for name in files_of(pattern)}
+
+
+def test_the_trunk_is_short():
+    assert counted(files_under("The trunk")) <= MOST_OF_TRUNK
+
+
+def test_a_dense_default_fit_runs_through_the_trunk_the_storage_and_one_branch(tmp_path):
+    rng, seen = np.random.default_rng(0), set()
+    X = rng.uniform(-1, 1, (2000, 5))
+    stated = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1), "feature_scale": 0.6}
+    accountant = PrivacyAccountant(1.0, 1e-6, path=tmp_path / "a.ledger")
+    model = DPLassoCD(alpha=0.01, delta=1e-6, accountant=accountant, **stated)
+
+    def watch(frame, event, argument):
+        path = Path(frame.f_code.co_filename)
+        if PRIVACY in path.parents and frame.f_code.co_name != "<module>":
+            seen.add(path.relative_to(PRIVACY).as_posix())
+
+    sys.setprofile(watch)
+    try:
+        model.fit(X, np.tanh(X[:, 0]))
+    finally:
+        sys.setprofile(None)
+    trunk = files_under("The trunk")
+    branches = files_under("Storage of the ledger") | files_under("Second order")
+    assert model.solver_ == "newton" and seen & branches
+    assert seen <= trunk | branches
+    assert {name for name in trunk if name.endswith(".py")} - seen <= {"noise/_exact_gaussian.py"}
 
 
 def test_every_test_that_the_path_names_exists():
