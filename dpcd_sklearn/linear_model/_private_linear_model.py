@@ -30,12 +30,10 @@ from ..engines._shrinkage import shrunk
 from ..engines._smoothness import found_mean_row, found_moments
 from ..exceptions import UnknownScaleWarning
 from ..losses import ABSENT, SYNONYMS, loss_of
-from ..penalties import CONSTRAINTS, Box
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
-from ..solvers._stated import SOLVERS, Solver
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
@@ -46,6 +44,13 @@ from ._export import exported
 from ._progress import Progress
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 from ._signature import short_signature
+from ._stated_objects import (
+    MAY_BE_OBJECTS,
+    ball_of,
+    bounds_of,
+    refuse_parameters_of_words,
+    stated_solver,
+)
 from ._warm_start import EarlierFit, start_of
 
 # What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
@@ -53,7 +58,6 @@ _REALS = {"alpha": "left", "l1_ratio": "left"}
 _REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), "neither")
 _WITH_STRENGTH = ("l1", "l2", "elasticnet")
 _DEFAULT_ALPHA = 1e-4  # of the generic estimators
-_STATED = ("loss", "penalty", "constraint", "solver")  # each a word or an object
 
 
 class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
@@ -147,22 +151,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         """Strength of the penalty beside a mean loss."""
         return float(self.alpha)
 
-    def _stated_solver(self):
-        """The solver that is asked for, be it by stating what it alone has."""
-        own = {name: getattr(self, name) for name in self._of_its_name}
-        own = {name: value for name, value in own.items() if value is not None}
-        if not own:
-            return _solver_of(self.solver)
-        if isinstance(self.solver, str) and self.solver in ("auto", self._named_after):
-            solver = SOLVERS[self._named_after](**own)
-            solver.check()
-            return solver
-        name, named = next(iter(own)), SOLVERS[self._named_after].__name__
-        raise ValueError(
-            f"{name}={own[name]!r} beside solver={self.solver!r}: write "
-            f"solver={named}({name}={own[name]!r}), or {name}=None"
-        )
-
     def set_params(self, **params: object) -> Self:
         """Set parameters, those of a solver that is an object by ``solver__name`` too.
 
@@ -179,14 +167,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         ValueError
             If there is no such parameter; a solver that is a word has none.
         """
-        for name in ("solver", "loss", "constraint", "penalty"):
-            stated = params.get(name, getattr(self, name))
-            nested = [key for key in params if key.startswith(f"{name}__")]
-            if nested and not isinstance(stated, Stated):
-                raise ValueError(
-                    f"{nested[0]} needs an object as {name}, which is {stated!r}: write "
-                    f"{_example_of(name, nested[0])}"
-                )
+        refuse_parameters_of_words(self, params)
         return super().set_params(**params)
 
     # ---- public: what a fit would release ----
@@ -399,7 +380,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             if getattr(self, name, "auto") != "auto":
                 check_real(getattr(self, name), name, low=0.0, closed=closed)
         check_count(self.n_threads, "n_threads", high=MOST)
-        for stated in (getattr(self, name) for name in _STATED):
+        for stated in (getattr(self, name) for name in MAY_BE_OBJECTS):
             if isinstance(stated, Stated):
                 stated.check()
         if self.positive and self.penalize_intercept:
@@ -422,10 +403,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         request = Request.of(
             self,
             loss=self._loss(n_outputs, half_width),
-            solver=self._stated_solver(),
+            solver=stated_solver(self),
             penalty=self._penalty_word,
-            coef_bounds=_bounds_of(self.penalty),
-            constraint=_ball_of(self.constraint),
+            coef_bounds=bounds_of(self.penalty),
+            constraint=ball_of(self.constraint),
             strength=self._strength(n),
             delta=delta,
             n_normalizer=n,
@@ -506,29 +487,3 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = True
         return tags
-
-
-def _solver_of(stated):
-    """The solver for a word or an object; "auto" is chosen later, from public numbers."""
-    if isinstance(stated, Solver):
-        return stated
-    return Solver() if stated == "auto" else SOLVERS[stated]()
-
-
-def _bounds_of(penalty):
-    if not isinstance(penalty, Box):
-        return None
-    box = penalty.plain()
-    return box.lo, box.hi
-
-
-def _ball_of(stated):
-    return CONSTRAINTS[stated]() if isinstance(stated, str) else stated
-
-
-def _example_of(name, nested):
-    own = nested.partition("__")[2]
-    if name != "solver":
-        return f"{name}={ {'loss': 'Huber()', 'constraint': 'L1Ball()', 'penalty': 'Box()'}[name] }"
-    able = [solver for solver in SOLVERS.values() if own in solver().get_params()]
-    return " or ".join(f"solver={solver.__name__}()" for solver in able or SOLVERS.values())

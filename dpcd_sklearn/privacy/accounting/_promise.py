@@ -45,4 +45,4 @@ def resolved_delta(delta, n_samples, n_public):
         raise ValueError('delta="auto" is 1/n², which is not public under add_remove: state it')
     if n_samples < 2:
         raise ValueError('delta="auto" is 1/n², which is no guarantee for n_samples=1: state it')
-    return 1.0 / n_samples**2
+    return 1.0 / int(n_samples) ** 2  # small integers of numpy would wrap around
