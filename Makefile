@@ -10,20 +10,21 @@ PYTEST_ARGS ?= -n auto
 
 PY := $(VENV)/bin/python
 KERNELS := $(shell find dpcd_sklearn tests -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
-# `make test SLOW=1` adds the statistical and long tests.
-SLOW_ARGS := $(if $(SLOW),-m "slow or not slow")
+# `make test SLOW=1` adds the statistical and long tests, `make audits` runs what takes minutes each.
+SLOW_ARGS := $(if $(SLOW),-m "not by_hand")
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-dask test lint doc bench-papers bench-growth clean
+.PHONY: help demo demo-dask test audits lint doc bench-papers bench-growth clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   fit the three private models on real data; a table and plots'
 	@echo 'make demo-dask  a Dask cluster of this machine, 10 million records: the same bits, how long'
 	@echo 'make test   lint and tests (SLOW=1: the statistical and long tests too)'
+	@echo 'make audits  every estimator and flaw at default sizes: half an hour of two cores'
 	@echo 'make lint   ruff and cython-lint'
 	@echo 'make doc    the documentation in doc/_build/html; warnings are errors'
 	@echo 'make bench-papers  the problems of the papers: their numbers beside ours, figures'
@@ -39,6 +40,9 @@ demo: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 
 test: lint $(VENV)/kernels.stamp
 	$(PY) -m pytest $(SLOW_ARGS) $(PYTEST_ARGS)
+
+audits: $(VENV)/test.stamp $(VENV)/kernels.stamp
+	$(PY) -m pytest -m by_hand $(PYTEST_ARGS) tests
 
 lint: $(VENV)/test.stamp
 	$(PY) -m ruff check .

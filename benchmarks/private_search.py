@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, train_test_split
 
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
@@ -192,6 +193,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.quick:
         options.problems, options.epsilons, options.seeds = ["madelon"], [1.0], 2
+    warnings.simplefilter("ignore", FewRecordsWarning)  # of shares of a budget that is compared
     start, measured = time.perf_counter(), {}
     for name in options.problems:
         try:

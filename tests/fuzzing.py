@@ -55,7 +55,7 @@ ALLOWED_MESSAGES = (
     "X has feature names, but",
     "X does not have valid feature names, but",
     "sampling failed after its trial",
-    "this ledger lies in",  # once a process
+    "this ledger lies in ",  # for a time; said once a process
 )
 
 NAN, INF = math.nan, math.inf

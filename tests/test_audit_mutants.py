@@ -279,13 +279,13 @@ def test_half_the_noise_is_caught_release_by_release(flawed):
     assert not uncaught(flawed, "half the noise", ["cd", "gcd", "sgd", "hidden"])
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 @pytest.mark.parametrize("name", CASES)
 def test_a_flaw_is_caught_release_by_release_in_every_solver_that_it_touches(flawed, name):
     assert not uncaught(flawed, name, CASES[name][1])
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 def test_the_copy_without_a_flaw_is_not_contradicted_release_by_release(flawed):
     solvers = [*GAUSSIAN, "gcd", "svrg", "frank-wolfe"]
     found = flawed(0, solvers, 1 - 1e-6, by_release=True)

@@ -218,7 +218,7 @@ TABLE += [("DPStandardScaler", SCALES, "half the Gumbel scale")]
 TABLE += [(name, TAILS, "half the Gumbel scale") for name in ("DPLassoCD", "DPLinearClassifier")]
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 @pytest.mark.parametrize(("name", "kind", "flaw"), TABLE, ids=lambda value: value)
 def test_defaults_catch_the_flaws_that_an_estimator_has(name, kind, flaw, monkeypatch):
     model = (NEWTONS | OTHERS)[name]
@@ -229,7 +229,7 @@ def test_defaults_catch_the_flaws_that_an_estimator_has(name, kind, flaw, monkey
     assert rows[kind].verdict == "contradiction", rows
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 @pytest.mark.parametrize("name", [*NEWTONS, *OTHERS])
 def test_defaults_pass_what_is_honest(name):
     result = audit((NEWTONS | OTHERS)[name], confidence=SURE)

@@ -146,9 +146,12 @@ def test_the_factor_lies_between_zero_and_one_and_follows_the_evidence(n, length
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("center", [0, 70, -2000])
-def test_few_records_end_at_the_mean_and_never_far_below_it(center):
-    """Raw columns, nothing stated: the middle is found, and features are let go."""
+@pytest.mark.parametrize(("center", "least"), [(0, -0.1), (70, -0.1), (-2000, -0.5)])
+def test_few_records_end_at_the_mean_and_never_far_below_it(center, least):
+    """Raw columns, nothing stated: the middle is found, and features are let go.
+
+    That of a target hundreds of its widths from zero is found to a cell, wider than the target is.
+    """
     found = []
     for n, epsilon in ((200, 1.0), (600, 0.3), (400, 1.0), (1500, 1.0)):
         for seed in range(30):
@@ -158,7 +161,7 @@ def test_few_records_end_at_the_mean_and_never_far_below_it(center):
             model = DPLinearRegressor(epsilon=epsilon, random_state=ReproducibleNoise(seed))
             found.append(model.fit(X, y).score(X, y))
     found = np.reshape(found, (4, 30))
-    assert (np.median(found, axis=1) >= -0.1).all()
+    assert (np.median(found, axis=1) >= least).all()
     assert (found >= -1.5).all()
 
 

@@ -74,7 +74,7 @@ def test_an_honest_solver_is_not_contradicted(name):
     assert result.statistic == "likelihood of all releases"
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 @pytest.mark.parametrize("name", SOLVERS)
 def test_half_the_noise_of_a_solver_would_be_noticed(name):
     """With default parameters; the power is estimated from 500 fits."""

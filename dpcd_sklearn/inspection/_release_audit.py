@@ -33,11 +33,12 @@ from ._release_claims import game_of, unused
 from ._tape import EnoughError, Tape
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
-_LOOK, _SECOND_LOOK, _BETTER = 8, 24, 2
+_LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
 # Of choices, which are counted: a threshold between whole numbers.
 _LOOK_AT_CHOICES = 96
-# With so little noise answers are what they would be without; the first that is possible.
-_NEXT_TO_NONE = (2.0**-6, 2.0**-4, 2.0**-2)
+# With so little noise answers are what they would be without; the first that is possible. Samples
+# differ still: their mean is asked for.
+_NEXT_TO_NONE, _QUIET_RUNS = (2.0**-6, 2.0**-4, 2.0**-2), 12
 _TURNING = ("release_partial", "release_gradient", "release_mean", "release_preconditioned")
 _SCALES = "choices of scales"
 _SHARES = np.arange(0.99, 0.0, -0.01)
@@ -362,7 +363,7 @@ class _Contest:
             pair = self._ties()[2:]
         for noise in _NEXT_TO_NONE:
             try:
-                low = [self._answers(data, 2, noise) for data in pair]
+                low = [self._answers(data, _QUIET_RUNS, noise) for data in pair]
                 break
             except (ValueError, RuntimeError):  # no grid is as fine
                 continue
