@@ -284,6 +284,24 @@ def test_add_remove_never_uses_the_true_number(name):
     assert few._plan(10**6, P, 1).request.scales is NOTHING
 
 
+def test_what_stands_beside_the_updates_leaves_them_something():
+    """Scales, counts and moments of any fit are less than all of its budget, whatever its size."""
+    models = [DPLinearRegressor(inference=inference) for inference in (False, True)]
+    models += [DPLinearClassifier(inference=inference) for inference in (False, True)]
+    found = []
+    for model in models:
+        for n in (60, 300, 3000):
+            for epsilon in np.geomspace(20, 400, 12) / n:
+                plan = clone(model).set_params(epsilon=epsilon, solver="newton")
+                try:
+                    request = plan._plan(n, 4, 1).request
+                    found += [(model, n, epsilon)] * (not request.mu > 0)
+                except ValueError as error:
+                    if "domain" in str(error):
+                        found.append((model, n, epsilon, str(error)))
+    assert not found, found
+
+
 def heard_keys(monkeypatch, *oracles):
     """Will hold the keys of all oracles of these rooms and names, as they are made."""
     keys = []

@@ -292,7 +292,8 @@ def _ways(request):
     for of_features in features:
         yield from ((of_features, target, _MOST_SHARE) for target in ("quartiles", "spread"))
     yield features[-1], "spread", _LAST_SHARE
-    yield None, "spread", _SHARE_OF_A_MEAN
+    if not request.inference:  # of a mean alone there are no intervals, and nothing pays for them
+        yield None, "spread", _SHARE_OF_A_MEAN
 
 
 def _ways_of_features(request):
