@@ -265,7 +265,7 @@ def test_steps_and_budgets_beyond_arithmetic_are_refused(accountant, data, solve
 
 
 @pytest.mark.parametrize("solver", WITH_STEPS)
-@table("step_size", [3.0, 1e3, 1e15])
+@pytest.mark.parametrize("step_size", [3.0, 1e3, 1e15])
 def test_long_steps_leave_finite_coefficients_or_are_refused(accountant, data, solver, step_size):
     params = SOLVERS[solver] | {"step_size": step_size, "accountant": accountant}
     model = flat(DPLinearRegressor, solver=solver, **{"penalty": "l2", "alpha": 0.1} | params)
