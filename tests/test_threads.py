@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
@@ -149,6 +149,9 @@ def threads_started_by(function):
     """How many threads are there after a call that were not there before."""
 
     def work():
+        # Pools of BLAS, of NumPy's and SciPy's, end when a test forks, and start with a product.
+        square = np.ones((400, 400))
+        linalg.blas.dgemm(1.0, square, square @ square)
         before = set(os.listdir("/proc/self/task"))
         function()
         return len(set(os.listdir("/proc/self/task")) - before)
