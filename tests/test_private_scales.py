@@ -19,7 +19,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines import _engines_coordinates
-from dpcd_sklearn.engines import _mean_squares as of_engines
+from dpcd_sklearn.engines import _smoothness as of_engines
 from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import Subject
