@@ -55,6 +55,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_\w+\.py$",
     "ignore_pattern": r"(^|[/\\])(?!plot_)\w+\.py$",  # the demo is a program, not a page
+    "subsection_order": [
+        f"../examples/{tier}" for tier in ("quick_start", "real_tasks", "papers")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,

@@ -27,7 +27,7 @@ DEMO = EXAMPLES / "demo.py"
 LONG = {"plot_dask_parquet", "plot_private_search", "plot_solvers"}  # which the docs run anyway
 GALLERY = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG))
-    for path in sorted(EXAMPLES.glob("plot_*.py"))
+    for path in sorted(EXAMPLES.rglob("plot_*.py"))
 ]
 
 # An installed wheel is tested with the tests and the README beside it, but without the examples.

@@ -45,7 +45,7 @@ grades = {  # scales of the trade, public
 
 
 def diamonds():
-    path = Path(os.environ.get("DPCD_DATA", "../../shared/data")) / "diamonds.npz"
+    path = Path(os.environ.get("DPCD_DATA", "../../../shared/data")) / "diamonds.npz"
     if path.is_file():
         with np.load(path) as arrays:
             table = pd.DataFrame(arrays["X"], columns=arrays["feature_names"])

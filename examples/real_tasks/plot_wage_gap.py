@@ -32,7 +32,7 @@ bounds = {"education": (0, 22), "decades": (0, 6), "decades²": (0, 36), "female
 
 
 def wages():
-    path = Path(os.environ.get("DPCD_DATA", "../../shared/data")) / "cps_wages_2024.npz"
+    path = Path(os.environ.get("DPCD_DATA", "../../../shared/data")) / "cps_wages_2024.npz"
     if path.is_file():
         with np.load(path) as arrays:
             X, y = arrays["X"].astype(float), arrays["y"].astype(float)

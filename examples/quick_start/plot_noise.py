@@ -1,0 +1,51 @@
+"""
+What is released: a picture of noise
+====================================
+
+A private model is a random one. Here the same digits are fitted three times, at three ε: what is
+seen of the weights of one class is what anybody may know of them.
+"""
+
+# %%
+# Three models of one table
+# -------------------------
+# Images of ten digits, 64 pixels each between 0 and 16: that is public, and all that is stated.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+from dpcd_sklearn import DPLogisticGCD
+
+X, y = load_digits(return_X_y=True)
+X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+models = {
+    f"ε = {epsilon}": DPLogisticGCD(
+        epsilon=epsilon, delta=1e-6, classes=range(10), feature_bounds=(0, 16)
+    ).fit(X_train, y_train)
+    for epsilon in (0.3, 1, 3, 10)
+}
+models["no privacy"] = LogisticRegression(C=0.01, max_iter=2000).fit(X_train, y_train)
+for name, model in models.items():
+    print(f"{name:10} accuracy {model.score(X_test, y_test):.3f}")
+
+# %%
+# The weights of "3", pixel by pixel
+# ----------------------------------
+# The less budget, the more of a picture is noise. It is drawn anew in each fit: speckles of another
+# fit are others, and what all of them share is what the records say.
+
+fig, axes = plt.subplots(1, len(models), figsize=(9, 2.3), layout="constrained")
+for ax, (name, model) in zip(axes, models.items(), strict=True):
+    weights = model.coef_[3].reshape(8, 8)
+    most = np.abs(weights).max()
+    ax.imshow(weights, cmap="PuOr", vmin=-most, vmax=most)
+    ax.set(title=name, xticks=[], yticks=[])
+plt.show()
+
+# %%
+# The event says how much noise there was, in units of what one record can move:
+
+print(models["ε = 1"].privacy_event_)
