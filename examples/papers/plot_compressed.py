@@ -44,6 +44,7 @@ for size, found in zip(sizes, gaps, strict=True):
 ax.plot(sizes, np.median(gaps, axis=1), "o-", color="#D55E00")
 ax.set(xscale="log", yscale="log", xlabel="random directions", ylabel="error, share of the signal")
 ax.set_xticks(sizes, [*map(str, sizes[:-1]), "all 50"])
+ax.set_yticks([0.03, 0.1, 0.3, 1], ["0.03", "0.1", "0.3", "1"])
 ax.minorticks_off()
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
