@@ -111,7 +111,26 @@ def faults_of_face(source, files, words):
     yield from (f"{path} does not exist" for path in cited if not within(path, files))
 
 
+NO_SUBJECT = re.compile(r'(?:"""|# )(?:Of|What)\b.*')
+
+
+def sentences_without_subject(source):
+    """Docstrings and comments that begin with what they are about, and not with a name for it."""
+    yield from NO_SUBJECT.findall(source)
+
+
 # --- the house as it stands -------------------------------------------------------------------
+
+
+def test_sentences_of_privacy_and_of_the_linter_have_subjects():
+    rooms = ("dpcd_sklearn/privacy/", "dpcd_sklearn/leaks/")
+    found = {
+        name: list(sentences_without_subject(read(name)))
+        for name in TEXTS
+        if name.startswith(rooms) and name != "dpcd_sklearn/privacy/ledger/_rehearsal.py"
+    }
+    assert len(found) > 80 and not {name: lines for name, lines in found.items() if lines}
+    assert list(sentences_without_subject("x = 1  # Of the target."))
 
 
 @table("name", TEXTS)

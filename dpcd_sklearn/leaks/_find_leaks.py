@@ -15,7 +15,7 @@ _NO_PROOF = (
 
 
 class LeakReport(Sequence):
-    """What `find_leaks` found: a list of `Leak`, to print or to show in a notebook.
+    """Findings of `find_leaks`: a list of `Leak`, to print or to show in a notebook.
 
     An empty report is false, and no proof of privacy: it says that no rule applies.
 

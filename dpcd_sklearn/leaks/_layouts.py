@@ -23,7 +23,7 @@ _AS_GIVEN = {
     "sklearn.preprocessing.RobustScaler",
     "sklearn.preprocessing.StandardScaler",
 }
-# Of each a function of its parameters and of what is known of its input: whether it is dense.
+# A function each, of the parameters and of what is known of the input: is the result dense?
 _IS_DENSE = dict.fromkeys(_AS_GIVEN, lambda params, given: given) | {
     "sklearn.impute.MissingIndicator": lambda params, given: (
         params.get("sparse") is False or (params.get("sparse") == "auto" and given)

@@ -1,4 +1,4 @@
-"""What a scikit-learn object is made of: its estimators and splitters, to any depth.
+"""The parts of a scikit-learn object: its estimators and splitters, to any depth.
 
 Nothing is fitted, cloned or changed. Objects of strangers may be broken, endless or their own
 parts, so every look is guarded, circles are cut, and the number of parts has an end.
@@ -53,7 +53,7 @@ KNOWN_META = {
 
 
 def guarded(look, otherwise=None):
-    """What a look at a stranger's object says, or `otherwise` if it raises."""
+    """The answer of a look at a stranger's object, or `otherwise` if it raises."""
     try:
         return look()
     except Exception:

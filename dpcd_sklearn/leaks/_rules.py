@@ -1,4 +1,4 @@
-"""What the guarantee of a private model does not cover, one row a rule; nothing is fitted.
+"""Gaps in the guarantee of a private model, one row a rule; nothing is fitted.
 
 A rule looks at one part of an object (see ``_object_tree.py``) and says whether it applies: True,
 or a few words about how. Deny by default: what no list knows is reported.
@@ -82,7 +82,7 @@ class Rule:
     instead: str | Callable
 
     def leaks(self, part):
-        """What this rule finds in one part: one leak or none."""
+        """The findings of this rule in one part: one leak or none."""
         if part.vouched_for and self.name != VOUCHED_FOR:
             return
         detail = guarded(lambda: self.applies(part), "it can't be looked at")

@@ -1,4 +1,4 @@
-"""What was released, and what it costs: events, receipts, curves, calibration and translation.
+"""Costs of releases: events, receipts, curves, calibration and translation.
 
 Promises: the loss that is stated for an event is at least the true one, and noise that is
 calibrated to a loss is at least what the loss needs; an event without a row in the table of costs

@@ -60,7 +60,7 @@ MOST = 2**63 - 1  # counts are stored as integers of 64 bits
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What is known of one kind of release: functions of the event, None where there is no bound.
+    """Knowledge of one kind of release: functions of the event, None where there is no bound.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an event leaves of a budget, and the Gaussian that stands for it: residues and covers.
+"""Residues and covers: the rest that an event leaves, and the Gaussian that stands for it.
 
 Arithmetic on distributions of loss, rounded towards more loss. Each function takes the losses of
 one event in both directions, or one that holds for both. Proof: ``proofs/accountant.md``.

@@ -111,7 +111,7 @@ def of_points(first, step, deltas):
     intercepts = [1.0]  # at x = 0 of the chord that ends at each kept point; δ is one there
     for k, value in enumerate(values):
         while kept:
-            # Of points above the chord between their neighbours the chord is the better bound.
+            # Where points lie above the chord of their neighbours the chord is the better bound.
             j = kept[-1]
             intercept = _intercept(values[j], value, step * (k - j))
             if intercept <= intercepts[-1]:
@@ -138,7 +138,7 @@ def _intercept(left, right, width):
 
 
 def pure_loss(epsilon, count):
-    """Of `count` adaptive releases of pure loss `epsilon`: of as many randomised responses."""
+    """Loss of `count` adaptive releases of pure loss `epsilon`: of as many randomised responses."""
     low = 1.0 / (1.0 + math.exp(min(epsilon, WIDEST)))
     found = Loss(step=epsilon)
     power = Loss(-1, epsilon, np.array([low, 0.0, 1.0 - low]) * _UP)
@@ -151,7 +151,7 @@ def pure_loss(epsilon, count):
 
 
 def covered_loss(mu, spare, count):
-    """Of `count` adaptive mechanisms, each a mu-GDP one that tells all with probability spare."""
+    """Loss of `count` adaptive mechanisms, mu-GDP each but for the probability spare."""
     log_none = count * math.log1p(-spare) if spare < 1 else -math.inf
     none, some = (min(1.0, x * _UP) for x in (math.exp(log_none), -math.expm1(log_none)))
     mu *= math.sqrt(count) * _UP

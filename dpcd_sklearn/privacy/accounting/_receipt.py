@@ -24,7 +24,7 @@ class Receipt:
 
     @property
     def event(self):
-        """What was charged."""
+        """The event that was charged."""
         return self._event
 
     @property

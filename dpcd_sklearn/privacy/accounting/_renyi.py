@@ -16,7 +16,7 @@ _MAX_POINTS = 200_000
 
 
 def pure_divergence(epsilon, order):
-    """Of any ε-DP mechanism: that of randomised response (Mironov 2017, Prop. 6)."""
+    """Divergence of any ε-DP mechanism: that of randomised response (Mironov 2017, Prop. 6)."""
     # log((e^{αε} + e^{(1-α)ε}) / (1 + e^ε)) / (α - 1); it tends to ε for large orders
     log_moment = np.logaddexp(order * epsilon, (1 - order) * epsilon) - np.logaddexp(0, epsilon)
     rounding = 2.0**-50 * (1 + order * epsilon)
@@ -24,7 +24,7 @@ def pure_divergence(epsilon, order):
 
 
 def laplace_divergence(noise_multiplier, order):
-    """Of one scalar with Laplace noise (Mironov 2017, Prop. 6)."""
+    """Divergence of one scalar with Laplace noise (Mironov 2017, Prop. 6)."""
     t = 1 / noise_multiplier
     log_moment = np.logaddexp(
         math.log(order / (2 * order - 1)) + (order - 1) * t,
@@ -36,7 +36,7 @@ def laplace_divergence(noise_multiplier, order):
 
 
 def sampled_gaussian_divergence(rate, noise_multiplier, order, neighboring):
-    """Of one Gaussian release over a Poisson sample of the records.
+    """Divergence of one Gaussian release over a Poisson sample of the records.
 
     Under "add_remove" the worst pair is (1 - q) N(0, z²) + q N(1, z²) against N(0, z²), in this
     order (Mironov, Talwar & Zhang 2019). Under "replace_one" it is taken to be the same mixture

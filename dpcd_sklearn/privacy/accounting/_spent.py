@@ -1,4 +1,4 @@
-"""What accountants answer: what was spent, and what a fit would cost."""
+"""Answers of accountants: what was spent, and what a fit would cost."""
 
 import dataclasses
 from typing import NamedTuple
@@ -7,7 +7,7 @@ _POOR = 1.05  # times the own loss of an event, from which on its cover is calle
 
 
 class PrivacySpent(NamedTuple):
-    """What was spent: (epsilon, delta)-DP, delta being the ledger's."""
+    """A spent budget: (epsilon, delta)-DP, delta being the ledger's."""
 
     epsilon: float
     delta: float
@@ -18,7 +18,7 @@ class PrivacySpent(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class PrivacyCost:
-    """What a fit, or a search of many, would cost.
+    """Cost of a fit, or of a search of many.
 
     Attributes
     ----------

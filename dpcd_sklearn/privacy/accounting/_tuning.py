@@ -80,7 +80,7 @@ def success_probability(shape, mean):
 
 
 def tuning_loss(base, distribution, mean, covered=None):
-    """Of the best of a random number of runs, in the direction (or both) of the loss of one run.
+    """Loss of the best of a random number of runs, in the directions of the loss of one run.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _on_grid(base):
 
 
 def _crude(base, distribution, mean):
-    """Of runs with so wide a loss that exponentials overflow: f'(1-u) / f'(1-u') at its most."""
+    """Ratio for runs whose loss makes exponentials overflow: f'(1-u) / f'(1-u') at its most."""
     if distribution == "poisson":
         most = mean
     else:

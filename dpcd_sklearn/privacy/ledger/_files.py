@@ -132,7 +132,7 @@ _DRAFT = f".{TEMPORARY}"
 
 
 def _maker():
-    """What names the process that makes a file, on this machine and among its containers."""
+    """A name of the process that makes a file, on this machine and among its containers."""
     return f"{_processes()}-{os.getpid()}"
 
 

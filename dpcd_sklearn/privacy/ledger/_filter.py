@@ -35,7 +35,7 @@ _RESERVE = 0.01  # share of δ that pays for what covers leave out
 
 @dataclasses.dataclass(frozen=True)
 class Price:
-    """What one event takes of a budget.
+    """Price of one event: its part of a budget.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def admits(parameters, balance, price):
 
 
 def price(parameters, event, first):
-    """What an event takes of a ledger's budget, as its first one or later.
+    """Price of an event in a ledger's budget, as its first one or later.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a ledger says about itself, in epsilon: spent, left, refused. Nothing here admits."""
+"""Reports of a ledger about itself, in epsilon: spent, left, refused. Nothing here admits."""
 
 import math
 from decimal import ROUND_FLOOR, Context
@@ -18,7 +18,7 @@ def _upwards(total):
 
 
 def spent(parameters, balance):
-    """What the entries of a ledger took of it, as the loss of a Gaussian fit."""
+    """Share of a ledger that its entries took, as the loss of a Gaussian fit."""
     if not balance.all_private:
         return PrivacySpent(math.inf, parameters.delta)
     return PrivacySpent(_equivalent(parameters, balance.amount), parameters.delta)
@@ -33,12 +33,12 @@ def _equivalent(parameters, amount):
 
 
 def amount(parameters, event):
-    """What an event takes as a later entry."""
+    """Price of an event as a later entry."""
     return price(parameters, event, False).amount
 
 
 def cost(parameters, balance, fits):
-    """What fits would cost together, each a pair of an event and its number of records."""
+    """Cost of fits together, each a pair of an event and its number of records."""
     first, found = balance.fresh, []
     for event, _ in fits:
         found.append(price(parameters, event, first))

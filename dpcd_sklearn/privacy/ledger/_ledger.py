@@ -32,7 +32,7 @@ from ._sqlite import (
     uri,
 )
 
-# What the user asks for; the rest of the parameters follows from it.
+# The user asks for these; the rest of the parameters follows from it.
 _FIXED = ("epsilon", "delta", "neighboring", "n_public", "testing")
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
 _INSERT = (

@@ -1,4 +1,4 @@
-"""What goes into a ledger and comes out of it, as plain public facts; no storage, no decisions."""
+"""Entries of a ledger as plain public facts; no storage, no decisions."""
 
 import dataclasses
 import datetime
@@ -18,7 +18,7 @@ canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr
 
 @dataclasses.dataclass(frozen=True)
 class LedgerParameters:
-    """What is fixed when a ledger is created; its hash starts the chain."""
+    """Facts that are fixed when a ledger is created; its hash starts the chain."""
 
     ledger_id: str
     created: str
@@ -181,7 +181,7 @@ def to_json(params):
 
 
 def _plain(value, depth=0):
-    """What JSON can hold of a value; a digest of an array, a short repr of anything else."""
+    """A value as JSON can hold it; a digest of an array, a short repr of anything else."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.bool_):

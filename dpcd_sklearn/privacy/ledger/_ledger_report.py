@@ -109,7 +109,7 @@ class LedgerReport:
 
 
 def html_of_balance(accountant):
-    """What a notebook shows of an accountant: its budget, how much is spent, what is left."""
+    """An accountant in a notebook: its budget, how much is spent, what is left."""
     name = f"<code>{html.escape(repr(accountant))}</code>"
     try:
         spent, left = accountant.spent().epsilon, accountant.remaining()

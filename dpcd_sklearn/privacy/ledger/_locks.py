@@ -69,7 +69,7 @@ def check_locks(path, uri, called):
 
 
 def proof(path):
-    """What check_locks found out about a file, for pickles: a machine and device, or None."""
+    """The finding of check_locks about a file, for pickles: a machine and device, or None."""
     try:
         place = _place(path)
     except OSError:
@@ -89,7 +89,7 @@ def _place(path):
 
 @functools.cache
 def machine():
-    """What tells this running kernel from others; device numbers mean something within it."""
+    """Name of this running kernel; device numbers mean something within it."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
@@ -98,7 +98,7 @@ def machine():
 
 
 def _ask_interpreter(uri):
-    """What an isolated Python finds; None without one. A frozen program would start itself."""
+    """The finding of an isolated Python; None without one. A frozen program would start itself."""
     name = os.path.basename(sys.executable or "").lower()
     if getattr(sys, "frozen", False) or not ("python" in name or "pypy" in name):
         return None

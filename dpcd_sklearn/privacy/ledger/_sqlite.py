@@ -140,7 +140,7 @@ def write_schema(connection, parameters):
 
 
 def read_parameters(connection, path):
-    """What a ledger states about itself.
+    """Facts that a ledger states about itself.
 
     Raises
     ------

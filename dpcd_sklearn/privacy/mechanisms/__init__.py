@@ -1,4 +1,4 @@
-"""What is released: sums of clipped integers with noise, under a receipt that was charged.
+"""Mechanisms: they release sums of clipped integers with noise, under a receipt that was charged.
 
 Promises: what ``release_*`` give away is what the redeemed event says and no more; one more
 release is refused, and the sensitivity that the noise is scaled to holds with its rounding.

@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef class IterateOracle:
-    """What a solver sees of the records: means that are paid for, at an iterate that it states."""
+    """The face that solvers see: means that are paid for, at an iterate that they state."""
 
     cdef int release_mean(self, bint sampled, const double *coef, const double *anchor,
                           const double *directions, Py_ssize_t n_directions,

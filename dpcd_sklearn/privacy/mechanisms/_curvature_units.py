@@ -11,7 +11,7 @@ from ..accounting._events import GaussianEvent
 from ._gaussian_sum import with_noise
 from ._units import GeometryUnits
 
-# What proofs and memory are made for.
+# Proofs and memory are made for so many.
 MOST_COORDINATES = 4_001
 MOST_RECORDS = 2**36
 _MOST_BITS = 46
@@ -20,7 +20,7 @@ _MOST_OF_ROW = 2.0**16
 
 
 def matrix_sensitivity(norm, neighboring):
-    """Of Σ q qᵀ in the Frobenius norm, for rows within `norm`.
+    """Sensitivity of Σ q qᵀ in the Frobenius norm, for rows within `norm`.
 
     |q qᵀ - r rᵀ|² = |q|⁴ + |r|⁴ - 2 (qᵀr)², which is largest for orthogonal rows.
     """
@@ -28,12 +28,12 @@ def matrix_sensitivity(norm, neighboring):
 
 
 def row_sensitivity(norm, neighbors):
-    """Of Σ q, for rows within `norm`: two of them, or one."""
+    """Sensitivity of Σ q, for rows within `norm`: two of them, or one."""
     return neighbors * norm
 
 
 def image_sensitivity(norm, size, neighbors):
-    """Of the image of a sum, cut to integers: a record's image is within `norm` of so many units.
+    """Sensitivity of a sum's image, cut to integers: a record's is within `norm` of such units.
 
     Cut to the next lower integer, each of `size` entries differs by less than one more: those of
     all outputs.
@@ -175,12 +175,12 @@ class CurvatureUnits(SquareUnits):
 
     @property
     def square_unit(self):
-        """Of the mean squared norm of rows."""
+        """Unit of the mean squared norm of rows."""
         return (self.row_norm / self.square_units) ** 2 / self.n_normalizer
 
     @property
     def mean_unit(self):
-        """Of an entry of the mean row."""
+        """Unit of an entry of the mean row."""
         return self.row_norm / self.mean_units / self.n_normalizer
 
     @property

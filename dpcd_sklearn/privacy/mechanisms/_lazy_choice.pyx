@@ -199,7 +199,7 @@ cdef bint is_worth_it(Py_ssize_t size) noexcept nogil:
 
 
 cdef class KnownScores:
-    """What the scores of each coordinate were made of, for one penalty and rule at a time.
+    """Sums and coefficients that scores were made of, for one penalty and rule at a time.
 
     Parameters
     ----------

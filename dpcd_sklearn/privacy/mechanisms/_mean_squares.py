@@ -107,7 +107,7 @@ class SmoothnessOracle(SumOracle):
 
 
 def units_of_cells(lo, hi, center, half_width, most):
-    """What a record in a cell counts for, a column a row: its square, and half of itself.
+    """The units that a record in a cell counts for, a column a row: its square, and half of itself.
 
     In units, of which `most` are a one.
     """

@@ -1,4 +1,4 @@
-"""What was paid for is released: noise on sums over records, or a noisy choice between them.
+"""Releases that were paid for: noise on sums over records, or a noisy choice between them.
 
 (a) Solvers see the abstract ``Oracle``: released numbers come out, public steps go in. Its
     declaration (``_oracle.pxd``) has no field, so a solver can't reach X or y.
@@ -32,7 +32,7 @@ cdef enum:
 # Steps of a score in one sensitivity; rounded to whole steps, neighbours move it by one more.
 cdef double STEPS = 2.0**13
 
-# What the sums answered: integers, or plain sums in a fit without noise.
+# An answer of the sums: integers, or plain sums in a fit without noise.
 cdef struct Answer:
     const int64_t *integers
     const double *plain
@@ -43,7 +43,7 @@ cdef inline double _total(const Answer *answer, Py_ssize_t k) noexcept nogil:
 
 
 cdef class Oracle:
-    """What a solver sees of the records: releases that are paid for.
+    """The face that solvers see: releases that are paid for.
 
     Every method returns a negative number when the receipt admits no further release.
     """
@@ -270,7 +270,7 @@ cdef class RecordOracle(Oracle):
 
     cdef bint _score(self, Penalty penalty, bint penalised, Rule rule, double w, double most,
                      Py_ssize_t j, double total, double *scores) noexcept nogil:
-        """What moves down and up promise, in scales of the noise; -infinity is no candidate.
+        """Scores of moves down and up, in scales of the noise; -infinity is no candidate.
 
         False when the public part of a score exceeds `most`, which is a public fact.
         """
@@ -292,7 +292,7 @@ cdef class RecordOracle(Oracle):
         return True
 
     cdef double _mean_gradient(self, double total, Py_ssize_t j) noexcept nogil:
-        """Of a score. No larger than n records can make it, so that it has a public bound."""
+        """Mean gradient of a score, cut to what n records can make it: it has a public bound."""
         if self._noiseless:
             return total / self._n_normalizer
         cdef double limit = self._units.limit(1), most = limit * self._n_normalizer

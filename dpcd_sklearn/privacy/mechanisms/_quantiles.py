@@ -80,7 +80,7 @@ def reach_counts(counts):
 
 
 class QuantileUnits(Units):
-    """What choices of cells are made of: from public numbers alone, with the plan.
+    """Noise of choices of cells: from public numbers alone, with the plan.
 
     Parameters
     ----------

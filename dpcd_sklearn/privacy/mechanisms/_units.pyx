@@ -30,7 +30,7 @@ GUMBEL_ROUNDING = 1 + 2.0**-12
 
 
 cdef class Units:
-    """What the units of every mechanism know.
+    """Public numbers that the units of every mechanism have.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ cdef double EXACT = 2.0**53
 cdef Py_ssize_t TILE_CELLS = 2**15, LEAST_ROWS = 480, MOST_ROWS = 4096 - 8
 # Units of a row's own norm, when its image is measured.
 cdef double ROW_UNITS = 2.0**22
-# Of a row that is shorter, the norm is taken to be this: its square may underflow.
+# The norm of a shorter row is taken to be this: its square may underflow.
 cdef double SHORTEST = 1e-140
 # A weight below it leaves as much room as this one.
 cdef double LIGHTEST = 1e-30

@@ -5,7 +5,7 @@ from ._moving_sums cimport MovingSums
 from ._sums cimport Question
 
 
-# What belongs to one tile, for each output.
+# Buffers of one tile, for each output.
 cdef struct Room:
     double *cells  # copies, where a tile is not read in place
     double *r  # derivatives

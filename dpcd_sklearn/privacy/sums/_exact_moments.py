@@ -9,7 +9,7 @@ from ...utils._tiles import row_tiles
 
 
 class Moments(NamedTuple):
-    """Of each feature, over the records with their weights.
+    """Moments of each feature, over the records with their weights.
 
     Attributes
     ----------

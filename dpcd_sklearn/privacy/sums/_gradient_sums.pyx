@@ -91,7 +91,7 @@ cdef class GradientSums(LocalSums):
         return &self._totals[0]
 
     cdef Py_ssize_t _size(self, const Question *question) noexcept nogil:
-        """Of the answer: n_outputs rows of n_directions or n_coordinates."""
+        """Shape of the answer: n_outputs rows of n_directions or n_coordinates."""
         return self.n_outputs * (question.n_directions if question.directions != NULL
                                  else self.n_coordinates)
 

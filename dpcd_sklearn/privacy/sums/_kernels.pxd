@@ -50,5 +50,5 @@ cdef extern from "_kernels.h":
     Py_ssize_t dpcd_rows_ahead(Py_ssize_t tile_rows, Py_ssize_t left) noexcept nogil
 
 
-# What this processor can run; chosen when the module is imported.
+# The kernels that this processor can run; chosen when the module is imported.
 cdef const dpcd_kernels *KERNELS

@@ -1,4 +1,4 @@
-"""What sums over records in this process share: buffers, and shares of rows for threads."""
+"""The common part of sums in this process: buffers, and shares of rows for threads."""
 
 import numpy as np
 from cython.parallel cimport prange

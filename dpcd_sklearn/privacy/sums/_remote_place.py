@@ -30,7 +30,7 @@ class Opening(NamedTuple):
 
     @property
     def n_coordinates(self):
-        """Of one output; only `moving` has smoothness of all outputs."""
+        """The smoothness of one output; only `moving` has that of all outputs."""
         outputs = self.n_outputs if self.kind == "moving" else 1
         return len(self.smoothness) // outputs
 
@@ -114,7 +114,7 @@ class Dialogue:
         self._ask = ask
 
     def change(self, name, *arguments):
-        """What became of the iterate or the geometry."""
+        """Tell the parts what became of the iterate or the geometry."""
         self.changes.append((name, *arguments))
 
     def answers(self, name, *arguments):
@@ -201,7 +201,7 @@ class RemotePlace(Place):
 
 
 class RemoteCurvatureSums:
-    """What CurvatureSums answer, of all parts together; the methods are theirs."""
+    """Answers of CurvatureSums, of all parts together; the methods are theirs."""
 
     def __init__(self, dialogue):
         self._dialogue = dialogue

@@ -1,4 +1,4 @@
-"""What records count towards a score: whole numbers, from labels or targets and a model's answers.
+"""Counts of records towards a score: whole numbers, from labels or targets and a model's answers.
 
 The model is public; a record's part follows from its own answer alone (of pairs, from those of the
 others too). Proof: ``privacy/proofs/release_score.md``.
@@ -32,7 +32,7 @@ def sum_bounded(values):
 
 
 def sum_pairs(codes, margins):
-    """Of two classes: pairs in the right order less those in the wrong one, and the 1s.
+    """Sums of two classes: pairs in the right order less those in the wrong one, and the 1s.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ cdef struct Question:
 
 cdef inline Question question_of(const Py_ssize_t *block, Py_ssize_t size, bint joint, double clip,
                                  double limit) noexcept nogil:
-    """Of a block, or of all coordinates (NULL), of all records, at the iterate moved to."""
+    """A question about a block, or all coordinates (NULL), at the iterate moved to."""
     cdef Question question
     memset(&question, 0, sizeof(Question))
     question.block, question.size, question.joint = block, size, joint
