@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcd_sklearn import DPLinearRegressor
+from dpcd_sklearn.solvers import CompGD
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, size=(4_000, 50))
@@ -29,7 +30,9 @@ gaps = []
 for size in sizes:
     found = []
     for _ in range(3):
-        model = DPLinearRegressor(penalty=None, n_directions=size, **problem, **public).fit(X, y)
+        model = DPLinearRegressor(
+            penalty=None, solver=CompGD(n_directions=size), **problem, **public
+        ).fit(X, y)
         found.append(((X @ (model.coef_ - coef)) ** 2).mean() / ((X @ coef) ** 2).mean())
     gaps.append(found)
     print(f"{size:2} directions: {model.n_iter_} updates, error {np.median(found):.4f}")

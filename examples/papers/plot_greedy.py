@@ -16,6 +16,7 @@ import numpy as np
 
 from dpcd_sklearn import DPLinearClassifier
 from dpcd_sklearn.datasets import make_log1
+from dpcd_sklearn.solvers import CD, GCD
 
 X, y = make_log1(4_000, 200, random_state=0)
 signs = np.where(y == y.max(), 1.0, -1.0)
@@ -33,11 +34,11 @@ def objective(coefs, intercepts):
 # without noise, so this plot can be drawn for made-up records only.
 
 paths = {}
-for name, solver in {"gcd: the best coordinate": "gcd", "cd: a random one": "cd"}.items():
+for name, solver in {"gcd: the best coordinate": GCD, "cd: a random one": CD}.items():
     found = []
     for _ in range(5):
         model = DPLinearClassifier(
-            **problem, solver=solver, coef_path=True, epsilon=1.0, delta=1e-7, averaging="last"
+            **problem, solver=solver(averaging="last"), coef_path=True, epsilon=1.0, delta=1e-7
         ).fit(X, y)
         coefs = np.reshape(model.coef_path_, (-1, X.shape[1]))
         found.append(objective(coefs, np.ravel(model.intercept_path_)))

@@ -1,4 +1,4 @@
-"""What is promised of a data set: its neighbours, a public number of records, and "auto" for δ."""
+"""The promise of a budget to a data set: its neighbours, a public number, "auto" for delta."""
 
 from ...utils._public import MOST, check_count, check_real
 from ._events import NEIGHBORING
