@@ -111,6 +111,7 @@ def _of_estimator(estimator, vouched_by):
         for leak in find_leaks(estimator)
     ]
     private = math.isfinite(spent.epsilon)
+    curve = [(d, epsilon_of(event, d)) for d in DELTAS] if private else []
     model = _model_of(owner)
     told = {
         "kind": _kind(owner),
@@ -126,7 +127,8 @@ def _of_estimator(estimator, vouched_by):
             "flaws": _flaws(owner, model, private, leaks),
         },
         "releases": [str(release) for release in event.releases],
-        "curve": [[d, plain(epsilon_of(event, d))] for d in DELTAS] if private else [],
+        # at the least δ no ε can be proved of some searches
+        "curve": [[d, plain(epsilon)] for d, epsilon in curve if math.isfinite(epsilon)],
         "bounds": _bounds(estimator, owner, model, vouched_by),
         "coefficients": _coefficient_table(owner, model),
         "leaks": leaks,
