@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcd_sklearn import DPLinearRegressor
+from dpcd_sklearn.penalties import L1Ball
 from dpcd_sklearn.solvers import CompGD
 
 rng = np.random.default_rng(0)
@@ -22,7 +23,7 @@ X = rng.uniform(-1, 1, size=(4_000, 50))
 coef = np.zeros(50)
 coef[:5] = [1, -1, 0.5, 0.5, -0.5]
 y = X @ coef + 0.3 * rng.standard_normal(len(X))
-problem = {"solver": "compgd", "constraint": "l1_ball", "radius": 3.5, "fit_intercept": False}
+problem = {"constraint": L1Ball(3.5), "fit_intercept": False}
 public = {"feature_bounds": (-1, 1), "target_bounds": (-4, 4), "epsilon": 1.0, "delta": 1e-8}
 
 sizes = [1, 4, 16, 50]
