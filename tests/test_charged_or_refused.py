@@ -412,7 +412,8 @@ def parameters(model):
         yield "balanced", {"class_weight": "balanced"}, {}
         yield "weights of no class", {"class_weight": {5: 1.0}}, {}
         yield "zero weights", {"class_weight": {0: 0.0, 1: 0.0}}, {}
-        yield "unknown labels", {"classes": [1, 2], "unknown_label": "raise"}, {}
+        if "unknown_label" in model.get_params():
+            yield "unknown labels", {"classes": [1, 2], "unknown_label": "raise"}, {}
     else:
         yield "bounds of targets", {"target_bounds": [(-1, 1)] * 2}, {}
     for name, weights in (

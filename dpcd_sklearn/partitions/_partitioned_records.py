@@ -13,6 +13,7 @@ import numpy as np
 
 from ..linear_model._records_in_memory import RecordsOfAFit
 from ..privacy.sums._remote_place import RemotePlace
+from ..solvers._stated import Solver
 from ._partition import PlaceOf
 from ._public_bits import public_bits
 
@@ -142,7 +143,7 @@ class PartitionedRecords(RecordsOfAFit):
         return self._place(PlaceOf("unscaled", (with_target,), self._classes))
 
     def scaled(self, request):
-        request = replace(request, sampling="auto")  # as of the reader
+        request = replace(request, solver=Solver())  # as of the reader
         return _Scaled(self, PlaceOf("scaled", (request,), self._classes))
 
     def run(self, plan, receipt, scaled, key, generator):
