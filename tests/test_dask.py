@@ -287,7 +287,7 @@ def test_one_message_a_worker_an_update(client, monkeypatch, solver):
         return tell(self, held, *message)
 
     monkeypatch.setattr(_workers.Workers, "_tell", watched)
-    _, there = both("DPLinearRegressor", solver=solver, target_bounds=(-1, 1))
+    _, there = both("DPLinearRegressor", solver=solver, target_bounds=(-1, 1), feature_scale=1.0)
     there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
     n_workers = len({address for address, _ in told})
     assert len(told) == there.n_iter_ * n_workers

@@ -213,7 +213,7 @@ def test_no_key_of_noise_travels(monkeypatch):
     assert key not in together
     assert seed.to_bytes(4, "little") not in together
     assert b"Accountant" not in together and b"ReproducibleNoise" not in together
-    assert b"gs-r" in together  # public parameters do
+    assert b"feature_bounds" in together  # public parameters do
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_an_answer_of_another_size_is_refused():
             return found
 
         with pytest.raises(TypeError, match=message):
-            fit_partitions(clone(MODELS["skgd"][0]), cut)
+            fit_partitions(clone(MODELS["skgd"][0]).set_params(feature_scale=1.0), cut)
 
 
 # ---- an engine that does not keep its word -------------------------------------------------------
