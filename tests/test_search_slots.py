@@ -100,14 +100,14 @@ def test_a_run_ends_alike_for_every_solver_and_more_sizes(data):
 
 def test_a_calibration_that_is_told_the_expected_size_would_be_noticed(data, monkeypatch):
     monkeypatch.setattr(_search_plan, "_refuses_more_than_told", lambda part: False)
-    hidden = [DPRidgeSkGD(**TARGET, **HIDDEN)]
+    hidden = [DPRidgeSkGD(fit_intercept=False, **TARGET, **HIDDEN)]
     assert unlike(data, hidden, [524, 525]) == []
     assert unlike(data, hidden, [526, 599])
 
 
 def test_searches_of_hidden_states_never_fail(data):
     X, y, _ = data
-    search = search_over(DPRidgeSkGD(**TARGET, **HIDDEN), n_iter=1.5)
+    search = search_over(DPRidgeSkGD(fit_intercept=False, **TARGET, **HIDDEN), n_iter=1.5)
     for _ in range(30):
         best = clone(search).fit(X, y).best_estimator_
         assert best.n_public == N_PUBLIC
