@@ -28,12 +28,13 @@ X = RNG.uniform(-1, 1, (N, 4))
 COEF = RNG.uniform(-0.5, 0.5, (3, 4))
 Y = X @ COEF.T + CENTERS + 0.05 * RNG.standard_normal((N, 3))
 BOUNDS = [(-2, 2), (3, 7), (98, 102)]
+IN_UNITS = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # so that no scale is looked for
 MODELS = {
-    "ridge": DPRidgeSkGD(1.0, feature_bounds=(-1, 1)),
-    "lasso": DPLassoCD(1e-4, feature_bounds=(-1, 1)),
-    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", alpha=1e-4, feature_bounds=(-1, 1)),
-    "huber": DPLinearRegressor("huber", feature_bounds=(-1, 1)),
-    "sgd": DPLinearRegressor(solver="sgd", feature_bounds=(-1, 1)),
+    "ridge": DPRidgeSkGD(1.0, **IN_UNITS),
+    "lasso": DPLassoCD(1e-4, **IN_UNITS),
+    "gcd": DPLinearRegressor(solver="gcd", penalty="l1", alpha=1e-4, **IN_UNITS),
+    "huber": DPLinearRegressor("huber", **IN_UNITS),
+    "sgd": DPLinearRegressor(solver="sgd", **IN_UNITS),
 }
 UNIT = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -105,7 +106,7 @@ def test_huber_targets_have_a_loss_in_units_of_their_own():
 
 
 def test_one_target_is_one_target_in_any_shape():
-    model = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2), solver="skgd")
+    model = DPRidgeSkGD(target_bounds=(-2, 2), solver="skgd", **IN_UNITS)
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
         model.fit(X, Y[:, :1])
     assert model.coef_.shape == (4,) and isinstance(model.intercept_, float)
@@ -148,7 +149,7 @@ def test_bounds_of_each_target_are_found_and_those_of_features_once():
 @pytest.mark.parametrize("name", [*MODELS, "newton", "svrg", "compgd", "skgd"])
 def test_every_solver_plans_one_event_for_all_targets(name):
     model = clone(MODELS[name]) if name in MODELS else DPLinearRegressor(solver=name, penalty=None)
-    model.set_params(epsilon=8.0, feature_bounds=None)
+    model.set_params(epsilon=8.0, feature_bounds=None, feature_scale=None)
     for facts in ({}, {"target_bounds": BOUNDS}, {"target_bounds": [(0, 1), (3, 7e5), (-9, 9)]}):
         plan = model.set_params(**facts)._plan(N, 4, 3)
         first, *others = plan._engines
