@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
     f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"
 )
 N, P = 20_000, 5
-UNIT = {"feature_bounds": (-1, 1)}
+UNIT = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # none is looked for
 TARGET = UNIT | {"target_bounds": (-1, 1)}
 PRESETS = {
     "lasso": lambda **params: DPLassoCD(**{"alpha": 0.01} | TARGET | params),
