@@ -135,7 +135,8 @@ def chooser(X):
 
 
 def grid(model, **params):
-    return GridSearchCV(model, {}, **{"cv": KFold(3), "error_score": "raise"} | params)
+    given = {"param_grid": {}, "cv": KFold(3), "error_score": "raise"}
+    return GridSearchCV(model, **given | params)
 
 
 def columns(step, which=(0,), **params):
@@ -334,7 +335,14 @@ CASES = {
     "a fit without an accountant": [(DPLassoCD(), LASSO), (make_pipeline(DPLassoCD()), RIDGE)],
     "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
     "time that follows the records": [
-        (clone(LOGISTIC).set_params(solver=GCD(selection="lazy")), LOGISTIC)
+        (clone(LOGISTIC).set_params(solver=GCD(selection="lazy")), LOGISTIC),
+        *(
+            (
+                grid(clone(LOGISTIC).set_params(solver=GCD()), param_grid={name: [lazy]}),
+                grid(LOGISTIC),
+            )
+            for name, lazy in (("solver__selection", "lazy"), ("solver", GCD(selection="lazy")))
+        ),
     ],
     "steps that you vouch for": [
         (

@@ -230,6 +230,12 @@ def private(part, name, leaks):
     return part.kind == "private" and name in (part.params or {}) and leaks(part.params[name])
 
 
+def draws_lazily(part):
+    solver = part.get("solver")
+    lazy = guarded(lambda: solver.selection == "lazy", False) if part.kind == "private" else False
+    return lazy is True and "selection='lazy'"
+
+
 def own_model(part):
     return part.kind == "private" and not part.name.startswith("dpcd_sklearn.")
 

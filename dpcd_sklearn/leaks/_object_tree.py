@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..utils._stated import Stated
 from ._learns_nothing import LEARNS_NOTHING, full_name
 
 MOST_PARTS = 1000
@@ -244,11 +245,13 @@ def candidates(search):
         for i, grid in enumerate(grids if several else [grids]):
             for key, values in grid.items() if isinstance(grid, dict) else ():
                 *path, last = str(key).split("__")
-                owner = _follow(root, path)
+                owner, values = _follow(root, path), _stated(values)
+                if owner is None and path and path[-1] == "solver":  # whose object is no part
+                    owner, last, values = _of_solver(_follow(root, path[:-1]), last, values)
                 if owner is None or any(part.key == last for part in owner.parts):
                     continue  # a part in place of another is walked like any part
                 place = f"{search.where}.{name}{f'[{i}]' if several else ''}[{str(key)!r}]"
-                for j, value in enumerate(_stated(values)):
+                for j, value in enumerate(values):
                     yield owner, owner.with_param(last, value, f"{place}[{j}]")
 
 
@@ -258,6 +261,14 @@ def _follow(part, path):
             return None
         part = next((inner for inner in part.parts if inner.key == key), None)
     return part
+
+
+def _of_solver(owner, name, values):
+    """A model, "solver", and its solvers with each value of one of their parameters."""
+    solver = owner and owner.get("solver")
+    given = solver.get_params(deep=False) if isinstance(solver, Stated) else {}
+    made = [guarded(lambda v=v: type(solver)(**given | {name: v})) for v in values]
+    return (owner if name in given else None), "solver", made
 
 
 def _stated(values):

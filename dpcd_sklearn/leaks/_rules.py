@@ -17,6 +17,7 @@ from ._conditions import (
     bootstraps,
     by_groups,
     columns_by_function,
+    draws_lazily,
     early_stopping,
     failed_fits,
     folds_without_n,
@@ -373,7 +374,7 @@ RULES = (
     Rule(
         "time that follows the records",
         "note",
-        lambda part: private(part, "selection", lambda word: word == "lazy") and "selection='lazy'",
+        draws_lazily,
         "The time of a lazy draw follows scores that are not released.",
         "selection='full' wherever somebody can time the fit",
     ),
