@@ -287,7 +287,7 @@ def test_what_can_not_be_inferred_is_refused_before_a_charge():
         for params, match in (
             ({"solver": "gcd"}, "inference=True needs solver='newton'"),
             ({"solver": "skgd", "sampling": "block"}, 'inference=True needs .*sampling="full"'),
-            ({"solver": "skgd", "averaging": "periodic"}, "averaging in {'last', 'tail'}"),
+            ({"solver": "skgd", "averaging": "periodic"}, "averaging=.* in {'last', 'tail'}"),
             ({"solver": "skgd", "loss": "huber"}, "needs loss='squared'"),
             ({"penalty": "elasticnet", "l1_ratio": 0.1}, "penalty=None or 'l2'"),
             ({"penalty": "l1"}, "needs penalty=None or 'l2'"),
