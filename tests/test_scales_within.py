@@ -11,6 +11,7 @@ from dpcd_sklearn.engines._scales import FoundScales
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting._events import SelectionEvent
+from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 4000, 6
@@ -136,9 +137,10 @@ def test_who_states_a_scale_or_asks_for_an_inference_has_the_bounds_that_he_stat
         {"row_norm_bound": 10.0},
         {"fit_intercept": False},
         {"epsilon": 1e-3},
-        {"accounting": "hidden_state", "penalize_intercept": True, "row_norm_bound": 1.0},
     ):
         assert request_of(**bounds, **more).scales.features is None, more
-    plan = DPLinearRegressor(inference=True, target_bounds=(-1, 1), **bounds)._plan(N, P, 1)
-    assert plan.request.scales.features is None
+    hidden = {"penalize_intercept": True, "solver": SkGD(accounting="hidden_state")}
+    for more in ({"inference": True}, {"penalty": "l2", **hidden}):
+        plan = DPLinearRegressor(target_bounds=(-1, 1), **bounds, **more)._plan(N, P, 1)
+        assert plan.request.scales.features is None, more
     assert request_of(epsilon=10.0, **bounds).scales.features == "tails"
