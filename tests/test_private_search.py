@@ -53,8 +53,9 @@ from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RELATIONS = ["replace_one", "add_remove"]
-RIDGE = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2), max_iter=10)
-LOGISTIC = DPLogisticGCD(feature_bounds=(-1, 1), classes=[0, 1], max_iter=3)
+IN_UNITS = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # so that no scale is looked for
+RIDGE = DPRidgeSkGD(target_bounds=(-2, 2), max_iter=10, **IN_UNITS)
+LOGISTIC = DPLogisticGCD(classes=[0, 1], max_iter=3, **IN_UNITS)
 GRID = {"alpha": [0.01, 1.0]}
 OTHER_NEIGHBOURS = make_private_scorer("r2", neighboring="add_remove", n_public=9)
 
