@@ -194,7 +194,7 @@ def test_weights_show_nowhere(model, data, weigh):
 
 @every_model
 def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
-    n_public = 100 if model.get_params().get("accounting") == "hidden_state" else 50
+    n_public = 100 if model.get_params().get("solver__accounting") == "hidden_state" else 50
     model = type(model)(**model.get_params(deep=False)).set_params(
         neighboring="add_remove", n_public=n_public, delta=1e-3
     )
@@ -207,7 +207,8 @@ def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
 @every_model
 def test_the_true_number_of_records_decides_no_refusal_under_add_remove(model):
     # every check before the charge, without the records: they would be too many
-    bounded = model.get_params().get("accounting") == "hidden_state"  # by n_public, a promise
+    # by n_public, a promise
+    bounded = model.get_params().get("solver__accounting") == "hidden_state"
     model = type(model)(**model.get_params(deep=False)).set_params(
         neighboring="add_remove", n_public=1000, delta=1e-3
     )
