@@ -105,8 +105,7 @@ def test_a_tenth_of_the_noise_is_caught_by_one_fit():
         def _plan(self, *public, **options):
             plan = super()._plan(*public, **options)
             self.claimed = plan.event
-            plan.parts = (with_noise(plan.event, 0.1),)
-            return plan
+            return plan.paid_by((with_noise(plan.event, 0.1),))
 
         def _set_released(self, plan, solution, dtype):
             super()._set_released(plan, solution, dtype)

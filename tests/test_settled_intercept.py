@@ -98,9 +98,8 @@ def test_half_the_noise_is_noticed(mutant):
     *before, updates = plan.parts
     if plan.settles:
         before.pop()
-    plan.settles = True
     event = FitEvent((GaussianEvent(z * mutant, 3),))
-    plan.parts = (*before, event, updates)
+    plan = plan.changed(settles=True).paid_by((*before, event, updates))
     last = np.array(
         [
             _settled_intercept.settled(

@@ -149,7 +149,7 @@ def test_units_of_outputs_that_do_not_share_the_smoothness_out_are_refused():
     # two outputs of three coordinates are not three of two
     units = CoordinateUnits(event, smoothness=np.ones(6), n_outputs=2, **options)
     place = LocalPlace(np.ones((3, 1)), np.zeros(3))
-    with pytest.raises(ValueError, match="3 coordinates, the place has 3 and 2"):
+    with pytest.raises(ValueError, match="of 3 columns, not 2"):
         RecordOracle(charge(None, event), units, place, loss=MultinomialLoss())
 
 
@@ -211,8 +211,7 @@ class HalfTheNoise:
             def _plan(self, *public, **options):
                 plan = planned(self, *public, **options)
                 self._honest = plan.event
-                plan.parts = tuple(with_noise(part, 0.5) for part in plan.parts)
-                return plan
+                return plan.paid_by(tuple(with_noise(part, 0.5) for part in plan.parts))
 
             def _set_released(self, *released):
                 super()._set_released(*released)
