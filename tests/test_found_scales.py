@@ -657,7 +657,7 @@ def test_choices_that_were_not_charged_are_refused_by_the_receipt(mutant):
             plan = super()._plan(*public, located=located, **options)
             return plan if located else mutant(plan.request)
 
-    model = Model(epsilon=EPSILON, delta=DELTA)
+    model = Model(epsilon=EPSILON, delta=DELTA, solver="skgd")
     with pytest.raises(RuntimeError, match="pay|charged"):
         model.fit(*records(model))
     assert not hasattr(model, "coef_")

@@ -265,7 +265,7 @@ def test_counts_have_a_stream_of_noise_of_their_own():
         receipt = charge(None, units.event)
         target = FEW.astype(float)
         place = LocalPlace(X, target)
-        return found_intercepts(plan.request, receipt, units.event, place, None, key)[0]
+        return found_intercepts(plan, receipt, place, None, key)[0]
 
     oracle = CountOracle(charge(None, units.event), units, place, key=key)
     (same_stream,) = oracle.release_counts()
