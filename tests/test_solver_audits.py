@@ -89,9 +89,9 @@ class Denser(DPLinearRegressor):
         plan = super()._plan(*public, **options)
         (release,) = plan.part.releases
         denser = dataclasses.replace(release, sampling_rate=0.999)
-        plan.problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
-        plan.parts = (dataclasses.replace(plan.part, releases=(denser,)),)
-        return plan
+        problem = dataclasses.replace(plan.problem, sampling_rate=0.999)
+        paid = dataclasses.replace(plan.part, releases=(denser,))
+        return plan.changed(problem=problem).paid_by((paid,))
 
 
 def test_a_mutant_that_samples_more_records_than_it_says_is_caught():
