@@ -106,8 +106,7 @@ def mutate(monkeypatch, model, mutants):
         planned = honest(self, *public, **options)
         (event,) = planned.parts  # scales are stated
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
-        planned.parts = (FitEvent(releases, event.neighboring),)
-        return planned
+        return planned.paid_by((FitEvent(releases, event.neighboring),))
 
     monkeypatch.setattr(type(model), "_plan", plan)
 
