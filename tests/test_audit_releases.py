@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flat import flat
 from scipy import sparse
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -47,7 +48,9 @@ from dpcd_sklearn.privacy.mechanisms import (
 
 SURE = 1 - 1e-6
 IN_BOUNDS = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-1.0, 1.0)}
+# no scale is looked for within bounds, and rows reach the norm that they are clipped to
 NEWTON_IN_BOUNDS = {"epsilon": 4.0, "max_iter": 4, "solver": "newton", **IN_BOUNDS}
+NEWTON_IN_BOUNDS["feature_scale"] = 0.25
 SMALL = {"epsilon": 4.0, "max_iter": 4}
 
 
@@ -424,7 +427,7 @@ def test_differences_from_anchors_turn_around_between_two_data_sets(fit_intercep
 def test_a_late_draw_is_made_where_the_leader_was(solver):
     """A follower whose oracle was told nothing on the way draws what the leader drew there."""
     options = {"epsilon": 1e7, "delta": 1e-2, "step_size": 0.01, **IN_BOUNDS}
-    model = DPLinearRegressor(solver=solver, **options)
+    model = flat(DPLinearRegressor, solver=solver, feature_scale=1.0, **options)
     rng = np.random.default_rng(0)
     data = (X := rng.uniform(-1, 1, size=(400, 3))), X @ [0.5, -0.3, 0.1], None
     runs = Runs(model, 0, None)
