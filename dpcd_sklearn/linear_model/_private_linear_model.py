@@ -43,6 +43,7 @@ from ._constraints import COMMON
 from ._export import exported
 from ._progress import Progress
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
+from ._shared_texts import with_shared_texts
 from ._signature import short_signature
 from ._stated_objects import (
     MAY_BE_OBJECTS,
@@ -92,7 +93,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = short_signature(cls)
+        cls.__signature__, cls.__doc__ = short_signature(cls), with_shared_texts(cls.__doc__)
 
     # ---- what a subclass gives ----
 
