@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._label_prior import found_intercepts
-from ..losses import loss_of
+from ..losses import stated_loss
 from ..utils._input import read_input
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
@@ -41,7 +41,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if word in ("auto", "multinomial"):
             # of two classes the multinomial loss is the logistic one of their difference
             word = "logistic" if n_outputs == 1 else "multinomial"
-        return loss_of(word, self.loss, target_half_width)
+        return stated_loss(word, self.loss, target_half_width)
 
     def _check_numbers(self):
         super()._check_numbers()

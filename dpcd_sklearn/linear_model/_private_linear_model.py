@@ -29,7 +29,7 @@ from ..engines._scales import FoundScales, found_scales
 from ..engines._shrinkage import shrunk
 from ..engines._smoothness import found_mean_row, found_moments
 from ..exceptions import UnknownScaleWarning
-from ..losses import ABSENT, SYNONYMS, loss_of
+from ..losses import ABSENT, SYNONYMS, stated_loss
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
@@ -146,7 +146,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     def _loss(self, n_outputs, target_half_width):
         """The loss of a target that was divided by `target_half_width`."""
-        return loss_of(self._loss_word, self.loss, target_half_width)
+        return stated_loss(self._loss_word, self.loss, target_half_width)
 
     def _strength(self, n_normalizer):
         """Strength of the penalty beside a mean loss."""

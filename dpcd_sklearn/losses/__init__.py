@@ -27,7 +27,7 @@ def losses_for(task):
     return {name for name, loss in LOSSES.items() if loss.task == task}
 
 
-def loss_of(word, stated, target_half_width):
+def stated_loss(word, stated, target_half_width):
     """The loss for what an estimator states, of a target divided by `target_half_width`."""
     if word in STATED_LOSSES and isinstance(stated, str):
         stated = STATED_LOSSES[word]()

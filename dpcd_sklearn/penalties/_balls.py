@@ -7,10 +7,18 @@ import numpy as np
 from ..utils._compat import Interval
 from ..utils._stated import Stated
 
-_POSITIVE = [Interval(Real, 0, None, closed="neither")]
+
+class Ball(Stated):
+    """A set of all coefficients around zero, of a stated radius."""
+
+    name = None
+    _parameter_constraints = {"radius": [Interval(Real, 0, None, closed="neither")]}
+
+    def __init__(self, radius=1.0):
+        self.radius = radius
 
 
-class L2Ball(Stated):
+class L2Ball(Ball):
     """Coefficients of euclidean norm at most `radius`.
 
     Parameters
@@ -27,10 +35,6 @@ class L2Ball(Stated):
     """
 
     name = "l2_ball"
-    _parameter_constraints = {"radius": _POSITIVE}
-
-    def __init__(self, radius=1.0):
-        self.radius = radius
 
     def project(self, coef, smoothness):
         """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.
@@ -48,7 +52,7 @@ class L2Ball(Stated):
         return u if length <= self.radius else u * (self.radius / length)
 
 
-class L1Ball(Stated):
+class L1Ball(Ball):
     """Coefficients whose absolute values sum to at most `radius`.
 
     Parameters
@@ -65,10 +69,6 @@ class L1Ball(Stated):
     """
 
     name = "l1_ball"
-    _parameter_constraints = {"radius": _POSITIVE}
-
-    def __init__(self, radius=1.0):
-        self.radius = radius
 
     def project(self, coef, smoothness):
         """The point u of the ball with the least sum of M_j (u_j - coef_j)^2.

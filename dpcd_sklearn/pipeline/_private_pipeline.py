@@ -117,8 +117,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
     another way: then the union of all events is computed, and all parts are scaled by one factor
     until it costs `epsilon`, up to one part in a million.
 
-    What is told: bounds after BoundsScaler, DPStandardScaler, encoders with public categories, and
-    a ColumnTransformer of these; the norm of rows after RowNormClipper and Normalizer. A parameter
+    What is told: bounds after BoundsScaler, DPStandardScaler (which tells scales too), encoders with
+    public categories, and a ColumnTransformer of these; the norm of rows after RowNormClipper and Normalizer. A parameter
     that the next step states itself stays as it is, and all are put back after the fit: `clone` and
     searches see what you wrote.
 
@@ -139,7 +139,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     >>> model.privacy_spent_
     PrivacySpent(epsilon=1.0, delta=4e-10)
     >>> model.told_
-    {'dpridgeskgd': {'feature_bounds': (-1.0, 1.0)}}
+    {'dpridgeskgd': {'feature_bounds': (-1.0, 1.0), 'feature_scale': 1.0}}
     """
 
     shares_one_budget = True
