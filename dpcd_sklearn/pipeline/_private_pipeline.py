@@ -117,10 +117,10 @@ class PrivatePipeline(PrivateFit, Pipeline):
     another way: then the union of all events is computed, and all parts are scaled by one factor
     until it costs `epsilon`, up to one part in a million.
 
-    What is told: bounds after BoundsScaler, DPStandardScaler (which tells scales too), encoders with
-    public categories, and a ColumnTransformer of these; the norm of rows after RowNormClipper and Normalizer. A parameter
-    that the next step states itself stays as it is, and all are put back after the fit: `clone` and
-    searches see what you wrote.
+    What is told: bounds after BoundsScaler, DPStandardScaler (and the scale of features), encoders
+    with public categories, and a ColumnTransformer of these; the norm of rows after RowNormClipper
+    and Normalizer. A parameter that the next step states itself stays as it is, and all are put
+    back after the fit: `clone` and searches see what you wrote.
 
     A cache (`memory`) is not offered: a step that comes from it would not have been charged.
 
