@@ -18,6 +18,7 @@ from dpcd_sklearn.privacy.accounting import (
     GaussianEvent,
     NonPrivateEvent,
     SelectionEvent,
+    _joint,
     delta_of,
     epsilon_of,
     gaussian_fit_event,
@@ -33,7 +34,9 @@ from dpcd_sklearn.privacy.accounting import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap
+from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap, log_excess
+from dpcd_sklearn.privacy.accounting._calibration import joint_fit_event
+from dpcd_sklearn.privacy.accounting._roots import largest_within
 from dpcd_sklearn.privacy.accounting._selections import is_tractable
 
 # What a conversion there and back may lose, in the direction of more loss.
@@ -469,3 +472,54 @@ def test_a_budget_below_double_precision_is_a_value_error():
     ):
         with pytest.raises(ValueError, match="admits no release"):
             fit()
+
+
+# ---- the one root finder -----------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    epsilons.filter(lambda e: 0.01 < e < 20), deltas, st.floats(0.01, 0.95), st.integers(1, 40)
+)
+def test_two_parts_take_all_of_a_budget_and_no_more(epsilon, delta, share, count):
+    eta = math.sqrt(8 * share / (2 * count)) * gdp_mu(epsilon, delta) / 2
+    first = FitEvent((SelectionEvent(eta, count),))
+    alone = gaussian_fit_event(epsilon, delta, 5, "replace_one")
+    both = joint_fit_event(epsilon, delta, first, alone)
+    event = _joint.joined(both)
+    assert epsilon_of(event, delta) <= epsilon
+    # one part in 10^5 less noise would be too little
+    less = FitEvent((*first.releases, *[_less(r) for r in both[1].releases]))
+    assert epsilon_of(less, delta) > epsilon
+
+
+def _less(release):
+    return GaussianEvent(release.noise_multiplier * (1 - 1e-5), release.count)
+
+
+@settings(max_examples=60, deadline=None)
+@given(epsilons.filter(lambda e: 0.01 < e < 20), deltas, st.floats(-0.3, 0.3), st.integers(1, 9))
+def test_what_a_calibration_admits_the_accounting_proves(epsilon, delta, off, count):
+    z = math.sqrt(2 * count) / gdp_mu(epsilon, delta) * math.exp(-off)
+    events = [GaussianEvent(z, count), SelectionEvent(2 / z, count)]
+    for releases in (events, events[:1], events[1:]):
+        event = FitEvent(tuple(releases))
+        over, found = log_excess(event, epsilon, delta), epsilon_of(event, delta)
+        assert (over > 0) or found <= epsilon
+        assert (over <= 0) or found > epsilon * (1 - 1e-8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(-20, 20), st.floats(0.2, 5), st.floats(-10, 10), st.booleans())
+def test_the_root_is_found_from_the_safe_side(root, slope, start, jumps):
+    def excess(x):
+        value = slope * (x - root)
+        return value + math.copysign(0.5, value) if jumps else value
+
+    for highest in (math.inf, start):
+        found = largest_within(excess, start, highest)
+        assert excess(found) <= 0 and min(root, highest) - 1e-6 <= found <= highest
+
+
+def test_no_root_is_said_to_be_none():
+    assert largest_within(lambda x: 1.0, 0.0) is None

@@ -20,6 +20,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import clone
 
+from ..pipeline._budget_of_step import last_step
 from ..utils._public import check_real
 from ._audit_result import AuditResult
 from ._bounds import error_bound, power_of, verdict_of
@@ -27,7 +28,7 @@ from ._by_release import audit_by_release, is_auditable, shape_of
 from ._claims import Claim, epsilon_shown, mu_shown
 from ._fits import Subject, best_test
 from ._pairs import FAMILIES, worst_pairs
-from ._transcript import is_recordable, last_step
+from ._transcript import is_recordable
 
 # Fits on each data set of every pair, at least; the finalists have six times as many more.
 _FIRST_LOOK, _SHARE_OF_LOOK = 20, 25

@@ -12,9 +12,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from ..exceptions import FewRecordsWarning, UnknownScaleWarning
+from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._events import HiddenStateEvent
 from ._likelihood import _clipped, _derivatives, log_ratios, pair_rows
-from ._transcript import Transcript, is_recordable, last_step, recorded, records_of
+from ._transcript import Transcript, is_recordable, recorded, records_of
 
 _CHUNK = 50
 # A direction that was learnt from a few fits must separate so much more than the likelihood.

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from ..pipeline._budget_of_step import last_step
 from ..pipeline._plan import names_at_the_end
 from ._pyplot import axes_of, legend_beside
 
@@ -11,8 +12,7 @@ from ._pyplot import axes_of, legend_beside
 def _fitted_model(estimator, attribute):
     """The fitted linear model of an estimator, the last step of a pipeline."""
     check_is_fitted(estimator)
-    while hasattr(estimator, "steps"):
-        estimator = estimator.steps[-1][1]
+    estimator = last_step(estimator)
     if not hasattr(estimator, attribute):
         advice = "; fit it with coef_path=True" if attribute == "coef_path_" else ""
         raise ValueError(f"{type(estimator).__name__} has no {attribute}{advice}")

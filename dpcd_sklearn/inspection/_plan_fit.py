@@ -13,6 +13,8 @@ from ..pipeline._budget_of_step import private_part
 from ..pipeline._plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._promise import resolved_delta
+from ..privacy.ledger._rehearsal import event_of
 from ..utils._public import check_count, check_real
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)
@@ -249,10 +251,8 @@ def _width(n_features):
 
 
 def _event_of(part, n_samples, rows, n_outputs):
-    outputs = {} if n_outputs == 1 else {"n_outputs": n_outputs}
-    event = part.planned_event(n_samples, rows, **outputs)
-    n = part.n_public if part.neighboring == "add_remove" else n_samples
-    return event, 1 / n**2 if part.delta == "auto" else float(part.delta)
+    event = event_of(part, n_samples, rows, n_outputs)
+    return event, resolved_delta(part.delta, n_samples, part.n_public)
 
 
 def _releases(event):

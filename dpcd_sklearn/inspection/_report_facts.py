@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import find_leaks
+from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._reproducible_noise import ReproducibleNoise
@@ -169,10 +170,7 @@ def _kind(owner):
 
 def _model_of(owner):
     """The fitted model inside, which has coefficients if anything has."""
-    found = getattr(owner, "best_estimator_", owner)
-    while hasattr(found, "steps"):
-        found = found.steps[-1][1]
-    return found
+    return last_step(getattr(owner, "best_estimator_", owner))
 
 
 def _flaws(owner, model, private, leaks):

@@ -6,6 +6,7 @@ that its likelihood is computed from are for the audit to know, which was given 
 
 from ..linear_model._private_linear_model import PrivateLinearModel
 from ..linear_model._records_in_memory import RecordsInMemory
+from ..pipeline._budget_of_step import last_step
 from ..privacy.mechanisms._batch_oracle import IterateOracle
 from ..privacy.mechanisms._curvature import CurvatureOracle
 from ..privacy.mechanisms._oracle import Oracle
@@ -15,11 +16,6 @@ from ._tape import with_share_of_noise
 
 # Numbers of the iterates of one transcript; a longer one is not kept.
 _MOST_NUMBERS = 5e7
-
-
-def last_step(model):
-    """The model itself, or what a pipeline ends in."""
-    return model[-1] if hasattr(model, "named_steps") else model
 
 
 def is_recordable(model):

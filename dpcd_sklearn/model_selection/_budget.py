@@ -1,8 +1,6 @@
 """Where a candidate of a search keeps its budget, and how to bring it below what a run may cost."""
 
 import math
-from inspect import signature
-from numbers import Integral
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget_of_step import private_part
@@ -10,6 +8,7 @@ from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import mu_of
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
+from ..privacy.ledger._rehearsal import event_of
 
 _TRIES = 40  # towards a budget that is small enough
 _NEARLY, _POLISHED = 4e-6, 3  # what may be left of a run, or so many tries that are small enough
@@ -32,13 +31,6 @@ def budgeted_part(estimator):
             "search sets the budget of every run"
         )
     return part
-
-
-def last_step(estimator):
-    """The model at the end of a pipeline that is private as a whole, or the estimator itself."""
-    while getattr(estimator, "steps", None):
-        estimator = estimator.steps[-1][1]
-    return estimator
 
 
 def excess(event, release):
@@ -120,10 +112,4 @@ def planned_event(estimator, sizes):
     part = budgeted_part(estimator)
     # of every candidate, those that are drawn later too
     refuse_leaks(estimator, dense=not (is_sparse or may_be_sparse(columns)))
-    if not isinstance(columns, Integral) and not isinstance(part, PrivatePipeline):
-        columns = columns.shape[1]
-    # facts that a default does not say, of estimators that know of them
-    others = {"n_outputs": n_outputs} if n_outputs > 1 else {}
-    if is_sparse and "sparse" in signature(part.planned_event).parameters:
-        others["sparse"] = True
-    return part.planned_event(n_samples, columns, **others)
+    return event_of(part, n_samples, columns, n_outputs, is_sparse)

@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ..leaks import may_be_sparse
+from ..pipeline._budget_of_step import last_step
 from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import first_rows
 from ..privacy.accounting._accounting import epsilon_of
@@ -285,7 +286,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
-        model = _budget.last_step(_budget.budgeted_part(self.estimator))
+        model = last_step(_budget.budgeted_part(self.estimator))
         of_dask = hasattr(model, "to_local")
         if of_dask or any(hasattr(one, "__dask_graph__") for one in records):
             found = f"{type(model).__name__} of dpcd_sklearn.dask" if of_dask else "a collection"

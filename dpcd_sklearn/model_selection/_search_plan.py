@@ -9,6 +9,7 @@ from sklearn.base import clone, is_regressor
 
 from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
+from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._calibration import search_fit_event
 from ..privacy.accounting._events import FitEvent
@@ -169,7 +170,7 @@ def _scorer(search, part, neighboring):
         raise ValueError(f"{scoring.name} is no score of {type(search.estimator).__name__}")
     if regression:
         scoring._bounds_of(part)
-    elif getattr(_budget.last_step(part), "classes", ()) is None:
+    elif getattr(last_step(part), "classes", ()) is None:
         raise ValueError(
             "state classes= of the estimator: with None labels are read from the records that "
             "a run fits, and a run that misses one would fail"

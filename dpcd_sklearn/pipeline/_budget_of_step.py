@@ -62,6 +62,13 @@ def private_part(estimator):
     return private_part(found[0])
 
 
+def last_step(estimator):
+    """The model at the end of a pipeline, of a pipeline in it too; or the estimator itself."""
+    while getattr(estimator, "steps", None):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
 def stated_budget(step):
     """Names of the parameters of its budget that a step does not leave at their defaults."""
     defaults = inspect.signature(type(step).__init__).parameters

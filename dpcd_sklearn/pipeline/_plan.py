@@ -5,7 +5,6 @@ private one: what is taken from them is their width, what is public about them b
 they are sparse. Nothing of their values is.
 """
 
-import inspect
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +16,11 @@ from sklearn.utils.validation import check_consistent_length
 from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
+from ..privacy.ledger._rehearsal import event_of
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
 from ..utils._public import check_real
-from ._budget_of_step import is_private, stated_budget
+from ._budget_of_step import is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after
 
 # Share of μ² of each private step that scales, beside what the model behind it has.
@@ -55,13 +55,10 @@ class StepPlan:
     def planned(self, n_samples, relation):
         """From an (epsilon, delta) to what this step would release."""
         step = clone(self.step).set_params(**self.told, **relation)
-        sizes = {"n_outputs": self.n_outputs} if self.n_outputs != 1 else {}
-        if "sparse" in inspect.signature(step.planned_event).parameters:
-            sizes["sparse"] = self.sparse
 
         def event(epsilon, delta):
             step.set_params(epsilon=epsilon, delta=delta)
-            return step.planned_event(n_samples, self.n_features, **sizes)
+            return event_of(step, n_samples, self.n_features, self.n_outputs, self.sparse)
 
         return event
 
@@ -335,8 +332,7 @@ def n_outputs_of(step, X, y, sample_weight=None):
     if y is None:
         return 1
     read_input(check_consistent_length, X, y, name="y")
-    while hasattr(step, "steps"):  # a pipeline
-        step = step.steps[-1][1]
+    step = last_step(step)
     if not hasattr(step, "_encode_labels"):
         return 1
     # what is no number is no number for the fit either; all else is left as it stands

@@ -38,7 +38,7 @@ from ._events import (
     TuningEvent,
     ZCDPEvent,
 )
-from ._gaussian_dp import gdp_delta, gdp_epsilon, hidden_state_factor
+from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu, hidden_state_factor
 from ._loss import WIDEST, Loss, composed, covered_loss, of_points, pure_loss
 from ._renyi import (
     laplace_divergence,
@@ -304,20 +304,41 @@ def epsilon_of(event, delta):
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
-    releases = list(_leaves(event))
-    if NonPrivateEvent() in releases:
+    if NonPrivateEvent() in _leaves(event):
         return math.inf
-    loss, by_orders = _parts(event)
     bounds = []
     if (rho := zcdp(event)) is not None:  # at tiny ε the best order is beyond those below
         bounds.append(zcdp_epsilon(rho, delta))
-    if (pure := _total(map(_bound("pure"), releases))) is not None:
+    if (pure := _sum(event, _bound("pure"))) is not None:
         bounds.append(pure)
-    if by_orders and rdp(event, 2.0) is not None:
+    if _has_orders(event):
         bounds.append(_best_rdp_epsilon(event, delta))
     else:
         bounds.append(loss_of(event, TAIL * delta).epsilon(delta))
     return float(max(0.0, min(bounds)))
+
+
+def log_excess(event, epsilon, delta):
+    """About the logarithm of an event's μ over the one that (epsilon, delta) admits.
+
+    At most zero only if `epsilon_of` finds no more than epsilon. A calibration asks for this: one
+    value of a curve, where `epsilon_of` looks for a root of it.
+    """
+    epsilon /= 1 + 1e-9  # so that accounting, rounded upwards, gives no more
+    mu = gdp_mu(epsilon, delta)
+    if (mu_squared := gdp_squared(event)) is not None:
+        return math.log(math.sqrt(mu_squared) / mu)
+    if _has_orders(event):
+        return math.log(max(epsilon_of(event, delta), 1e-300) / epsilon)
+    found = max(loss_of(event, TAIL * delta).delta(epsilon), 1e-300)
+    # δ of a Gaussian grows as this power of its μ
+    power = math.log(gdp_delta(1.001 * mu, epsilon) / gdp_delta(mu, epsilon)) / math.log(1.001)
+    bounds = [math.log(found / delta) / max(power, 1.0)]
+    if (pure := _sum(event, _bound("pure"))) is not None:
+        bounds.append(math.log(pure / epsilon))
+    if bounds[0] > 0 and (rho := zcdp(event)) is not None:
+        bounds.append(math.log(rho / zcdp_rho(epsilon, delta)) / 2)
+    return min(bounds)
 
 
 def _best_rdp_epsilon(event, delta):
@@ -362,6 +383,11 @@ def _parts(event):
         for r in releases
     )
     return found, by_orders
+
+
+def _has_orders(event):
+    """Whether a part of an event is known by its Rényi divergences only, and all have one."""
+    return _parts(event)[1] and rdp(event, 2.0) is not None
 
 
 def _choices(releases):

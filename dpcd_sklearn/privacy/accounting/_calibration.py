@@ -9,9 +9,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
-from scipy.optimize import brentq
-
-from ._accounting import epsilon_of, zcdp_rho
+from ._accounting import log_excess, zcdp_rho
 from ._events import (
     CoveredEvent,
     FitEvent,
@@ -23,6 +21,7 @@ from ._events import (
     TuningEvent,
 )
 from ._gaussian_dp import gdp_mu, hidden_state_factor
+from ._roots import largest_within
 from ._selections import is_tractable, largest_factor
 
 # One part in 10^12: more than the rounding of the few operations below.
@@ -86,28 +85,22 @@ def joint_fit_event(epsilon, delta, first, alone):
     ValueError
         If the first part alone costs more.
     """
-    neighboring = alone.neighboring
     if math.isinf(epsilon):
         return first, alone
-    if epsilon_of(first, delta) >= epsilon:
+    if log_excess(first, epsilon, delta) >= 0:
         raise ValueError(f"{first} leaves nothing of epsilon={epsilon:g} at delta={delta:g}")
 
-    def second(log_factor):
-        return with_noise(alone, math.exp(log_factor))
+    def second(log_mu):
+        return with_noise(alone, math.exp(-log_mu))
 
-    def excess(log_factor):
-        both = FitEvent(first.releases + second(log_factor).releases, neighboring)
-        return epsilon_of(both, delta) / epsilon - 1
+    def excess(log_mu):
+        both = FitEvent(first.releases + second(log_mu).releases, alone.neighboring)
+        return log_excess(both, epsilon, delta)
 
-    low, high = 0.0, 0.1
-    while excess(high) > 0:
-        low, high = high, 2 * high
-        if high > 50:
-            raise ValueError(f"{first} leaves too little of epsilon={epsilon:g}")
-    log_factor = brentq(excess, low, high, xtol=1e-7) if excess(low) > 0 else low
-    while excess(log_factor) > 0:
-        log_factor += 5e-7
-    return first, second(log_factor)
+    log_mu = largest_within(excess, 0.0, 0.0)
+    if log_mu is None or log_mu < -50:
+        raise ValueError(f"{first} leaves too little of epsilon={epsilon:g}")
+    return first, second(log_mu)
 
 
 def with_noise(event, factor):
@@ -202,20 +195,12 @@ def sampled_fit_event(epsilon, delta, sampling_rate, count, neighboring, n_full=
             releases.append(GaussianEvent(full_ratio * noise_multiplier, n_full))
         return FitEvent(tuple(releases), neighboring)
 
-    def excess(log_noise):
-        return epsilon_of(event(math.exp(log_noise)), delta) / epsilon - 1
-
     total = count + n_full / full_ratio**2
-    high = math.log(math.sqrt(total / (2 * zcdp_rho(epsilon, delta))))
-    while excess(high) > 0:
-        high += 0.5
-    low = high
-    while excess(low) <= 0 and low > -30:
-        low, high = low - 1.0, low
-    log_noise = brentq(excess, low, high, xtol=1e-7) if excess(low) > 0 else low
-    while excess(log_noise) > 0:
-        log_noise += 5e-7
-    return event(math.exp(log_noise))
+    least = -math.log(math.sqrt(total / (2 * zcdp_rho(epsilon, delta))))
+    log_mu = largest_within(
+        lambda log_mu: log_excess(event(math.exp(-log_mu)), epsilon, delta), least, 30.0
+    )
+    return event(math.exp(-log_mu))
 
 
 @lru_cache(maxsize=256)
@@ -254,22 +239,13 @@ def search_fit_event(epsilon, delta, law, mean, count, gaussian, n_refits, neigh
         runs = TuningEvent(FitEvent((event(z, count),), neighboring), law, mean)
         return FitEvent((runs, *[event(z, n_refits)][:n_refits]), neighboring)
 
-    def excess(log_mu):
-        return epsilon_of(search(log_mu), delta) / epsilon - 1
-
-    high = math.log(gdp_mu(epsilon, delta) / math.sqrt(count))
-    low = high - 0.5
-    while excess(low) > 0:
-        high, low = low, low - 0.5
-        if low < -30:
-            raise ValueError(
-                f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs on "
-                "average; raise epsilon or lower n_iter"
-            )
-    if excess(high) > 0:
-        log_mu = brentq(excess, low, high, xtol=5e-10)
-        while excess(log_mu) > 0:
-            log_mu -= 5e-9
-    else:
-        log_mu = high
+    highest = math.log(gdp_mu(epsilon, delta) / math.sqrt(count))
+    log_mu = largest_within(
+        lambda log_mu: log_excess(search(log_mu), epsilon, delta), highest, highest
+    )
+    if log_mu is None or log_mu < -30:
+        raise ValueError(
+            f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs on "
+            "average; raise epsilon or lower n_iter"
+        )
     return search(log_mu), event(math.exp(-log_mu), 1)

@@ -9,16 +9,12 @@ was asked for.
 import math
 from functools import cache
 
-from scipy.optimize import brentq
-
-from ._accounting import epsilon_of
+from ._accounting import log_excess
 from ._events import FitEvent
 from ._gaussian_dp import gdp_epsilon, gdp_mu
+from ._roots import largest_within
 
-# The union costs between (1 - 1e-6) ε and ε, unless a part has a jump there.
-_MIDDLE, _REACH = 1 - 5e-7, 4.9e-7
 _NEARLY = 5e-3
-_MOST_STEPS = 50  # towards a root; a few are enough
 
 
 def joined(events):
@@ -69,42 +65,28 @@ def joint_budgets(planned, shares, epsilon, delta):
     plans = [cache(part) for part in planned]  # each may calibrate for seconds
     within = {}  # by the logarithms of the factors
 
-    def excess(of_last, of_others, reach=_REACH):
+    def excess(of_last, of_others):
         logs = [of_others] * (len(plans) - 1) + [of_last]
         factors = zip(logs, parts_of_mu, strict=True)
         budgets = [_budget(math.exp(log) * part, delta) for log, part in factors]
         event = joined([plan(*own) for plan, own in zip(plans, budgets, strict=True)])
-        loss = epsilon_of(event, delta) / epsilon
-        if loss <= 1.0:
+        over = log_excess(event, epsilon, delta)
+        if over <= 0:
             within[of_others, of_last] = budgets, event
-        loss /= _MIDDLE
-        return 0.0 if abs(loss - 1.0) <= reach else math.log(min(max(loss, 0.1), 10.0))
+        return over
 
     # When one factor of all parts is nearly right, the last part alone, which is mostly the model
     # and has most, makes up for what is missing: the others are planned no more.
-    others = _root(lambda log: excess(log, log, _NEARLY), 0.0, 1.0)
-    last = _root(lambda log: excess(log, others), others, shares[-1] / total)
-    found = [logs for logs in within if logs[0] == others]
-    if last is None or not found:
+    others = largest_within(lambda log: excess(log, log), 0.0, tolerance=_NEARLY)
+    last = None
+    if others is not None:
+        last = largest_within(lambda log: excess(log, others), others)
+    if last is None:
         raise ValueError(
             f"no division of epsilon={epsilon:g} was found: what a part releases must follow the "
             "epsilon and the delta that it is given"
         )
-    return within[max(found)]
-
-
-def _root(excess, low, slope):
-    """A root of a function that grows about as `slope` says; None if there is none nearby."""
-    at_low = None if low is None else excess(low)
-    for _ in range(_MOST_STEPS if low is not None else 0):
-        if at_low == 0.0:
-            return low
-        high = low - 1.04 * at_low / slope
-        at_high = excess(high)
-        if at_low * at_high < 0:
-            return brentq(excess, low, high, xtol=1e-9, rtol=1e-9)
-        low, at_low = high, at_high
-    return None
+    return within[others, last]
 
 
 def _budget(mu, delta):

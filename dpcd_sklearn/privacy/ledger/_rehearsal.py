@@ -6,6 +6,7 @@ nothing is drawn and nothing is charged. So numbers of candidates, folds, rounds
 scikit-learn's, whatever its version.
 """
 
+from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -14,6 +15,32 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+
+
+def event_of(private, n_samples, columns, n_outputs=1, sparse=False):
+    """Ask an estimator what a fit of so many records would release, in the words that it takes.
+
+    Parameters
+    ----------
+    private : estimator with `planned_event`
+    n_samples : int
+    columns : int, or rows of them
+        Only a pipeline looks at rows, where it picks columns by name.
+    n_outputs : int, default=1
+    sparse : bool, default=False
+        Whether records are; rows say so by themselves.
+
+    Returns
+    -------
+    event : FitEvent
+    """
+    facts = {} if n_outputs == 1 else {"n_outputs": n_outputs}
+    if not isinstance(columns, Integral) and not hasattr(private, "steps"):
+        sparse = sparse or issparse(columns)
+        columns = columns.shape[1]
+    if sparse and "sparse" in signature(private.planned_event).parameters:
+        facts["sparse"] = True
+    return private.planned_event(n_samples, columns, **facts)
 
 
 def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
@@ -79,12 +106,7 @@ class _Book:
         return sum(self.price(event) for event, _ in self.fits[start:])
 
     def _enter_event(self, estimator, n_samples, n_features):
-        options = {} if self.n_outputs == 1 else {"n_outputs": self.n_outputs}
-        if not isinstance(n_features, Integral) and not hasattr(estimator, "steps"):
-            if issparse(n_features):
-                options["sparse"] = True
-            n_features = n_features.shape[1]  # of rows that only pipelines look at
-        event = estimator.planned_event(n_samples, n_features, **options)
+        event = event_of(estimator, n_samples, n_features, self.n_outputs)
         self.fits.append((event, n_samples))
 
     def _enter_pipeline(self, pipeline, n_samples):
