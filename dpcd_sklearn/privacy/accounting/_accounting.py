@@ -458,6 +458,7 @@ def rdp_epsilon(divergence, order, delta):
     return max(0.0, divergence + conversion_gap(order, delta))
 
 
+@lru_cache(maxsize=256)
 def best_order(epsilon, delta):
     """The public order at which a budget (epsilon, delta) admits the largest ρ; returns (α, ρ)."""
 
