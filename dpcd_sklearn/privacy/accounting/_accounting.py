@@ -329,8 +329,8 @@ def log_excess(event, epsilon, delta):
     if (mu_squared := gdp_squared(event)) is not None:
         return math.log(math.sqrt(mu_squared) / mu)
     if _has_orders(event):
-        return math.log(max(epsilon_of(event, delta), 1e-300) / epsilon)
-    found = max(loss_of(event, TAIL * delta).delta(epsilon), 1e-300)
+        return math.log(max(epsilon_of(event, delta), math.ulp(0.0)) / epsilon)
+    found = max(loss_of(event, TAIL * delta).delta(epsilon), math.ulp(0.0))
     # δ of a Gaussian grows as this power of its μ
     power = math.log(gdp_delta(1.001 * mu, epsilon) / gdp_delta(mu, epsilon)) / math.log(1.001)
     bounds = [math.log(found / delta) / max(power, 1.0)]
