@@ -1,8 +1,8 @@
 """What a private search is worth: test scores beside defaults and a counted grid search.
 
-At the same total (epsilon, 1/n²): the estimator's defaults, one fit; PrivateSearchCV, with two laws
-of the number of runs, and with refit; and a grid search by hand over the same candidates, each of
-whose fits is charged. That one gets its validation scores without noise for nothing, which no
+At the same total (epsilon, 1/n²): the estimator's defaults, one fit; PrivateSearchCV, with four
+laws of the number of runs, and with refit; and a grid search by hand over the same candidates, each
+of whose fits is charged. That one gets its validation scores without noise for nothing, which no
 guarantee covers.
 """
 
@@ -26,8 +26,14 @@ from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.privacy.accounting._accounting import gdp_squared, zcdp, zcdp_epsilon
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
 
-ROWS = ("defaults", "search", "search, Poisson", "search, refit", "counted grid")
-COLORS = dict(zip(ROWS, ("#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73"), strict=True))
+LAWS = {
+    "search": "logarithmic",
+    "search, shape -.5": -0.5,
+    "search, geometric": "geometric",
+    "search, Poisson": "poisson",
+    "search, refit": "logarithmic",
+}
+ROWS = ("defaults", *LAWS, "counted grid")
 
 
 @dataclass(frozen=True)
@@ -112,9 +118,8 @@ def fitted(row, problem, X, y, epsilon, seed):
     if row == "counted grid":
         return counted_grid(problem, X, y, epsilon, delta, seed)
     search = PrivateSearchCV(model, problem.grid, epsilon=epsilon, delta=delta, random_state=seed)
-    if row == "search, Poisson":
-        search.set_params(distribution="poisson")
-    return search.set_params(refit=row == "search, refit").fit(X, y)
+    search.set_params(distribution=LAWS[row], refit=row == "search, refit")
+    return search.fit(X, y)
 
 
 def without_privacy(problem, X_train, X_test, y_train, y_test):
@@ -166,11 +171,11 @@ def save(measured, epsilons, folder):
     figure, axes = plt.subplots(1, len(measured), figsize=(3.2 * len(measured), 3.2), squeeze=False)
     for axis, (name, (found, best)) in zip(axes[0], measured.items(), strict=True):
         for k, row in enumerate(ROWS):
-            x = np.arange(len(epsilons)) + 0.14 * (k - 2)
+            x = np.arange(len(epsilons)) + 0.1 * (k - len(ROWS) // 2)
             cells = [found[row, epsilon] for epsilon in epsilons]
             middle = np.array([np.median(cell) for cell in cells])
             ends = np.abs(np.array([[min(c) for c in cells], [max(c) for c in cells]]) - middle)
-            axis.errorbar(x, middle, ends, fmt="o", capsize=3, color=COLORS[row], label=row)
+            axis.errorbar(x, middle, ends, fmt="o", capsize=3, color=f"C{k}", label=row)
         axis.axhline(best, color="black", linestyle="--", linewidth=1, label="without privacy")
         axis.set(title=name, xticks=range(len(epsilons)), xticklabels=[f"{e:g}" for e in epsilons])
         axis.set_xlabel("total epsilon")

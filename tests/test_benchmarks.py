@@ -151,7 +151,8 @@ def test_quick_private_search_prints_a_line_for_each_way(data_folder, tmp_path):
         pytest.skip("madelon.npz is not among the benchmark data")
     arguments = ("--quick", "--plots", str(tmp_path))
     printed = run(*arguments, data=data_folder, script="private_search.py")
-    for row in ("defaults", "search", "search, Poisson", "search, refit", "counted grid"):
+    ways = ["search", "search, shape -.5", "search, geometric", "search, Poisson", "search, refit"]
+    for row in ("defaults", *ways, "counted grid"):
         median = re.search(rf"^{row} +(\S+) \(", printed, flags=re.MULTILINE)[1]
         assert 0 <= float(median) < 0.8
     assert (tmp_path / "private_search.png").stat().st_size > 10_000

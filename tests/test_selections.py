@@ -1,6 +1,7 @@
 """The tight curve of choices and Gaussian releases: above the truth, and not far above it."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from tables import table
 
-from dpcd_sklearn.privacy.accounting import _selections
+from dpcd_sklearn.privacy.accounting import _loss, _selections
 from dpcd_sklearn.privacy.accounting._accounting import (
     epsilon_of,
     loss_of,
@@ -21,6 +22,7 @@ from dpcd_sklearn.privacy.accounting._accounting import (
 from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
+from dpcd_sklearn.privacy.accounting._loss import pure_loss, repeated, trimmed
 from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
 # (T, scale c = 2 / eta = z of the choice) at (1, 1e-6), half of the loss each, by the recursion
@@ -216,11 +218,47 @@ def test_tight_noise_is_less_than_that_of_zcdp(count, share):
     assert zcdp_epsilon(zcdp(event), 1e-6) > 1.05  # what zCDP would have charged
 
 
-def test_very_many_choices_are_counted_by_zcdp():
-    count = 200_000
-    assert not _selections.is_tractable(1e-3, count)
-    event = greedy_fit_event(1.0, 1e-6, count, 0.5, "replace_one")
-    assert epsilon_of(event, 1e-6) == zcdp_epsilon(zcdp(event), 1e-6) <= 1.0
+def test_a_hundred_thousand_choices_are_counted_by_their_tables():
+    event = greedy_fit_event(1.0, 1e-6, 200_000, 0.5, "replace_one")
+    assert epsilon_of(event, 1e-6) <= 1.0 < zcdp_epsilon(zcdp(event), 1e-6) / 1.05
+
+
+def test_choices_of_wide_ranges_are_counted_by_zcdp():
+    assert not _selections.is_tractable(30.0, 100)
+    event = FitEvent((SelectionEvent(30.0, 100),))
+    assert epsilon_of(event, 1e-6) == pytest.approx(min(3000.0, zcdp_epsilon(zcdp(event), 1e-6)))
+
+
+@table("count", [16, 17, 40])
+@table("eta", [0.02, 0.3])
+def test_choices_of_several_tables_are_never_below_the_truth_and_near_it(count, eta):
+    mu = eta * math.sqrt(count) / 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_selections, "_LONGEST", 16)
+        found = _selections.choices_loss.__wrapped__(eta, count, 1e-13).with_gaussian(mu)
+    for epsilon in (0.0, mu, 3 * mu + 0.5 * mu**2):
+        below = delta_from_below(eta, mu, count, 48, epsilon)
+        one_table = delta_from_above(eta, mu, count, 64, epsilon)
+        assert below <= found.delta(epsilon) < one_table * 1.1
+
+
+def test_the_ends_of_a_repeated_loss_are_cut_upwards():
+    # of sixty randomised responses, whose curve is exact
+    exact, once = pure_loss(0.1, 60), pure_loss(0.1, 1)
+    cut = repeated(once, 60, 1e-3)
+    assert len(cut.masses) < len(exact.masses)
+    assert exact.infinite == 0 < cut.infinite <= 1e-3
+    for epsilon in np.linspace(-6, 6, 61):
+        assert exact.delta(epsilon) <= cut.delta(epsilon) <= exact.delta(epsilon) + 1e-3
+
+
+def test_a_mutant_that_forgets_what_it_cuts_is_below_the_truth(monkeypatch):
+    def forgetful(loss, tail):
+        return replace(trimmed(loss, tail), infinite=loss.infinite)
+
+    monkeypatch.setattr(_loss, "trimmed", forgetful)
+    exact, mutant = pure_loss(0.1, 60), repeated(pure_loss(0.1, 1), 60, 1e-3)
+    assert mutant.delta(4.0) < exact.delta(4.0)
 
 
 @pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e30])

@@ -140,14 +140,32 @@ def _intercept(left, right, width):
 def pure_loss(epsilon, count):
     """Loss of `count` adaptive releases of pure loss `epsilon`: of as many randomised responses."""
     low = 1.0 / (1.0 + math.exp(min(epsilon, WIDEST)))
-    found = Loss(step=epsilon)
-    power = Loss(-1, epsilon, np.array([low, 0.0, 1.0 - low]) * _UP)
+    return repeated(Loss(-1, epsilon, np.array([low, 0.0, 1.0 - low]) * _UP), count)
+
+
+def repeated(loss, count, tail=0.0):
+    """The loss of `count` mechanisms of one loss; about `tail` may become infinite in all."""
+    found = Loss(step=loss.step)
+    share = tail / (2 * max(count, 1) * max(count, 1).bit_length())
     while count:
         if count & 1:
-            found = composed([found, power])
+            found = trimmed(composed([found, loss]), share)
         if count := count >> 1:
-            power = composed([power, power])
+            share *= 2.0
+            loss = trimmed(composed([loss, loss]), share)
     return found
+
+
+def trimmed(loss, tail):
+    """The same loss without its ends, each of probability `tail` at most, rounded upwards."""
+    below = int(np.searchsorted(np.cumsum(loss.masses), tail, side="right"))
+    above = int(np.searchsorted(np.cumsum(loss.masses[::-1]), tail, side="right"))
+    kept = loss.masses[below : len(loss.masses) - above].copy()
+    if not len(kept):
+        return loss
+    kept[0] += math.fsum(loss.masses[:below]) * _UP
+    infinite = loss.infinite + math.fsum(loss.masses[len(loss.masses) - above :]) * _UP
+    return replace(loss, first=loss.first + below, masses=kept, infinite=infinite)
 
 
 def covered_loss(mu, spare, count):

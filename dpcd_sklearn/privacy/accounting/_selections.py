@@ -9,12 +9,13 @@ from functools import lru_cache
 
 from scipy.optimize import brentq
 
-from ._loss import Loss
+from ._loss import Loss, composed, repeated
 from ._selection_curve import loss_distribution
 
 # Tables of about so many operations, and at least so fine: the noise multiplier is then above its
-# least value by 0.02 % for 50 choices, 0.1 % for 200, and 0.6 % for 1,000 and more.
+# least value by 0.02 % for 50 choices, 0.1 % for 200 and 0.5 % for more, which are several tables.
 _TABLE = 2e7
+_LONGEST = 512  # choices of one table
 _FINEST, _COARSEST = 64, 8
 # Beyond so many operations (half a second, a dozen times), or losses whose exponential leaves
 # double precision, zCDP is used instead.
@@ -30,19 +31,37 @@ def _cells(eta, count):
     return max(cells, min(int(eta * 20), 1000))
 
 
+def _widest(eta, count):
+    """The largest loss of a table, in ranges."""
+    return min(2 * count, 7 * count**0.5 + count * eta / 8)
+
+
 def is_tractable(eta, count):
-    """Whether the table of so many choices of this range is made in a few seconds."""
-    if not 0 < eta <= _WIDEST:
+    """Whether the tables of so many choices of this range are made in a few seconds."""
+    if not 0 < eta <= _WIDEST or (_widest(eta, count) + 2) * eta > _WIDEST:
         return False
-    cells = _cells(eta, count)
-    widest = min(2 * count, 7 * count**0.5 + count * eta / 8)  # in ranges
-    return widest * cells * cells * count <= _MOST and (widest + 2) * eta <= _WIDEST
+    longest = min(count, _LONGEST)
+    return _widest(eta, longest) * _cells(eta, longest) ** 2 * longest <= _MOST
 
 
 @lru_cache(maxsize=64)
 def choices_loss(eta, count, tail):
-    """The loss of `count` choices of range `eta`; a probability of up to `tail` may be infinite."""
-    cells = _cells(eta, count)
+    """The loss of `count` choices of range `eta`; a probability of up to `tail` may be infinite.
+
+    Many choices are groups of `_LONGEST`, whose losses compose as those of several ranges do.
+    """
+    cells = _cells(eta, min(count, _LONGEST))
+    groups, rest = divmod(count, _LONGEST)
+    share = tail / (2 * (groups + 1)) if groups else tail
+    losses = []
+    if groups:
+        losses.append(repeated(_table(eta, _LONGEST, cells, share), groups, tail / 2))
+    if rest:
+        losses.append(_table(eta, rest, cells, share))
+    return composed(losses)
+
+
+def _table(eta, count, cells, tail):
     losses, masses, infinite = loss_distribution(eta, count, cells, tail)
     return Loss(round(losses[0] / (eta / cells)), eta / cells, masses, infinite)
 
