@@ -173,9 +173,7 @@ def test_the_sdist_holds_whatever_the_repository_holds(in_sdist):
 def test_python_versions_agree_in_all_places():
     project = pyproject()["project"]
     versions = [
-        name.rpartition(" ")[2]
-        for name in project["classifiers"]
-        if re.search(r":: 3\.\d+$", name)
+        name.rpartition(" ")[2] for name in project["classifiers"] if re.search(r":: 3\.\d+$", name)
     ]
     assert project["requires-python"] == f">={versions[0]}"
     wheels = [f"cp{version.replace('.', '')}-*" for version in versions]

@@ -3,6 +3,7 @@
 import math
 import warnings
 from numbers import Integral, Rational
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,6 +14,10 @@ from ..privacy.accounting._promise import public_number, resolved_delta
 from ..utils._compat import is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
+
+if TYPE_CHECKING:
+    from ..privacy.accounting._events import FitEvent
+    from ..privacy.accounting._spent import PrivacySpent
 
 _said = set()  # topics of warnings that this process has heard
 # Above it a record may change the odds of an outcome more than twenty thousand times.
@@ -32,6 +37,10 @@ class PrivateFit:
 
     # Of an audit, which hands one to a copy of its own; clones have none.
     _recorder = None
+
+    if TYPE_CHECKING:  # attributes of a fit
+        privacy_event_: FitEvent
+        privacy_spent_: PrivacySpent
 
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say

@@ -1,7 +1,7 @@
 """What private classifiers share: public labels, and predictions."""
 
 from abc import ABCMeta
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -31,6 +31,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
         CLASSIFICATION, "classes", "class_weight", "unknown_label"
     )
+
+    if TYPE_CHECKING:
+        classes_: np.ndarray
 
     @property
     def _has_many_classes(self):

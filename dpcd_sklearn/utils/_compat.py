@@ -2,10 +2,10 @@
 
 import sys
 from inspect import signature
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import _clone_parametrized as clone_parametrized
-from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -26,11 +26,25 @@ except ImportError:  # before 1.9
         """Where scikit-learn has no callbacks none can be set."""
 
 
+if TYPE_CHECKING:  # a decorated method has the type that it was written with
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    _Method = TypeVar("_Method", bound=Callable[..., object])
+
+    def available_if(check: Callable[..., object]) -> Callable[[_Method], _Method]: ...
+    def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]: ...
+else:
+    from sklearn.base import _fit_context as fit_context
+    from sklearn.utils.metaestimators import available_if
+
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
     "StrOptions",
+    "available_if",
     "check_sample_weight",
     "clone_parametrized",
     "fit_context",
