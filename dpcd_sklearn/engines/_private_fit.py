@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..privacy.accounting._promise import public_number, resolved_delta
-from ..utils._compat import is_within_search
+from ..utils._compat import ScoringMonitor, is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
 
@@ -95,6 +95,7 @@ class PrivateFit:
     def _warn_before_charge(self, delta, n_normalizer):
         """Once a process of each thing, and before the charge: a warning may be made an error."""
         level = 5  # the caller of fit, beyond two decorators
+        self._warn_of_monitor(level)
         if math.isfinite(self.epsilon):
             self._warn_of_weak_promise(delta, n_normalizer, level + 1)
         if self.accountant is None:
@@ -113,6 +114,17 @@ class PrivateFit:
                 f"this {type(self).__name__} is fitted a second time, at the full price again. "
                 "If you choose among fits by their scores, the choice is a release that no ledger "
                 "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget",
+                stacklevel=level,
+            )
+
+    def _warn_of_monitor(self, level):
+        """At every fit: scikit-learn's own monitor finds no scores afterwards, and says not why."""
+        if any(isinstance(c, ScoringMonitor) for c in getattr(self, "_skl_callbacks", ())):
+            warnings.warn(
+                "ScoringMonitor is silenced: scores of every step on the records that are fitted "
+                "would be releases that nobody counts, so callbacks are given neither records nor "
+                "models. A score that is paid for is one of dpcd_sklearn.metrics after the fit",
+                UserWarning,
                 stacklevel=level,
             )
 

@@ -29,6 +29,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import available_if, num_samples
 from ..utils._input import read_input, refuse_broken
+from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed
 from . import _budget, _candidates, _runs
@@ -256,6 +257,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             If a parameter, X or y is invalid; nothing was charged.
         """
         # 1. validation and plan: everything public
+        X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
         columns = _budget.columns_of(self.estimator, X)

@@ -18,6 +18,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, available_if, safe_indexing
 from ..utils._input import refuse_broken
+from ..utils._other_arrays import on_host
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget_of_step import BUDGET
@@ -258,6 +259,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
+        X, y = on_host(X), on_host(y)
         with self._one_budget(X, y, params):
             return super().fit(X, y, **params)
 
@@ -276,6 +278,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         X_transformed : array-like of shape (n_samples, n_transformed_features)
             Not private.
         """
+        X, y = on_host(X), on_host(y)
         with self._one_budget(X, y, params):
             return super().fit_transform(X, y, **params)
 
@@ -284,6 +287,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         """Plan, give the private steps their parts of it, and take them back afterwards."""
         self._validate_params()
         self._validate_steps()
+        self._warn_of_monitor(6)  # the caller of fit, beyond a context and a decorator
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
         name, last = self.steps[-1]
         n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))

@@ -17,13 +17,16 @@ from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 
 from ._input import read_input
+from ._other_arrays import on_host
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin, ScoringMonitor
 except ImportError:  # before 1.9
 
     class CallbackSupportMixin:
         """Where scikit-learn has no callbacks none can be set."""
+
+    ScoringMonitor = ()  # no object is an instance of it
 
 
 if TYPE_CHECKING:  # a decorated method has the type that it was written with
@@ -43,6 +46,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "ScoringMonitor",
     "StrOptions",
     "available_if",
     "check_sample_weight",
@@ -86,6 +90,7 @@ def check_sample_weight(sample_weight, X, *, of_all=True):
     """
     if sample_weight is None:
         return None
+    sample_weight = on_host(sample_weight)
     weights = read_input(
         _check_sample_weight,
         sample_weight,
