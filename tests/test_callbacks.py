@@ -1,6 +1,7 @@
 """scikit-learn's callbacks: they see how far a fit is, and nothing that is not public."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -156,3 +158,35 @@ def test_a_progress_bar_of_a_search_shows_its_fits():
     search = GridSearchCV(DPLassoCD(**UNIT), {"alpha": [0.1, 1.0]}, cv=KFold(2))
     search.set_callbacks(bar).fit(X, y)
     assert search.best_estimator_.coef_.shape == (3,)
+
+
+def test_a_scoring_monitor_is_silenced_with_a_warning_and_before_the_charge():
+    """Scores of each step on the records would be releases that nobody pays for."""
+    monitor = callback.ScoringMonitor(scoring="r2")
+    accountant = PrivacyAccountant(5.0, 1e-3)
+    model = DPRidgeSkGD(accountant=accountant, **UNIT).set_callbacks(monitor)
+    with pytest.warns(UserWarning, match="ScoringMonitor is silenced"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="No logs"):
+        monitor.get_logs()
+    assert len(accountant.entries()) == 1
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="ScoringMonitor")
+        with pytest.raises(UserWarning):
+            model.fit(X, y)
+    assert len(accountant.entries()) == 1, "a warning that is made an error is not charged"
+
+
+def test_a_scoring_monitor_of_a_pipeline_is_silenced_too():
+    monitor = callback.ScoringMonitor(scoring="r2")
+    model = make_private_pipeline(DPRidgeSkGD(**UNIT), epsilon=1.0).set_callbacks(monitor)
+    with pytest.warns(UserWarning, match="ScoringMonitor is silenced"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="No logs"):
+        monitor.get_logs()
+
+
+def test_nothing_is_said_of_other_callbacks():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="ScoringMonitor")
+        DPRidgeSkGD(**UNIT).set_callbacks(Spy()).fit(X, y)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.engines._recipes import share_for_inference
 from dpcd_sklearn.engines._records_outside import share_of_outside
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from dpcd_sklearn.linear_model._summary import CoefSummary
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu
 from dpcd_sklearn.solvers import CD
@@ -263,6 +265,7 @@ def test_intervals_tests_and_the_table_agree():
     assert html.count("<tr>") == 5 and f"<td>{estimates[0]:.4g}</td>" in html
     summary.rows[0] = "<script>", summary.rows[0][1]
     assert "<script>" not in summary._repr_html_()
+    assert summary.as_html() == summary._repr_html_()
     assert ((model.privacy_std_ > 0) & (model.privacy_std_ < model.coef_std_)).all()
     model.set_params(inference=False).fit(X, y)
     assert not hasattr(model, "coef_cov_")
@@ -359,3 +362,19 @@ def test_intervals_cover_what_they_say(kind, epsilon):
     assert n_intervals > 1100 and 0.92 < n_covered / n_intervals < 0.98
     # means of 300 are right to .06; noisy iterates and clips would carry a classifier's farther out
     assert np.abs(np.mean(gaps, axis=0)).max() < 0.35
+
+
+def test_a_summary_in_latex_has_every_cell_and_no_sign_that_latex_would_read():
+    names = ["50%_a&b", "[x]", "*y", "{a}^2~$#", "back\\slash", "P>|z|<"]
+    heads = ["coef", "P>|z|", "[0.025", "privacy"]
+    rows = [(name, ["-0.5", "0.010", "nan", "12%"]) for name in names]
+    latex = CoefSummary(heads, rows, ["clip_ = 1; 3% of them."]).as_latex()
+    head, *body = [line for line in latex.splitlines() if line.endswith(r" \\")]
+    assert len(body) == len(names)
+    assert all(line.replace(r"\&", "").count("&") == len(heads) for line in (head, *body))
+    assert latex.count(r"\begin{tabular}{lrrrr}") == latex.count(r"\end{tabular}") == 1
+    assert all(" & $-0.5$ & 0.010 & nan & 12\\% " in line for line in body)
+    assert not any(re.match(r"\s*[\[*]", line) for line in body), "an option of the line above"
+    plain = latex.replace(r"\$", "").replace("$-0.5$", "")
+    assert not re.search(r"(?<!\\)[%#_]|[$<>|^~]", plain)
+    assert r"back\textbackslash{}slash" in latex and r"clip\_ = 1; 3\% of them." in latex

@@ -19,7 +19,8 @@ FACES = sorted(
     path.relative_to(CHECKOUT).as_posix()
     for path in (*PACKAGE.glob("privacy/*/__init__.py"), PACKAGE / "engines" / "__init__.py")
 )
-FOLDERS = ("dpcd_sklearn", "tests", "benchmarks", "examples", "doc", ".ci", ".")
+HOUSE = ("dpcd_sklearn", "tests", "benchmarks", "examples", "doc", "paper", "conda")
+FOLDERS = (*HOUSE, ".ci", ".github", ".")
 FILES = [
     path.relative_to(CHECKOUT).as_posix()
     for folder in FOLDERS

@@ -3,6 +3,7 @@
 import math
 import warnings
 from numbers import Integral, Rational
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import issparse
@@ -10,9 +11,13 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..privacy.accounting._promise import public_number, resolved_delta
-from ..utils._compat import is_within_search
+from ..utils._compat import ScoringMonitor, is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
+
+if TYPE_CHECKING:
+    from ..privacy.accounting._events import FitEvent
+    from ..privacy.accounting._spent import PrivacySpent
 
 _said = set()  # topics of warnings that this process has heard
 # Above it a record may change the odds of an outcome more than twenty thousand times.
@@ -32,6 +37,10 @@ class PrivateFit:
 
     # Of an audit, which hands one to a copy of its own; clones have none.
     _recorder = None
+
+    if TYPE_CHECKING:  # attributes of a fit
+        privacy_event_: FitEvent
+        privacy_spent_: PrivacySpent
 
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say
@@ -86,6 +95,7 @@ class PrivateFit:
     def _warn_before_charge(self, delta, n_normalizer):
         """Once a process of each thing, and before the charge: a warning may be made an error."""
         level = 5  # the caller of fit, beyond two decorators
+        self._warn_of_monitor(level)
         if math.isfinite(self.epsilon):
             self._warn_of_weak_promise(delta, n_normalizer, level + 1)
         if self.accountant is None:
@@ -104,6 +114,17 @@ class PrivateFit:
                 f"this {type(self).__name__} is fitted a second time, at the full price again. "
                 "If you choose among fits by their scores, the choice is a release that no ledger "
                 "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget",
+                stacklevel=level,
+            )
+
+    def _warn_of_monitor(self, level):
+        """At every fit: scikit-learn's own monitor finds no scores afterwards, and says not why."""
+        if any(isinstance(c, ScoringMonitor) for c in getattr(self, "_skl_callbacks", ())):
+            warnings.warn(
+                "ScoringMonitor is silenced: scores of every step on the records that are fitted "
+                "would be releases that nobody counts, so callbacks are given neither records nor "
+                "models. A score that is paid for is one of dpcd_sklearn.metrics after the fit",
+                UserWarning,
                 stacklevel=level,
             )
 

@@ -15,10 +15,11 @@ which the audit measures on the same fit with half of its noise. It can show tha
 wrong; it can never show that one is right.
 """
 
+from collections.abc import Callable, Sequence
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from ..pipeline._budget_of_step import last_step
 from ..utils._public import check_real
@@ -37,20 +38,20 @@ _POWER_RUNS = 250
 
 
 def audit(
-    estimator,
-    data=None,
-    neighbor=None,
+    estimator: BaseEstimator,
+    data: object = None,
+    neighbor: object = None,
     *,
-    n_samples=None,
-    n_features=None,
-    claim=None,
-    families="auto",
-    broken="half_noise",
-    n_runs=250,
-    confidence=0.95,
-    statistic=None,
-    n_jobs=None,
-):
+    n_samples: int | None = None,
+    n_features: int | None = None,
+    claim: object = None,
+    families: str | Sequence[str] = "auto",
+    broken: object = "half_noise",
+    n_runs: int = 250,
+    confidence: float = 0.95,
+    statistic: Callable[..., float] | None = None,
+    n_jobs: int | None = None,
+) -> AuditResult:
     """Try to tell data sets apart by what fits release, and compare with what is claimed.
 
     ``audit(model)``, ``audit(model, n_samples=..., n_features=...)`` and ``audit(model, X, y)`` go

@@ -75,12 +75,12 @@ class AuditResult:
     unpaid: tuple = ()
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Whether nothing contradicts the claim in an audit that would have noticed."""
         return self.verdict == "passed"
 
     @property
-    def contradicts(self):
+    def contradicts(self) -> bool:
         """Whether the claim is wrong, with the stated confidence."""
         return self.verdict == "contradiction"
 

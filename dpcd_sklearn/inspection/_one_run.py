@@ -23,14 +23,16 @@ are not assumed.
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_X_y
 
 from ..utils._public import check_bounds, check_real
+from ..utils._typing import ArrayLike, Seed
 from ._audit import without_ledger
 from ._claims import Claim, mu_shown
 from ._fits import fitted
@@ -73,7 +75,7 @@ class OneRunResult:
     coins: np.ndarray = field(repr=False, compare=False)
 
     @property
-    def contradicts(self):
+    def contradicts(self) -> bool:
         """Whether the claim is wrong, with the stated confidence: that of μ, or of ε at δ.
 
         Both bounds grow with the same number of right guesses, so the two alarms are one.
@@ -92,15 +94,15 @@ class OneRunResult:
 
 
 def audit_one_run(
-    estimator,
-    X,
-    y,
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
-    n_canaries=1000,
-    n_guesses="auto",
-    confidence=0.95,
-    random_state=None,
-):
+    n_canaries: int = 1000,
+    n_guesses: int | Literal["auto"] = "auto",
+    confidence: float = 0.95,
+    random_state: Seed | None = None,
+) -> OneRunResult:
     """Audit one fit on your own records and canaries among them.
 
     Parameters

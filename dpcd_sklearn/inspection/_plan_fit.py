@@ -3,7 +3,9 @@
 import dataclasses
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -16,6 +18,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import resolved_delta
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._public import check_count, check_real
+from ..utils._typing import ArrayLike, Seed
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)
 _MOST_CELLS = 2_000_000  # of simulations with more records than were asked for
@@ -137,14 +140,14 @@ class FitPlan:
 def plan(
     estimator: BaseEstimator,
     n_samples: int,
-    n_features,
+    n_features: int | ArrayLike,
     *,
     n_outputs: int = 1,
     signal: float = 0.5,
     n_repeats: int = 5,
-    sizes=None,
-    make_data=None,
-    random_state=None,
+    sizes: Sequence[int] | None = None,
+    make_data: Callable[..., Any] | None = None,
+    random_state: Seed | None = None,
 ) -> FitPlan:
     """Say what to expect of a private fit: its noise, its error, and how many records it needs.
 

@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from ._registry import entry_of, yaml_of
@@ -70,7 +71,7 @@ class PrivacyReport:
     (1.0, [])
     """
 
-    def __init__(self, subject, *, vouched_by: str | None = None, date: str | None = None):
+    def __init__(self, subject: object, *, vouched_by: str | None = None, date: str | None = None):
         date = datetime.date.today().isoformat() if date is None else date
         self.facts = facts_of(subject, vouched_by, date)
         self.hash = hashlib.sha256(self._canonical().encode()).hexdigest()
@@ -105,7 +106,7 @@ class PrivacyReport:
         """
         return html_of(self.facts, self.hash)
 
-    def to_registry_yaml(self, **asked) -> str:
+    def to_registry_yaml(self, **asked: object) -> str:
         """Return an entry for OpenDP's registry of deployments, as a draft.
 
         Tiers 2 and 3 are filled; what only the curator knows is asked for, and marked in the text
@@ -134,7 +135,7 @@ class PrivacyReport:
             raise ValueError(f"no guarantee holds ({flaws[0]}), so there is nothing to register")
         return yaml_of(entry_of(self.facts, asked)) + "\n"
 
-    def save(self, path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to a file, in the form that its suffix names.
 
         Parameters

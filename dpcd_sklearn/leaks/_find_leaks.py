@@ -14,7 +14,7 @@ _NO_PROOF = (
 )
 
 
-class LeakReport(Sequence):
+class LeakReport(Sequence[Leak]):
     """Findings of `find_leaks`: a list of `Leak`, to print or to show in a notebook.
 
     An empty report is false, and no proof of privacy: it says that no rule applies.
@@ -67,7 +67,7 @@ class LeakReport(Sequence):
         return f"<p>{html.escape(self._summary())}</p>" + (table if self._leaks else "")
 
 
-def find_leaks(estimator) -> LeakReport:
+def find_leaks(estimator: object) -> LeakReport:
     """List what in an object the guarantee of private models does not cover.
 
     A linter: it reads parameters, to any depth, and compares them with a table of rules. It fits

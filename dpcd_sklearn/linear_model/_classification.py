@@ -1,7 +1,7 @@
 """What private classifiers share: public labels, and predictions."""
 
 from abc import ABCMeta
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engines._label_prior import found_intercepts
 from ..losses import stated_loss
 from ..utils._input import read_input
+from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._constraints import CLASSIFICATION, of
@@ -31,6 +32,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
         CLASSIFICATION, "classes", "class_weight", "unknown_label"
     )
+
+    if TYPE_CHECKING:
+        classes_: np.ndarray
 
     @property
     def _has_many_classes(self):
@@ -234,7 +238,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes positive for ``classes_[1]``; else the margin of every class.
         """
-        return margins_of_model(self, X)
+        return given_back(margins_of_model(self, X), X)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict class labels.
@@ -247,9 +251,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,)
         """
-        margins = self.decision_function(X)  # first: it says when the model is not fitted
+        margins = margins_of_model(self, X)  # first: it says when the model is not fitted
         chosen = margins > 0 if margins.ndim == 1 else np.argmax(margins, axis=1)
-        return self.classes_[chosen.astype(np.intp)]
+        return given_back(self.classes_[chosen.astype(np.intp)], X)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes, in the order of `classes_`.
@@ -262,7 +266,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return probabilities_of(self.decision_function(X))
+        return given_back(probabilities_of(margins_of_model(self, X)), X)
 
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities of the classes, in the order of `classes_`.
@@ -275,7 +279,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return log_probabilities_of(self.decision_function(X))
+        return given_back(log_probabilities_of(margins_of_model(self, X)), X)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the predictions on these records, not private.
@@ -291,7 +295,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         float
         """
         self._warn_of_score()
-        found = self.predict(X)
+        found, y, sample_weight = self.predict(on_host(X)), on_host(y), on_host(sample_weight)
         name = "y or sample_weight"
         return read_input(accuracy_score, y, found, sample_weight=sample_weight, name=name)
 

@@ -31,7 +31,7 @@ class InferenceMixin:
     """
 
     @property
-    def privacy_std_(self):
+    def privacy_std_(self) -> np.ndarray:
         check_is_fitted(self, "coef_")
         if self._privacy_std is None:
             raise AttributeError(_NOISE_UNKNOWN)

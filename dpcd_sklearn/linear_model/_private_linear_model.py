@@ -12,7 +12,7 @@ import math
 import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -88,6 +88,11 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     _target_is_numeric = None
     _has_many_targets = False
+
+    if TYPE_CHECKING:  # attributes of a fit
+        coef_: np.ndarray
+        intercept_: float | np.ndarray
+        n_features_in_: int
 
     _parameter_constraints = COMMON
 

@@ -10,6 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import r2_score
 
 from ..utils._input import read_input
+from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._constraints import REGRESSION, of
@@ -135,7 +136,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         found = margins_of_model(self, X)  # first: it says when the model is not fitted
-        return within(found, self._prediction_bounds)
+        return given_back(within(found, self._prediction_bounds), X)
 
     @property
     def _prediction_bounds(self):
@@ -156,7 +157,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         float
         """
         self._warn_of_score()
-        found = self.predict(X)
+        found, y, sample_weight = self.predict(on_host(X)), on_host(y), on_host(sample_weight)
         name = "y or sample_weight"
         return read_input(r2_score, y, found, sample_weight=sample_weight, name=name)
 

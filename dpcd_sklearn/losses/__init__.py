@@ -4,7 +4,7 @@ from ._huber import HuberLoss
 from ._logistic import LogisticLoss
 from ._multinomial import MultinomialLoss
 from ._squared import SquaredLoss
-from ._stated import Huber
+from ._stated import Huber as Huber
 
 LOSSES = {loss.name: loss for loss in (SquaredLoss, HuberLoss, LogisticLoss, MultinomialLoss)}
 

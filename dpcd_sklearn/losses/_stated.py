@@ -25,5 +25,5 @@ class Huber(Stated):
     word = "huber"
     _parameter_constraints = {"threshold": [Interval(Real, 0, None, closed="neither")]}
 
-    def __init__(self, threshold=1.35):
+    def __init__(self, threshold: float = 1.35):
         self.threshold = threshold

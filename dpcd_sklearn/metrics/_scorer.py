@@ -12,11 +12,11 @@ from ..leaks import holds_private, may_be_sparse, refuse_leaks
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import public_number, resolved_delta
-from ..privacy.ledger._accountant import charge
+from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._input import read_input
 from ..utils._public import MOST, check_count, check_interval, check_real
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Auto
 from ._answers import Model, read
 from ._metrics import METRICS, Facts
 
@@ -220,9 +220,9 @@ def _target(y, n_samples, task):
 def make_private_scorer(
     name: str,
     epsilon: float = 0.1,
-    accountant=None,
+    accountant: PrivacyAccountant | None = None,
     *,
-    delta="auto",
+    delta: Auto = "auto",
     neighboring: str = "replace_one",
     n_public: int | None = None,
     classes: ArrayLike | None = None,

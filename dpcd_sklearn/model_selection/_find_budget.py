@@ -3,11 +3,13 @@
 import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
+from ..utils._typing import Seed
 from . import _budget
 from ._search import PrivateSearchCV
 from ._simulated_data import simulated_records
@@ -17,15 +19,15 @@ _N_TEST = 2000
 
 
 def find_budget(
-    estimator,
+    estimator: BaseEstimator,
     n_samples: int,
     n_features: int,
     target: float,
     *,
     signal: float = 0.8,
-    make_data: Callable | None = None,
+    make_data: Callable[..., Any] | None = None,
     n_repeats: int = 9,
-    random_state=None,
+    random_state: Seed | None = None,
 ) -> float:
     """Find the smallest epsilon with which an estimator is expected to reach a score.
 

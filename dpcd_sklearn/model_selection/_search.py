@@ -9,13 +9,13 @@
 """
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
@@ -25,12 +25,13 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import draw_count
-from ..privacy.ledger._accountant import charge
+from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.noise._noise import NoiseSource
-from ..utils._compat import num_samples
+from ..utils._compat import available_if, num_samples
 from ..utils._input import read_input, refuse_broken
+from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Auto, Seed
 from . import _budget, _candidates, _runs
 from ._search_plan import planned, refuse_what_runs_refuse, set_n_public
 from ._splits import refuse_number
@@ -175,19 +176,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
-        param_distributions,
+        estimator: BaseEstimator,
+        param_distributions: dict[str, Any] | list[dict[str, Any]],
         *,
         epsilon: float = 1.0,
-        delta="auto",
+        delta: Auto = "auto",
         n_iter: float = 10,
-        distribution="logarithmic",
-        scoring=None,
-        validation=0.25,
+        distribution: str = "logarithmic",
+        scoring: object = None,
+        validation: object = 0.25,
         refit: bool = False,
-        accountant=None,
+        accountant: PrivacyAccountant | None = None,
         n_jobs: int | None = None,
-        random_state=None,
+        random_state: Seed | None = None,
     ):
         self.estimator = estimator
         self.param_distributions = param_distributions
@@ -234,7 +235,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     # ---- the search ----
 
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Search, charging the accountant before a record is used.
 
         Parameters
@@ -256,6 +257,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             If a parameter, X or y is invalid; nothing was charged.
         """
         # 1. validation and plan: everything public
+        X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
         columns = _budget.columns_of(self.estimator, X)
@@ -335,9 +337,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
             sizes = (n_records, *plan.shape)
-            _budget.give_budget(
-                model, plan.release, plan.delta, plan.neighboring, sizes, plan.mu
-            )
+            _budget.give_budget(model, plan.release, plan.delta, plan.neighboring, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win
             return None
         return model
@@ -384,7 +384,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_
 
     @available_if(_winner_has("predict"))
-    def predict(self, X: ArrayLike):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions of the winner.
 
         Raises
@@ -395,17 +395,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self._winner().predict(X)
 
     @available_if(_winner_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the winner's classes."""
         return self._winner().predict_proba(X)
 
     @available_if(_winner_has("predict_log_proba"))
-    def predict_log_proba(self, X: ArrayLike):
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Logarithms of the probabilities of the winner's classes."""
         return self._winner().predict_log_proba(X)
 
     @available_if(_winner_has("decision_function"))
-    def decision_function(self, X: ArrayLike):
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Margins of the winner."""
         return self._winner().decision_function(X)
 
@@ -415,7 +415,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self._winner().score(X, y)
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """Labels of the winner."""
         return self._winner().classes_
 

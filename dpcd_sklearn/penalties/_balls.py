@@ -14,7 +14,7 @@ class Ball(Stated):
     name = None
     _parameter_constraints = {"radius": [Interval(Real, 0, None, closed="neither")]}
 
-    def __init__(self, radius=1.0):
+    def __init__(self, radius: float = 1.0):
         self.radius = radius
 
 

@@ -29,7 +29,7 @@ class Box(Stated):
     word = "box"
     _parameter_constraints = {"lo": _BOUND, "hi": _BOUND}
 
-    def __init__(self, lo=0.0, hi=math.inf):
+    def __init__(self, lo: float = 0.0, hi: float = math.inf):
         self.lo = lo
         self.hi = hi
 

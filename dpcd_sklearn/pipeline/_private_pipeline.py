@@ -1,22 +1,24 @@
 """scikit-learn's Pipeline, with one budget for all of its private steps."""
 
 import math
+from collections.abc import Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.metaestimators import available_if
 
 from ..engines._private_fit import PrivateFit, check_sizes
 from ..leaks import may_be_sparse, refuse_leaks
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._spent import PrivacySpent
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
-from ..utils._compat import HasMethods, Interval, StrOptions, safe_indexing
+from ..utils._compat import HasMethods, Interval, StrOptions, available_if, safe_indexing
 from ..utils._input import refuse_broken
+from ..utils._other_arrays import on_host
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget_of_step import BUDGET
@@ -161,13 +163,13 @@ class PrivatePipeline(PrivateFit, Pipeline):
 
     def __init__(
         self,
-        steps,
+        steps: list[tuple[str, Any]],
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        accountant=None,
-        shares="auto",
-        public_steps=(),
+        accountant: PrivacyAccountant | None = None,
+        shares: str | dict[str, float] = "auto",
+        public_steps: Sequence[str] = (),
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         verbose: bool = False,
@@ -185,7 +187,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     # ---- public: what a fit would release ----
 
     def planned_event(
-        self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
+        self, n_samples: int, n_features: object, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
         """What a fit would release, of all steps together; nothing is charged.
 
@@ -235,7 +237,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     # ---- fitting ----
 
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: object) -> Self:
         """Fit all steps on one budget, charging the accountant before a record is used.
 
         Parameters
@@ -257,6 +259,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
+        X, y = on_host(X), on_host(y)
         with self._one_budget(X, y, params):
             return super().fit(X, y, **params)
 
@@ -275,6 +278,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         X_transformed : array-like of shape (n_samples, n_transformed_features)
             Not private.
         """
+        X, y = on_host(X), on_host(y)
         with self._one_budget(X, y, params):
             return super().fit_transform(X, y, **params)
 
@@ -283,6 +287,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         """Plan, give the private steps their parts of it, and take them back afterwards."""
         self._validate_params()
         self._validate_steps()
+        self._warn_of_monitor(6)  # the caller of fit, beyond a context and a decorator
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
         name, last = self.steps[-1]
         n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
@@ -375,12 +380,12 @@ def first_rows(X, whole):
 
 
 def make_private_pipeline(
-    *steps,
+    *steps: object,
     epsilon: float = 1.0,
     delta: Auto = "auto",
-    accountant=None,
-    shares="auto",
-    public_steps=(),
+    accountant: PrivacyAccountant | None = None,
+    shares: str | dict[str, float] = "auto",
+    public_steps: Sequence[str] = (),
     neighboring: Neighboring = "replace_one",
     n_public: int | None = None,
     verbose: bool = False,

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.sums._records import canonical
 from ..utils._input import read_array, read_records
+from ..utils._other_arrays import given_back
 from ..utils._tiles import stored_tiles
 from ..utils._typing import ArrayLike
 
@@ -46,6 +47,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             become CSR.
         """
         check_is_fitted(self, "center_")  # a refused fit leaves n_features_in_
+        given = X
         X = read_records(
             self, X, reset=False, copy=self._must_copy(X), force_writeable=True, **CHECKS
         )
@@ -54,7 +56,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             X = canonical(X)  # clipping is not linear: one entry a cell
         lo, hi, center, half_width = self._map()
         divisor = np.where(half_width > 0, half_width, 1.0)
-        return _map_in_place(X, _to_unit, lo, hi, center, divisor)
+        return given_back(_map_in_place(X, _to_unit, lo, hi, center, divisor), given)
 
     def inverse_transform(self, X: ArrayLike):
         """Undo the scaling; what was clipped stays at its bound.
@@ -70,6 +72,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             The records in the units of `bounds`; a feature with lo = hi becomes that value.
         """
         check_is_fitted(self, "center_")  # a refused fit leaves n_features_in_
+        given = X
         X = read_array(X, copy=self._must_copy(X), force_writeable=True, estimator=self, **CHECKS)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -78,7 +81,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             )
         self._refuse_sparse_if_zero_moves(X)
         _, _, center, half_width = self._map()
-        return _map_in_place(X, _from_unit, center, half_width)
+        return given_back(_map_in_place(X, _from_unit, center, half_width), given)
 
     def _must_copy(self, X):
         # A NumPy view of a data frame may share memory with other frames (copy-on-write).

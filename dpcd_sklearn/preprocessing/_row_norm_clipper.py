@@ -11,6 +11,7 @@ from ..privacy.sums._margins import products
 from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
+from ..utils._other_arrays import given_back
 from ..utils._public import check_real
 from ..utils._tiles import row_tiles
 from ..utils._typing import ArrayLike
@@ -109,6 +110,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         norm = check_real(self.norm, "norm", low=0.0)
         copy = self.copy or not (isinstance(X, np.ndarray) or issparse(X))
+        given = X
         X = read_records(self, X, reset=False, copy=copy, force_writeable=True, **CHECKS)
         if issparse(X):
             X = canonical(X)  # the norm of a row is that of its cells
@@ -130,7 +132,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             length = np.sqrt(products(part * part, np.ones((1, X.shape[1])))[:, 0])
             factor = _factor(largest, length, norm)
             X[tile] = values * factor[:, np.newaxis]
-        return X
+        return given_back(X, given)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

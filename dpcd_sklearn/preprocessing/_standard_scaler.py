@@ -12,13 +12,13 @@ from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
-from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
 from ..utils._input import read_records
 from ..utils._reproducible_noise import ReproducibleNoise
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Auto, Seed
 from ._bounded_map import CHECKS, BoundedMap
 
 
@@ -143,13 +143,13 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         self,
         *,
         epsilon: float = 0.2,
-        delta="auto",
+        delta: Auto = "auto",
         with_centering: bool = True,
         neighboring: str = "replace_one",
         n_public: int | None = None,
         copy: bool = True,
-        accountant=None,
-        random_state=None,
+        accountant: PrivacyAccountant | None = None,
+        random_state: Seed | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta

@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
+from ..utils._typing import ArrayLike
 from ._checks import check_partition, check_probabilities
 from ._probabilities import draw_indices
 from ._sampling import Sampling
@@ -58,7 +59,12 @@ class BlockSampling(Sampling):
     name = "block"
     words = ("block", "block-importance")
 
-    def __init__(self, n_coordinates, block_size, probabilities=None):
+    def __init__(
+        self,
+        n_coordinates: int,
+        block_size: int | list[ArrayLike],
+        probabilities: ArrayLike | None = None,
+    ):
         n_coordinates = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         if isinstance(block_size, Integral):
             coordinates = np.arange(n_coordinates, dtype=np.intp)

@@ -44,7 +44,7 @@ class FullSampling(Sampling):
     name = "full"
     words = ("full",)
 
-    def __init__(self, n_coordinates):
+    def __init__(self, n_coordinates: int):
         self.block_size = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         self._all = np.arange(self.block_size, dtype=np.intp)
 

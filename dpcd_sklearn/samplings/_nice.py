@@ -48,7 +48,7 @@ class NiceSampling(Sampling):
     name = "nice"
     words = ("nice",)
 
-    def __init__(self, n_coordinates, block_size):
+    def __init__(self, n_coordinates: int, block_size: int):
         self.n_coordinates = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         self.block_size = min(check_count(block_size, "block_size"), self.n_coordinates)
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
+from ..utils._typing import ArrayLike
 from ._checks import check_probabilities
 from ._probabilities import draw_indices
 from ._sampling import Sampling
@@ -57,7 +58,7 @@ class SingleSampling(Sampling):
     name = "single"
     words = ("uniform", "importance")
 
-    def __init__(self, n_coordinates, probabilities=None):
+    def __init__(self, n_coordinates: int, probabilities: ArrayLike | None = None):
         self.n_coordinates = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
         self.probabilities = check_probabilities(probabilities, self.n_coordinates)
         self.block_size = 1

@@ -3,9 +3,10 @@
 from numbers import Integral, Real
 
 from ..penalties import RULES
-from ..samplings import SAMPLING_WORDS
+from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._stated import Stated
+from ..utils._typing import Auto
 
 _AUTO = StrOptions({"auto"})
 _COUNT_OR_NONE = [None, Interval(Integral, 1, 2**53, closed="both")]
@@ -78,7 +79,14 @@ class CD(Solver):
     word = "cd"
     _parameter_constraints = _of(**_INNER | {"sampling": [StrOptions({"uniform", "importance"})]})
 
-    def __init__(self, sampling="uniform", *, step_size="auto", averaging="auto", n_inner=None):
+    def __init__(
+        self,
+        sampling: str = "uniform",
+        *,
+        step_size: Auto = "auto",
+        averaging: str = "auto",
+        n_inner: int | None = None,
+    ):
         self.sampling = sampling
         self.step_size = step_size
         self.averaging = averaging
@@ -138,14 +146,14 @@ class GCD(Solver):
 
     def __init__(
         self,
-        rule="gs-r",
+        rule: str = "gs-r",
         *,
-        block_size=1,
-        selection="full",
-        selection_share=0.8,
-        step_size="auto",
-        averaging="auto",
-        n_inner=None,
+        block_size: int | None = 1,
+        selection: str = "full",
+        selection_share: float = 0.8,
+        step_size: Auto = "auto",
+        averaging: str = "auto",
+        n_inner: int | None = None,
     ):
         self.rule = rule
         self.block_size = block_size
@@ -212,14 +220,14 @@ class SkGD(Solver):
 
     def __init__(
         self,
-        sampling="full",
+        sampling: str | Sampling = "full",
         *,
-        block_size=None,
-        step_size="auto",
-        momentum="auto",
-        averaging="auto",
-        n_inner=None,
-        accounting="composition",
+        block_size: int | None = None,
+        step_size: Auto = "auto",
+        momentum: Auto = "auto",
+        averaging: str = "auto",
+        n_inner: int | None = None,
+        accounting: str = "composition",
     ):
         self.sampling = sampling
         self.block_size = block_size
@@ -267,12 +275,12 @@ class CompGD(Solver):
 
     def __init__(
         self,
-        n_directions=None,
+        n_directions: int | None = None,
         *,
-        sampling_rate=1.0,
-        step_size="auto",
-        step_decay=0.0,
-        averaging="auto",
+        sampling_rate: Auto = 1.0,
+        step_size: Auto = "auto",
+        step_decay: float = 0.0,
+        averaging: str = "auto",
     ):
         self.n_directions = n_directions
         self.sampling_rate = sampling_rate
@@ -317,12 +325,12 @@ class SGD(Solver):
 
     def __init__(
         self,
-        sampling_rate=0.1,
+        sampling_rate: Auto = 0.1,
         *,
-        step_size="auto",
-        step_decay=0.0,
-        momentum="auto",
-        averaging="auto",
+        step_size: Auto = "auto",
+        step_decay: float = 0.0,
+        momentum: Auto = "auto",
+        averaging: str = "auto",
     ):
         self.sampling_rate = sampling_rate
         self.step_size = step_size
@@ -366,12 +374,12 @@ class SVRG(Solver):
 
     def __init__(
         self,
-        sampling_rate=0.1,
+        sampling_rate: Auto = 0.1,
         *,
-        n_inner=None,
-        step_size="auto",
-        step_decay=0.0,
-        averaging="auto",
+        n_inner: int | None = None,
+        step_size: Auto = "auto",
+        step_decay: float = 0.0,
+        averaging: str = "auto",
     ):
         self.sampling_rate = sampling_rate
         self.n_inner = n_inner
@@ -404,7 +412,7 @@ class FrankWolfe(Solver):
     word = "frank-wolfe"
     _parameter_constraints = {"selection": [StrOptions({"full", "lazy"})]}
 
-    def __init__(self, selection="full"):
+    def __init__(self, selection: str = "full"):
         self.selection = selection
 
 
@@ -438,7 +446,12 @@ class Newton(Solver):
     )
 
     def __init__(
-        self, curvature_share="auto", *, step_size="auto", momentum="auto", averaging="auto"
+        self,
+        curvature_share: Auto = "auto",
+        *,
+        step_size: Auto = "auto",
+        momentum: Auto = "auto",
+        averaging: str = "auto",
     ):
         self.curvature_share = curvature_share
         self.step_size = step_size

@@ -2,10 +2,10 @@
 
 import sys
 from inspect import signature
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import _clone_parametrized as clone_parametrized
-from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -17,20 +17,38 @@ from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 
 from ._input import read_input
+from ._other_arrays import on_host
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin, ScoringMonitor
 except ImportError:  # before 1.9
 
     class CallbackSupportMixin:
         """Where scikit-learn has no callbacks none can be set."""
+
+    ScoringMonitor = ()  # no object is an instance of it
+
+
+if TYPE_CHECKING:  # a decorated method has the type that it was written with
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    _Method = TypeVar("_Method", bound=Callable[..., object])
+
+    def available_if(check: Callable[..., object]) -> Callable[[_Method], _Method]: ...
+    def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]: ...
+else:
+    from sklearn.base import _fit_context as fit_context
+    from sklearn.utils.metaestimators import available_if
 
 
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "ScoringMonitor",
     "StrOptions",
+    "available_if",
     "check_sample_weight",
     "clone_parametrized",
     "fit_context",
@@ -72,6 +90,7 @@ def check_sample_weight(sample_weight, X, *, of_all=True):
     """
     if sample_weight is None:
         return None
+    sample_weight = on_host(sample_weight)
     weights = read_input(
         _check_sample_weight,
         sample_weight,

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from ._other_arrays import on_host
 from ._tiles import is_finite
 
 _RESHAPE = (
@@ -82,6 +83,7 @@ def read_records(estimator, X, *y, **checks):
     TypeError, ValueError
         If they are not as asked for; the message quotes no cell.
     """
+    X, *y = map(on_host, (X, *y))
     for array in (X, *y):
         if isinstance(array, str):  # to `validate_data` it might be a word
             raise ValueError("Expected 2D array, got scalar array instead: X and y are arrays")
@@ -140,6 +142,7 @@ def read_array(X, **checks):
     TypeError, ValueError
         If it is not as asked for; the message quotes no cell.
     """
+    X = on_host(X)
     refuse_broken(X)
     return read_input(check_array, X, name="X", **checks)
 

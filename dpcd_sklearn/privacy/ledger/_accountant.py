@@ -8,7 +8,7 @@ is read.
 import dataclasses
 import os
 from functools import partial
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from ...exceptions import BudgetExceededError
 from ...utils._typing import Neighboring
@@ -141,7 +141,7 @@ class PrivacyAccountant:
         epsilon: float,
         delta: float,
         *,
-        path: str | os.PathLike | None = None,
+        path: str | os.PathLike[str] | None = None,
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         testing: bool = False,
@@ -154,7 +154,7 @@ class PrivacyAccountant:
         self._closed = False
 
     @classmethod
-    def open(cls, path: str | os.PathLike) -> Self:
+    def open(cls, path: str | os.PathLike[str]) -> Self:
         """Open an existing ledger with the parameters that it stores.
 
         Raises
@@ -316,7 +316,7 @@ class PrivacyAccountant:
         return _forecast.remaining(self._ledger.parameters, self._ledger.balance())
 
     def cost(
-        self, estimator, n_samples: int, n_features, n_outputs: int = 1, *, cv=None
+        self, estimator: Any, n_samples: int, n_features: Any, n_outputs: int = 1, *, cv: Any = None
     ) -> PrivacyCost:
         """Report what a fit would cost, or a search of many, without fitting and without a charge.
 
@@ -359,7 +359,7 @@ class PrivacyAccountant:
         )
         return _forecast.cost(parameters, self._ledger.balance(), fits)
 
-    def entries(self, output: Literal["list", "frame", "csv"] = "list"):
+    def entries(self, output: Literal["list", "frame", "csv"] = "list") -> Any:
         """Return all charges, oldest first, after a check of the whole ledger.
 
         Parameters
@@ -435,11 +435,11 @@ class PrivacyAccountant:
                 f"PrivacyAccountant.open({self.path!r})"
             )
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._check_open()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     path = property(lambda self: self._ledger.path, doc="Absolute path of the ledger.")

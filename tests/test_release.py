@@ -1,0 +1,240 @@
+"""What a release promises of itself: one version, a citation, and an sdist that holds every file.
+
+Workflows and the recipe can't be run here; what can be compared with pyproject.toml is.
+"""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dpcd_sklearn
+
+yaml = pytest.importorskip("yaml", reason="PyYAML, of the extra test, reads the workflows")
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+WORKFLOWS = sorted((CHECKOUT / ".github" / "workflows").glob("*.yml"))
+
+pytestmark = pytest.mark.skipif(
+    not (CHECKOUT / "CITATION.cff").is_file(), reason="the checkout is not here"
+)
+
+PROMISED = {
+    *("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "MANIFEST.in"),
+    *("SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", "pyproject.toml", "setup.py"),
+    *("paper/paper.md", "paper/paper.bib", "conda/recipe.yaml", ".ci/run"),
+    *("doc/deprecation.rst", "doc/checklists.rst", "tests/unreleased.pyx"),
+    *("dpcd_sklearn/py.typed", "dpcd_sklearn/privacy/proofs/README.md"),
+}
+LEFT_OUT = {".gitignore"}
+
+
+def read(name):
+    return (CHECKOUT / name).read_text(encoding="utf-8")
+
+
+def pyproject():
+    return tomllib.loads(read("pyproject.toml"))
+
+
+def in_yaml(name):
+    return yaml.safe_load(read(name))
+
+
+def lower_bounds(requirements):
+    """The oldest version of each package, as a tuple, of requirements like "numpy>=2.0,<3"."""
+    found = (re.match(r"([\w-]+)\s*>=([\d.]+)", requirement) for requirement in requirements)
+    return {m[1].lower(): tuple(map(int, m[2].split("."))) for m in found if m}
+
+
+# --- the version ------------------------------------------------------------------------------
+
+
+def versions():
+    """The version as each place states it."""
+    yield "pyproject.toml", pyproject()["project"]["version"]
+    yield "CITATION.cff", in_yaml("CITATION.cff")["version"]
+    yield "conda/recipe.yaml", in_yaml("conda/recipe.yaml")["context"]["version"]
+    yield "CHANGELOG.md", re.search(r"^## \[([^]]+)\]", read("CHANGELOG.md"), re.M)[1]
+    yield "doc/citation.rst", re.search(r"version = \{([^}]+)\}", read("doc/citation.rst"))[1]
+    yield "what is installed", dpcd_sklearn.__version__
+
+
+def test_every_place_states_the_same_version():
+    stated = dict(versions())
+    assert len(set(stated.values())) == 1, stated
+
+
+def test_the_highlights_begin_with_this_version():
+    first = re.search(r"^([\d.]+)\n-+$", read("doc/highlights.rst"), re.M)[1]
+    version = pyproject()["project"]["version"]
+    assert re.match(rf"{re.escape(first)}([.]0)?\D|{re.escape(first)}[.]\d", version)
+
+
+def test_a_version_before_the_final_one_is_not_called_stable():
+    project = pyproject()["project"]
+    (status,) = [name for name in project["classifiers"] if name.startswith("Development Status")]
+    unfinished = re.search(r"(a|b|rc|dev)\d+$", project["version"]) is not None
+    assert unfinished == ("Stable" not in status and "Mature" not in status)
+
+
+# --- citation and paper ------------------------------------------------------------------------
+
+
+def test_the_citation_has_the_fields_of_its_format():
+    citation, project = in_yaml("CITATION.cff"), pyproject()["project"]
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["message"] and citation["title"].startswith("dpcd_sklearn")
+    assert [author["name"] for author in citation["authors"]] == [
+        author["name"] for author in project["authors"]
+    ]
+    assert citation["license"] == project["license"]
+    assert citation["keywords"] == project["keywords"]
+    allowed = {"type", "title", "authors", "conference", "journal", "year", "doi"}
+    for reference in citation["references"]:
+        assert {"type", "title", "authors", "year"} <= set(reference) <= allowed
+        assert all({"family-names", "given-names"} == set(name) for name in reference["authors"])
+
+
+def flat_text(latex):
+    """A title of the bibliography without braces and accents, in small letters."""
+    return re.sub(r"\\['\"`^~]|[{}\\]", "", latex).lower()
+
+
+def test_the_citation_and_the_paper_cite_the_same_four_papers():
+    found = re.findall(r"title = \{(.*)\},?$", bibliography(), re.M)
+    titles = {flat_text(title) for title in found}
+    cited = {reference["title"].lower() for reference in in_yaml("CITATION.cff")["references"]}
+    assert len(cited) == 4 and cited <= titles
+
+
+def bibliography():
+    return read("paper/paper.bib")
+
+
+def test_the_paper_has_what_the_journal_asks_for():
+    _, head, body = read("paper/paper.md").split("---\n", 2)
+    head = yaml.safe_load(head)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
+    assert (CHECKOUT / "paper" / head["bibliography"]).is_file()
+    assert {author["affiliation"] for author in head["authors"]} <= {
+        affiliation["index"] for affiliation in head["affiliations"]
+    }
+    sections = re.findall(r"^# (.*)$", body, re.M)
+    required = "Summary", "Statement of need", "State of the field", "Software design"
+    required += "Research impact statement", "AI usage disclosure", "Acknowledgements", "References"
+    assert tuple(sections) == required
+    assert 750 <= len(body.split()) <= 1750
+
+
+def test_all_that_the_paper_cites_is_in_its_bibliography_and_nothing_else():
+    cited = set(re.findall(r"@(\w+)", read("paper/paper.md").split("---\n", 2)[2]))
+    assert cited == set(re.findall(r"^@\w+\{(\w+),", bibliography(), re.M))
+
+
+# --- the sdist --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def in_sdist(tmp_path_factory):
+    """The files of the sdist, listed by setuptools without building anything."""
+    pytest.importorskip("setuptools")
+    folder = tmp_path_factory.mktemp("egg")
+    command = [sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", str(folder)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (listed,) = folder.glob("*.egg-info/SOURCES.txt")
+    return set(listed.read_text(encoding="utf-8").splitlines())
+
+
+def test_every_promised_file_is_in_the_sdist(in_sdist):
+    workflows = {path.relative_to(CHECKOUT).as_posix() for path in WORKFLOWS}
+    assert workflows and PROMISED | workflows <= in_sdist
+
+
+def test_the_sdist_holds_whatever_the_repository_holds(in_sdist):
+    if not (CHECKOUT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not a checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    tracked = {name for name in listed.stdout.split("\0") if (CHECKOUT / name).is_file()}
+    assert tracked - in_sdist - LEFT_OUT == set()
+
+
+# --- workflows and recipe ---------------------------------------------------------------------
+
+
+def test_python_versions_agree_in_all_places():
+    project = pyproject()["project"]
+    versions = [
+        name.rpartition(" ")[2] for name in project["classifiers"] if re.search(r":: 3\.\d+$", name)
+    ]
+    assert project["requires-python"] == f">={versions[0]}"
+    wheels = [f"cp{version.replace('.', '')}-*" for version in versions]
+    assert pyproject()["tool"]["cibuildwheel"]["build"] == wheels
+    matrix = in_yaml(".github/workflows/tests.yml")["jobs"]["newest"]["strategy"]["matrix"]
+    assert matrix["python"] == versions
+    whole = in_yaml(".github/workflows/tests.yml")["jobs"]["whole"]["strategy"]["matrix"]
+    assert whole["python"] == versions[:1]
+    assert f"py{versions[0].replace('.', '')}" == pyproject()["tool"]["ruff"]["target-version"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_can_be_read_and_says_that_it_was_never_run(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# UNTESTED")
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert True in workflow, "YAML 1.1 reads the key `on` as true"
+    for job in workflow["jobs"].values():
+        assert {"runs-on", "steps"} <= set(job)
+        assert all(("run" in step) != ("uses" in step) for step in job["steps"])
+    for script in re.findall(r"\.ci/\w+(?:\.py)?", text):
+        assert (CHECKOUT / script).is_file(), script
+    assert "http" not in text, "addresses of indexes are variables of the repository"
+
+
+def test_the_three_workflows_are_there():
+    assert {path.stem for path in WORKFLOWS} >= {"tests", "wheels", "nightly"}
+
+
+def test_builds_in_workflows_and_in_the_recipe_ask_for_what_pyproject_asks_for():
+    builds = lower_bounds(pyproject()["build-system"]["requires"])
+    for name in ("tests", "nightly"):
+        installed = re.findall(r'"([\w-]+>=[\d.]+)"', read(f".github/workflows/{name}.yml"))
+        assert lower_bounds(installed) == builds, name
+    recipe = in_yaml("conda/recipe.yaml")["requirements"]
+    host = [line.replace(" ", "", 1) for line in recipe["host"] if isinstance(line, str)]
+    assert builds.items() <= lower_bounds(host).items()
+    run = {line.replace(" ", "", 1) for line in recipe["run"]}
+    assert run - {f"python{pyproject()['project']['requires-python']}"} == set(
+        pyproject()["project"]["dependencies"]
+    )
+
+
+def test_the_oldest_versions_that_are_tested_are_the_oldest_that_are_admitted():
+    bounds = lower_bounds(pyproject()["project"]["dependencies"])
+    pins = dict(re.findall(r"'(numpy|scipy|scikit-learn)==([\d.]+)\.\*'", read(".ci/run")))
+    assert len(pins) == 3
+    for name, pin in pins.items():
+        assert tuple(map(int, pin.split("."))) == bounds[name], name
+
+
+def test_caps_of_dependencies_can_be_lifted_for_the_nightly_run():
+    source = CHECKOUT / ".ci" / "lift_caps.py"
+    spec = importlib.util.spec_from_file_location("lift_caps", source)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    lifted = tomllib.loads(script.without_caps(read("pyproject.toml")))
+    before = pyproject()["project"]["dependencies"]
+    assert any("<" in requirement for requirement in before)
+    assert lifted["project"].pop("dependencies") == [line.split(",")[0] for line in before]
+    unchanged = pyproject()
+    del unchanged["project"]["dependencies"]
+    assert lifted == unchanged
