@@ -43,7 +43,13 @@ from dpcd_sklearn.leaks._learns_nothing import (
     how_it_learns,
     how_one_row_differs,
 )
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPStandardScaler,
+    RowNormClipper,
+)
 
 N = 1003
 PARTS = (1, 2, 3, 8, 9, 400, 401, 1000)
@@ -130,6 +136,12 @@ SETTINGS = {
             *each(BoundsScaler, {"bounds": (-1.5, 1.5)}, {"bounds": (-0.3, 2.0)}),
             BoundsScaler((-1, 2), with_centering=False),
         ],
+    ),
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder": (
+        levels, each(DPOneHotEncoder, {}, {"sparse_output": True}, categories=CATEGORIES)
+    ),
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder": (
+        levels, each(DPOrdinalEncoder, categories=CATEGORIES)
     ),
     "dpcd_sklearn.preprocessing.RowNormClipper": (
         all_numbers, each(RowNormClipper, {"norm": 1.0}, {"norm": 1e9})

@@ -25,6 +25,10 @@ _AS_GIVEN = {
 }
 # A function each, of the parameters and of what is known of the input: is the result dense?
 _IS_DENSE = dict.fromkeys(_AS_GIVEN, lambda params, given: given) | {
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder": lambda params, given: (
+        params["sparse_output"] is False
+    ),
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder": lambda params, given: True,
     "sklearn.impute.MissingIndicator": lambda params, given: (
         params.get("sparse") is False or (params.get("sparse") == "auto" and given)
     ),

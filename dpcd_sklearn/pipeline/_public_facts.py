@@ -22,7 +22,13 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from ..preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPStandardScaler,
+    RowNormClipper,
+)
 from ..privacy.ledger._unpaid import fit_up_to_charge
 
 
@@ -35,11 +41,14 @@ class StandIn(BoundsScaler):
 
     def __init__(self, name, of, refuses=False):
         super().__init__((-1.0, 1.0))
-        if hasattr(of, "transform") and not isinstance(of, OneToOneFeatureMixin):
+        self.without_records = None
+        keeps_width = isinstance(of, OneToOneFeatureMixin) or hasattr(of, "fitted_without_records")
+        if hasattr(of, "transform") and not keeps_width:
             raise ValueError(
                 f"step {name!r} does not say how many features it puts out before it is fitted, so "
                 "what comes after it can't be planned; only private steps that keep the number of "
-                "features (OneToOneFeatureMixin) may stand before others"
+                "features (OneToOneFeatureMixin), or have a public one (fitted_without_records), "
+                "may stand before others"
             )
         self.name, self.of, self.refuses, self.sparse = name, of, refuses, False
         if hasattr(of, "_sklearn_output_config"):
@@ -58,7 +67,21 @@ class StandIn(BoundsScaler):
                 f"step {self.name!r} takes no sparse records as its parameters are; a scaler that "
                 "centres would make them dense: pass it with_centering=False"
             )
+        if hasattr(self.of, "fitted_without_records"):
+            self.without_records = clone(self.of).fitted_without_records(X)
+            self.n_features_in_ = self.without_records.n_features_in_
+            return self
         return super().fit(X, y) if hasattr(self.of, "transform") else self
+
+    def transform(self, X):
+        if self.without_records is not None:
+            return self.without_records.transform(X)
+        return super().transform(X)
+
+    def get_feature_names_out(self, input_features=None):
+        if self.without_records is not None:
+            return self.without_records.get_feature_names_out(input_features)
+        return super().get_feature_names_out(input_features)
 
     def get_metadata_routing(self):
         return self.of.get_metadata_routing()  # whatever the step asks for is tried too
@@ -126,6 +149,17 @@ def _after_bounds_scaler(step, before, n_features):
     return PublicFacts(n_features, (np.clip(lo, -1.0, 1.0), np.clip(hi, -1.0, 1.0)))
 
 
+def _after_numbers_of_categories(step, before, n_features):
+    stated = step.categories
+    if isinstance(stated, dict):  # of which columns, names say
+        return PublicFacts(n_features)
+    stated = ["auto"] * n_features if isinstance(stated, str) else stated
+    most = [step.max_categories - 1 if isinstance(c, str) else len(c) for c in stated]
+    if len(most) != n_features:
+        return PublicFacts(n_features)
+    return PublicFacts(n_features, (np.zeros(n_features), np.array(most, dtype=float)))
+
+
 def _after_row_norm_clipper(step, before, n_features):
     norm = float(step.norm) if before.row_norm is None else min(before.row_norm, float(step.norm))
     if before.bounds is None:
@@ -179,6 +213,8 @@ def _after_pipeline(step, before, n_features):
 
 _RULES = {
     BoundsScaler: _after_bounds_scaler,
+    DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    DPOrdinalEncoder: _after_numbers_of_categories,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
