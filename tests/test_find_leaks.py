@@ -81,6 +81,7 @@ from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPSimpleImputer,
     DPStandardScaler,
     RowNormClipper,
 )
@@ -757,6 +758,7 @@ STATED = {
         "categories": LEVELS_OF, "handle_unknown": "use_encoded_value", "unknown_value": -1,
     },
     "DPOneHotEncoder": {"categories": [["a", "b"]]},
+    "DPSimpleImputer": {"strategy": "constant"},
     "DPOrdinalEncoder": {"categories": [["a", "b"]]},
     "SplineTransformer": {"knots": np.array([[0.0] * 3, [9.0] * 3]), "extrapolation": "constant"},
     "BoundsScaler": {"bounds": (0.0, 10.0)},
@@ -773,7 +775,7 @@ def two_tables(name):
         return [row.split() for row in WORDS], [row.split() for row in OTHER_WORDS]
     if name.endswith(("OneHotEncoder", "OrdinalEncoder")):
         return [["a"], ["b"]] * 20, [["b"], ["z"]] * 20
-    if name in ("MissingIndicator", "SimpleImputer"):
+    if name in ("MissingIndicator", "SimpleImputer", "DPSimpleImputer"):
         with_holes, empty = NUMBERS.copy(), OTHERS.copy()
         with_holes[3, 1] = empty[:, 1] = np.nan
         return with_holes, empty
@@ -783,7 +785,7 @@ def two_tables(name):
 KINDS = {
     full_name(kind): kind
     for kind in [kind for _, kind in all_estimators()]
-    + [BoundsScaler, DPOneHotEncoder, DPOrdinalEncoder, RowNormClipper]
+    + [BoundsScaler, DPOneHotEncoder, DPOrdinalEncoder, DPSimpleImputer, RowNormClipper]
     + [CountVectorizer, TfidfVectorizer]
 }
 

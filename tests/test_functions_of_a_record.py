@@ -47,6 +47,7 @@ from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPSimpleImputer,
     DPStandardScaler,
     RowNormClipper,
 )
@@ -142,6 +143,13 @@ SETTINGS = {
     ),
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder": (
         levels, each(DPOrdinalEncoder, categories=CATEGORIES)
+    ),
+    "dpcd_sklearn.preprocessing.DPSimpleImputer": (
+        numbers_with_holes,
+        each(
+            DPSimpleImputer, {}, {"fill_value": 2.5}, {"feature_bounds": (-1.0, 1.0)},
+            strategy="constant",
+        ),
     ),
     "dpcd_sklearn.preprocessing.RowNormClipper": (
         all_numbers, each(RowNormClipper, {"norm": 1.0}, {"norm": 1e9})

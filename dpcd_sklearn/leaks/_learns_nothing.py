@@ -66,9 +66,10 @@ LEARNS_NOTHING = {
     # public bounds, and each record by itself
     "dpcd_sklearn.preprocessing.BoundsScaler": None,
     "dpcd_sklearn.preprocessing.RowNormClipper": None,
-    # those whose categories are all stated: others charge for what they learn
+    # those that are told all that they would learn: others charge for it
     "dpcd_sklearn.preprocessing.DPOneHotEncoder": None,
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder": None,
+    "dpcd_sklearn.preprocessing.DPSimpleImputer": None,
     # formulas for one row (the user's own function gets a note)
     "sklearn.preprocessing.Binarizer": None,
     "sklearn.preprocessing.FunctionTransformer": None,
@@ -111,7 +112,10 @@ _NUMBER = (
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder, or OrdinalEncoder(categories=[...], "
     "handle_unknown='use_encoded_value') with public categories"
 )
-_IMPUTE = "SimpleImputer(strategy='constant', keep_empty_features=True)"
+_IMPUTE = (
+    "dpcd_sklearn.preprocessing.DPSimpleImputer, or SimpleImputer(strategy='constant', "
+    "keep_empty_features=True)"
+)
 _PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_components=10)"
 _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"

@@ -26,10 +26,12 @@ from ..preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPSimpleImputer,
     DPStandardScaler,
     RowNormClipper,
 )
 from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..utils._public import check_bounds
 
 
 class StandIn(BoundsScaler):
@@ -160,6 +162,17 @@ def _after_numbers_of_categories(step, before, n_features):
     return PublicFacts(n_features, (np.zeros(n_features), np.array(most, dtype=float)))
 
 
+def _after_imputer(step, before, n_features):
+    """Bounds that are stated are kept; indicators lie in [0, 1]."""
+    n_numbers = n_features // 2 if step.add_indicator else n_features
+    stated = step.feature_bounds
+    if stated is None or isinstance(stated, dict):
+        return PublicFacts(n_features)
+    lo, hi = check_bounds(stated, n_numbers)
+    n_more = n_features - n_numbers
+    return PublicFacts(n_features, (np.append(lo, [0.0] * n_more), np.append(hi, [1.0] * n_more)))
+
+
 def _after_row_norm_clipper(step, before, n_features):
     norm = float(step.norm) if before.row_norm is None else min(before.row_norm, float(step.norm))
     if before.bounds is None:
@@ -215,6 +228,7 @@ _RULES = {
     BoundsScaler: _after_bounds_scaler,
     DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
     DPOrdinalEncoder: _after_numbers_of_categories,
+    DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,

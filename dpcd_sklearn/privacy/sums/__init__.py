@@ -19,7 +19,8 @@ are half the noise, which is caught in
 
 from ._categories import CategoryPlace
 from ._place import LocalPlace
+from ._present_place import PresentPlace
 from ._remote_place import Dialogue
 from ._sums import Place
 
-__all__ = ["CategoryPlace", "Dialogue", "LocalPlace", "Place"]
+__all__ = ["CategoryPlace", "Dialogue", "LocalPlace", "Place", "PresentPlace"]
