@@ -82,7 +82,8 @@ def _given_dense(part, dense):
 
 
 def _is_sequence(part):
-    return part.shares or part.name == "sklearn.pipeline.Pipeline"
+    has_steps = part.shares and part.short != "DPColumnTransformer"
+    return has_steps or part.name == "sklearn.pipeline.Pipeline"
 
 
 def _puts_out_dense(part, given):
@@ -90,6 +91,8 @@ def _puts_out_dense(part, given):
         for inner in part.parts:
             given = _puts_out_dense(inner, given)
         return given
+    if part.name == "dpcd_sklearn.compose.DPColumnTransformer":
+        return True
     if part.name in ("sklearn.compose.ColumnTransformer", "sklearn.pipeline.FeatureUnion"):
         stacked = all(_puts_out_dense(inner, given) for inner in part.parts)
         return part.get("sparse_threshold") == 0 or (stacked and (given or not _passes_on(part)))

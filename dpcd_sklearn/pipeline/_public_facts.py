@@ -30,6 +30,7 @@ from ..preprocessing import (
     DPStandardScaler,
     RowNormClipper,
 )
+from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..utils._public import check_bounds
 
@@ -72,8 +73,12 @@ class StandIn(BoundsScaler):
         if hasattr(self.of, "fitted_without_records"):
             self.without_records = clone(self.of).fitted_without_records(X)
             self.n_features_in_ = self.without_records.n_features_in_
+        elif hasattr(self.of, "transform"):
+            super().fit(X, y)
+        else:
             return self
-        return super().fit(X, y) if hasattr(self.of, "transform") else self
+        self.columns = X if looks_at_rows(self.of) else self.n_features_in_
+        return self
 
     def transform(self, X):
         if self.without_records is not None:
@@ -90,6 +95,15 @@ class StandIn(BoundsScaler):
 
     def __sklearn_clone__(self):
         return self  # so that who clones its parts fits this very one
+
+
+def width_of(rows):
+    """Number of columns of an array, a data frame or a list of rows."""
+    if hasattr(rows, "shape"):
+        return rows.shape[1]
+    if not hasattr(rows[0], "__len__"):
+        raise ValueError("Expected 2D array, got a list of single cells instead")
+    return len(rows[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +156,8 @@ def facts_after(step, before, n_features):
     for kind, rule in _RULES.items():
         if type(step) is kind:  # an heir may do anything
             return rule(step, before, n_features)
+    if isinstance(step, ColumnTransformer) and hasattr(step, "private_names"):
+        return _after_columns(step, before, n_features)  # that of this package, told all
     return PublicFacts(n_features)
 
 
@@ -212,6 +228,12 @@ def _after_columns(step, before, n_features):
     return PublicFacts(n_features, (lo, hi))
 
 
+def _after_stand_in(step, before, n_features):
+    if isinstance(step.without_records, ColumnTransformer):
+        return _after_columns(step.without_records, before, n_features)
+    return facts_after(step.of, before, n_features)
+
+
 def _after_pipeline(step, before, n_features):
     inner = [part for _, part in step.steps if part not in (None, "passthrough")]
     # what one puts out is what the next takes in
@@ -233,7 +255,7 @@ _RULES = {
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
-    StandIn: lambda step, before, n: facts_after(step.of, before, n),
+    StandIn: _after_stand_in,
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
     Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
     PolynomialFeatures: _after_polynomials,
