@@ -41,8 +41,8 @@ SIZES = [1, 2, 3, 7, 8, 399, 400, 401]
 CLASSES = np.array([0, 1])
 STEPS = [
     BoundsScaler((-2, 2)),
-    DPOneHotEncoder([[0.5, 1]] * 40),
-    DPOrdinalEncoder([[0.5, 1]] * 40),
+    DPOneHotEncoder(epsilon=np.inf, max_categories=4),
+    DPOrdinalEncoder(epsilon=np.inf),
     DPSimpleImputer("constant"),
     DPStandardScaler(epsilon=1.0, delta=1e-6),
     RowNormClipper(1.0),
