@@ -116,7 +116,7 @@ def test_in_a_pipeline_it_is_a_part_of_one_entry_and_tells_bounds(frame, y):
     lo, hi = pipeline.told_["dplinearclassifier"]["feature_bounds"]
     assert lo.tolist() == [-1.0] + [0.0] * 8 and hi.tolist() == [1.0] * 9
     assert pipeline.score(frame, y) > 0.9 and len(find_leaks(pipeline)) == 0
-    assert pipeline.shares_["dpcolumntransformer"] == pytest.approx(0.45)
+    assert pipeline.shares_["dpcolumntransformer"] == pytest.approx(0.15)
     assert clone(pipeline).get_params()["dpcolumntransformer__epsilon"] == 0.5  # put back
 
 

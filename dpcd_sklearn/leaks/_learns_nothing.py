@@ -103,7 +103,7 @@ _BY_BATCH = (
     "sklearn.random_projection.GaussianRandomProjection",
 )
 
-_BOUNDS = "dpcd_sklearn.preprocessing.BoundsScaler with public bounds"
+_BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
 _ENCODE = (
     "dpcd_sklearn.preprocessing.DPOneHotEncoder, or OneHotEncoder(categories=[...], "
     "handle_unknown='ignore') with public categories"

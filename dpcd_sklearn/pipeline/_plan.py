@@ -189,9 +189,8 @@ def shares_of(private, shares):
     if isinstance(shares, str):
         if hasattr(private[names[-1]], "transform"):  # nothing but scalers
             return dict.fromkeys(names, 1 / len(names))
-        weights = {name: _SCALING_SHARE * n_private_in(step) for name, step in private.items()}
-        weights[names[-1]] = 0.0
-        weights[names[-1]] = max(1.0 - sum(weights.values()), 0.5)
+        weights = dict.fromkeys(names, _SCALING_SHARE)
+        weights[names[-1]] = max(1.0 - _SCALING_SHARE * (len(names) - 1), 0.5)
     else:
         if set(shares) != set(names):
             raise ValueError(
@@ -200,11 +199,6 @@ def shares_of(private, shares):
         weights = {name: check_real(shares[name], f"shares[{name!r}]", low=0.0) for name in names}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
-
-
-def n_private_in(step):
-    """How many private steps share what a step is given: itself, or those within it."""
-    return len(step.private_names()) if hasattr(step, "private_names") else 1
 
 
 # ---- the walk -----------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def columns_of(estimator, X, *, reset):
             f"{type(estimator).__name__}."
         )
     if not _is_frame(X):
-        columns = list(X.T)
+        columns = list(X.T if X.dtype.kind not in "mM" else _times(X).T)
     else:
         columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(X.shape[1])]
         columns = [_cells(column) for column in columns]
@@ -75,7 +75,15 @@ def _as_array(estimator, X):
 def _cells(column):
     """A column of a frame, with missing cells as None or NaN."""
     cells = column.to_numpy()
+    if cells.dtype.kind in "mM":  # whole numbers otherwise
+        return column.to_numpy(dtype=object) if hasattr(column, "iloc") else _times(cells)
     return cells if cells.dtype.kind in "biufUO" else cells.astype(object)
+
+
+def _times(cells):
+    """Dates and times of NumPy as Python's."""
+    kind = "datetime64[us]" if cells.dtype.kind == "M" else "timedelta64[us]"
+    return cells.astype(kind).astype(object)
 
 
 def _refuse_other_cells(column):

@@ -5,17 +5,19 @@ so is everything that is missing: else the first record of them would choose the
 """
 
 from collections import Counter
+from datetime import date, timedelta
 from numbers import Integral, Real
 
 import numpy as np
 
 _MISSING = {"NAType", "NaTType"}  # of pandas
-NO_CATEGORY = "categories are strings, numbers, booleans, or missing (None, NaN)"
+_TIMES = date, timedelta
+NO_CATEGORY = "categories are strings, numbers, booleans, dates, or missing (None, NaN)"
 
 
 def may_be_category(kind):
     """Whether `category_of` takes cells of a type."""
-    known = issubclass(kind, (str, Real, np.bool_, type(None)))
+    known = issubclass(kind, (str, Real, np.bool_, type(None), *_TIMES))
     return known or kind.__name__ in _MISSING
 
 
@@ -31,6 +33,8 @@ def category_of(cell):
         return str(cell)
     if cell is None or type(cell).__name__ in _MISSING:
         return None
+    if isinstance(cell, _TIMES):
+        return str(cell)
     if isinstance(cell, (bool, np.bool_, Integral)):
         return int(cell)
     if isinstance(cell, Real):
