@@ -28,12 +28,22 @@ from dpcd_sklearn.metrics import _answers, make_private_scorer
 from dpcd_sklearn.metrics._answers import Model, answers_in_batches, read
 from dpcd_sklearn.metrics._metrics import METRICS, Facts
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPSimpleImputer,
+    DPStandardScaler,
+    RowNormClipper,
+)
 
 SIZES = [1, 2, 3, 7, 8, 399, 400, 401]
 CLASSES = np.array([0, 1])
 STEPS = [
     BoundsScaler((-2, 2)),
+    DPOneHotEncoder(epsilon=np.inf, max_categories=4),
+    DPOrdinalEncoder(epsilon=np.inf),
+    DPSimpleImputer("constant"),
     DPStandardScaler(epsilon=1.0, delta=1e-6),
     RowNormClipper(1.0),
     Binarizer(),

@@ -77,7 +77,14 @@ from dpcd_sklearn.leaks._object_tree import KNOWN_META, MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPSimpleImputer,
+    DPStandardScaler,
+    RowNormClipper,
+)
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -750,6 +757,9 @@ STATED = {
     "OrdinalEncoder": {
         "categories": LEVELS_OF, "handle_unknown": "use_encoded_value", "unknown_value": -1,
     },
+    "DPOneHotEncoder": {"categories": [["a", "b"]]},
+    "DPSimpleImputer": {"strategy": "constant"},
+    "DPOrdinalEncoder": {"categories": [["a", "b"]]},
     "SplineTransformer": {"knots": np.array([[0.0] * 3, [9.0] * 3]), "extrapolation": "constant"},
     "BoundsScaler": {"bounds": (0.0, 10.0)},
     "FeatureHasher": {"input_type": "string", "n_features": 32},
@@ -763,9 +773,9 @@ def two_tables(name):
         return WORDS, OTHER_WORDS
     if name == "FeatureHasher":
         return [row.split() for row in WORDS], [row.split() for row in OTHER_WORDS]
-    if name in ("OneHotEncoder", "OrdinalEncoder"):
+    if name.endswith(("OneHotEncoder", "OrdinalEncoder")):
         return [["a"], ["b"]] * 20, [["b"], ["z"]] * 20
-    if name in ("MissingIndicator", "SimpleImputer"):
+    if name in ("MissingIndicator", "SimpleImputer", "DPSimpleImputer"):
         with_holes, empty = NUMBERS.copy(), OTHERS.copy()
         with_holes[3, 1] = empty[:, 1] = np.nan
         return with_holes, empty
@@ -775,7 +785,8 @@ def two_tables(name):
 KINDS = {
     full_name(kind): kind
     for kind in [kind for _, kind in all_estimators()]
-    + [BoundsScaler, RowNormClipper, CountVectorizer, TfidfVectorizer]
+    + [BoundsScaler, DPOneHotEncoder, DPOrdinalEncoder, DPSimpleImputer, RowNormClipper]
+    + [CountVectorizer, TfidfVectorizer]
 }
 
 

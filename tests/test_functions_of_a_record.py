@@ -43,7 +43,14 @@ from dpcd_sklearn.leaks._learns_nothing import (
     how_it_learns,
     how_one_row_differs,
 )
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPSimpleImputer,
+    DPStandardScaler,
+    RowNormClipper,
+)
 
 N = 1003
 PARTS = (1, 2, 3, 8, 9, 400, 401, 1000)
@@ -130,6 +137,19 @@ SETTINGS = {
             *each(BoundsScaler, {"bounds": (-1.5, 1.5)}, {"bounds": (-0.3, 2.0)}),
             BoundsScaler((-1, 2), with_centering=False),
         ],
+    ),
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder": (
+        levels, each(DPOneHotEncoder, {}, {"sparse_output": True}, categories=CATEGORIES)
+    ),
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder": (
+        levels, each(DPOrdinalEncoder, categories=CATEGORIES)
+    ),
+    "dpcd_sklearn.preprocessing.DPSimpleImputer": (
+        numbers_with_holes,
+        each(
+            DPSimpleImputer, {}, {"fill_value": 2.5}, {"feature_bounds": (-1.0, 1.0)},
+            strategy="constant",
+        ),
     ),
     "dpcd_sklearn.preprocessing.RowNormClipper": (
         all_numbers, each(RowNormClipper, {"norm": 1.0}, {"norm": 1e9})

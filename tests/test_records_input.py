@@ -10,10 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from tables import table
 
 from dpcd_sklearn import (
@@ -24,8 +21,15 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import find_leaks
-from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPSimpleImputer,
+    DPStandardScaler,
+)
 from dpcd_sklearn.utils._tiles import is_finite
 
 N_SAMPLES, N_FEATURES = 40, 3
@@ -372,17 +376,14 @@ def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(estimator
     text = str(refused.value)
     assert all(f"{name!r} (" in text for name in ("city", "since", "kind"))
     assert "Basel" not in text  # dtypes and names, no cell
-    written = text.split("\n\n")[1].replace("[[...]] * 3", "LEVELS")
-    scope = {
-        "make_pipeline": make_pipeline,
-        "make_column_transformer": make_column_transformer,
-        "OneHotEncoder": OneHotEncoder,
-        "SimpleImputer": SimpleImputer,
-        estimator.__name__: estimator,
-        "LEVELS": [sorted(TABLE[name].unique()) for name in ("city", "since", "kind")],
-    }
-    pipeline = eval(textwrap.dedent(written), scope)
-    assert pipeline.fit(TABLE, y).predict(TABLE).shape == (40,)
+    steps = [make_pipeline, make_private_pipeline, make_private_column_transformer]
+    steps += [DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, estimator]
+    scope = {step.__name__: step for step in steps}
+    pipeline = eval(textwrap.dedent(text.split("\n\n")[1]), scope)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # forty records are few
+        pipeline.fit(TABLE, y)
+    assert pipeline.predict(TABLE).shape == (40,)
     if hasattr(pipeline[-1], "classes"):
         pipeline[-1].set_params(classes=[0, 1])
     assert {leak.severity for leak in find_leaks(pipeline)} <= {"note"}

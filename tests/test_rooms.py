@@ -20,6 +20,7 @@ PACKAGE = CHECKOUT / "dpcd_sklearn"
 FLOORS = (
     {"inspection", "testing"},
     {"model_selection", "dask"},
+    {"compose"},
     {"pipeline", "partitions"},
     {"linear_model", "preprocessing", "metrics"},
     {"engines"},

@@ -96,7 +96,8 @@ def test_no_record_counts_for_more_than_it_may(ends, center, half_width, x, most
     assert np.abs(apart[0]).max() <= most * squares_sensitivity(1, False)
     longest = most * squares_sensitivity(1, True) + math.sqrt(2)
     assert (apart[0] ** 2 + apart[1] ** 2).max() <= longest**2
-    counts = LocalPlace(np.array([[x]])).counts("features", edges=of_mechanisms._edges(lo, hi))
+    edges = of_mechanisms.edges_of_cells(lo, hi)
+    counts = LocalPlace(np.array([[x]])).counts("features", edges=edges)
     assert counts.sum() == counts.max() == 1  # in one cell, also of a column without width
 
 

@@ -40,7 +40,11 @@ class Release(metaclass=ABCMeta):
         """
 
     def key(self, key):
-        """A key of its own: no two releases of a fit share a stream of noise."""
-        if key is None:
-            return None
-        return hashlib.blake2b(key, digest_size=32, person=self.name.encode()).digest()
+        return own_key(self.name, key)
+
+
+def own_key(name, key):
+    """A key of its own: no two releases of a fit share a stream of noise."""
+    if key is None:
+        return None
+    return hashlib.blake2b(key, digest_size=32, person=name.encode()).digest()

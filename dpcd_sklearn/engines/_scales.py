@@ -19,6 +19,7 @@ import numpy as np
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event
 from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..privacy.mechanisms._mean_squares import edges_of_cells
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
     MOST_RANGE,
@@ -164,6 +165,36 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
             doublings = find_tails(oracle, of, center, half_width, tail, prior, columns=columns)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
+
+
+def find_medians(oracle, bounds=None):
+    """The median of each column of features.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    bounds : pair (lo, hi) of float64 arrays of shape (n_columns,), default=None
+        Public: then there is one choice a column, of a 256th part of them. Without bounds there
+        are three: the octave, a cell of that size, and a 256th part of that cell and those beside.
+
+    Returns
+    -------
+    float64 array of shape (n_columns,)
+    """
+    if bounds is not None:
+        lo, hi = bounds
+        (cell,) = oracle.release_quantiles("features", [MEDIAN], edges=edges_of_cells(lo, hi))
+        return np.clip(lo + (cell + 0.5) * (hi - lo) / N_LINEAR, lo, hi)
+    (octave,) = oracle.release_quantiles("features", [MEDIAN], prior=_PRIOR)
+    mostly_zero = octave == 0
+    size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))
+    edges, cell = (-_REACH * size, _REACH * size), 2 * _REACH * size / N_LINEAR
+    (at,) = oracle.release_quantiles("features", [MEDIAN], prior=_LINEAR_PRIOR, edges=edges)
+    edges = edges[0] + (at - 1) * cell, edges[0] + (at + 2) * cell
+    (finer,) = oracle.release_quantiles("features", [MEDIAN], edges=edges)
+    found = edges[0] + (finer + 0.5) * 3 * cell / N_LINEAR
+    # of a column that is mostly zero the cell beside zero would be a fraction
+    return np.where(mostly_zero & (np.abs(found) < cell), 0.0, found)
 
 
 def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, columns=None):

@@ -61,7 +61,7 @@ def own_function(part):
 
 
 def columns_by_function(part):
-    if part.short != "ColumnTransformer":
+    if part.short not in ("ColumnTransformer", "DPColumnTransformer"):
         return False
     chosen = [step[2] for step in part.get("transformers") if len(step) == 3]
     looks = [c for c in chosen if callable(c) and type(c).__name__ != "make_column_selector"]

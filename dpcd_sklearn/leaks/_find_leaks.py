@@ -102,8 +102,8 @@ def find_leaks(estimator: object) -> LeakReport:
     >>> from dpcd_sklearn.preprocessing import BoundsScaler
     >>> lasso = DPLassoCD(accountant=PrivacyAccountant(epsilon=4.0, delta=1e-6))
     >>> for leak in find_leaks(make_pipeline(StandardScaler(), lasso)):
-    ...     print(f"{leak.severity}, {leak.where}: use {leak.instead}")
-    void, pipeline.standardscaler: use dpcd_sklearn.preprocessing.BoundsScaler with public bounds
+    ...     print(f"{leak.severity}: {leak.instead}")
+    void: dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds
     >>> len(find_leaks(make_pipeline(BoundsScaler((0.0, 10.0)), lasso)))
     0
     """

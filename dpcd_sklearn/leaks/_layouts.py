@@ -11,6 +11,7 @@ from ._learns_nothing import is_elementwise
 
 _AS_GIVEN = {
     "dpcd_sklearn.preprocessing.BoundsScaler",
+    "dpcd_sklearn.preprocessing.DPSimpleImputer",
     "dpcd_sklearn.preprocessing.DPStandardScaler",
     "dpcd_sklearn.preprocessing.RowNormClipper",
     "sklearn.impute.SimpleImputer",
@@ -25,6 +26,10 @@ _AS_GIVEN = {
 }
 # A function each, of the parameters and of what is known of the input: is the result dense?
 _IS_DENSE = dict.fromkeys(_AS_GIVEN, lambda params, given: given) | {
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder": lambda params, given: (
+        params["sparse_output"] is False
+    ),
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder": lambda params, given: True,
     "sklearn.impute.MissingIndicator": lambda params, given: (
         params.get("sparse") is False or (params.get("sparse") == "auto" and given)
     ),
@@ -77,7 +82,8 @@ def _given_dense(part, dense):
 
 
 def _is_sequence(part):
-    return part.shares or part.name == "sklearn.pipeline.Pipeline"
+    has_steps = part.shares and part.short != "DPColumnTransformer"
+    return has_steps or part.name == "sklearn.pipeline.Pipeline"
 
 
 def _puts_out_dense(part, given):
@@ -85,6 +91,8 @@ def _puts_out_dense(part, given):
         for inner in part.parts:
             given = _puts_out_dense(inner, given)
         return given
+    if part.name == "dpcd_sklearn.compose.DPColumnTransformer":
+        return True
     if part.name in ("sklearn.compose.ColumnTransformer", "sklearn.pipeline.FeatureUnion"):
         stacked = all(_puts_out_dense(inner, given) for inner in part.parts)
         return part.get("sparse_threshold") == 0 or (stacked and (given or not _passes_on(part)))

@@ -66,6 +66,10 @@ LEARNS_NOTHING = {
     # public bounds, and each record by itself
     "dpcd_sklearn.preprocessing.BoundsScaler": None,
     "dpcd_sklearn.preprocessing.RowNormClipper": None,
+    # those that are told all that they would learn: others charge for it
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder": None,
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder": None,
+    "dpcd_sklearn.preprocessing.DPSimpleImputer": None,
     # formulas for one row (the user's own function gets a note)
     "sklearn.preprocessing.Binarizer": None,
     "sklearn.preprocessing.FunctionTransformer": None,
@@ -99,9 +103,19 @@ _BY_BATCH = (
     "sklearn.random_projection.GaussianRandomProjection",
 )
 
-_BOUNDS = "dpcd_sklearn.preprocessing.BoundsScaler with public bounds"
-_ENCODE = "OneHotEncoder(categories=[...], handle_unknown='ignore') with public categories"
-_IMPUTE = "SimpleImputer(strategy='constant', keep_empty_features=True)"
+_BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
+_ENCODE = (
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder, or OneHotEncoder(categories=[...], "
+    "handle_unknown='ignore') with public categories"
+)
+_NUMBER = (
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder, or OrdinalEncoder(categories=[...], "
+    "handle_unknown='use_encoded_value') with public categories"
+)
+_IMPUTE = (
+    "dpcd_sklearn.preprocessing.DPSimpleImputer, or SimpleImputer(strategy='constant', "
+    "keep_empty_features=True)"
+)
 _PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_components=10)"
 _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
@@ -109,7 +123,8 @@ _SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public
 _IN_PLACE_OF = {
     _BOUNDS: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
     "QuantileTransformer",
-    _ENCODE: "OneHotEncoder OrdinalEncoder TargetEncoder LabelEncoder LabelBinarizer "
+    _NUMBER: "OrdinalEncoder",
+    _ENCODE: "OneHotEncoder TargetEncoder LabelEncoder LabelBinarizer "
     "MultiLabelBinarizer DictVectorizer",
     _IMPUTE: "SimpleImputer KNNImputer IterativeImputer",
     "MissingIndicator(features='all')": "MissingIndicator",

@@ -76,7 +76,8 @@ def _kind(value, name):
         return "thing"
     # it says what it would release, as a model of this package; a wrapper does not vouch for it
     if guarded(lambda: hasattr(type(value), "planned_event"), False):
-        return "private"
+        told_all = guarded(lambda: value.charges_nothing is True, False)
+        return "step" if told_all and name in LEARNS_NOTHING else "private"
     if has(value, "split", "get_n_splits"):
         return "splitter"
     if any(has(value, name) for name in _FITS):

@@ -142,7 +142,10 @@ def refuse_leaks(estimator, dense=None):
 # ---- the table ----------------------------------------------------------------------------------
 
 _KFOLD = "cv=KFold(...): folds by row number"
-_DENSE = "sparse_threshold=0, or a dense X and steps that are known to put out dense arrays"
+_DENSE = (
+    "dpcd_sklearn.compose.make_private_column_transformer, sparse_threshold=0, or a dense X and "
+    "steps that are known to put out dense arrays"
+)
 VOUCHED_FOR = "steps that you vouch for"
 
 RULES = (

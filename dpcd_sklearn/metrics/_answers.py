@@ -32,7 +32,8 @@ _SEARCHES = {f"{_OURS}model_selection.PrivateSearchCV"}
 _STEPS = {
     f"{room}.{name}"
     for room, names in {
-        f"{_OURS}preprocessing": "BoundsScaler DPStandardScaler RowNormClipper",
+        f"{_OURS}preprocessing": "BoundsScaler DPOneHotEncoder DPOrdinalEncoder DPSimpleImputer "
+        "DPStandardScaler RowNormClipper",
         "sklearn.impute": "SimpleImputer",
         "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler OneHotEncoder OrdinalEncoder "
         "PolynomialFeatures StandardScaler",
@@ -62,7 +63,7 @@ def _maps_by_record(step):
     name = full_name(type(step))
     if step is None or isinstance(step, str):  # "passthrough" and "drop"
         return True
-    if name == "sklearn.compose.ColumnTransformer":
+    if name in ("sklearn.compose.ColumnTransformer", f"{_OURS}compose.DPColumnTransformer"):
         return all(_maps_by_record(part) for _, part, _ in step.transformers_)
     if name == "sklearn.pipeline.FeatureUnion":
         return all(_maps_by_record(part) for _, part in step.transformer_list)

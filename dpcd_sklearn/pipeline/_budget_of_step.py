@@ -9,8 +9,13 @@ BUDGET = ("epsilon", "delta", "accountant", "neighboring", "n_public")
 
 
 def is_private(estimator):
-    """Whether an object says what it would release; a wrapper of one does not vouch for it."""
-    return not isinstance(estimator, type) and hasattr(type(estimator), "planned_event")
+    """Whether an object says what it would release; a wrapper of one does not vouch for it.
+
+    One that is told all that it would learn releases nothing.
+    """
+    if isinstance(estimator, type) or not hasattr(type(estimator), "planned_event"):
+        return False
+    return not getattr(estimator, "charges_nothing", False)
 
 
 def set_budget(estimator, epsilon, delta="auto", accountant=None):

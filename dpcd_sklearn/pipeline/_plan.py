@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_consistent_length
 from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
-from ..privacy.ledger._rehearsal import event_of
+from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
 from ..utils._public import check_real
 from ._budget_of_step import is_private, last_step, stated_budget
-from ._public_facts import PublicFacts, StandIn, facts_after
+from ._public_facts import PublicFacts, StandIn, facts_after, width_of
 
 # Share of μ² of each private step that scales, beside what the model behind it has.
 _SCALING_SHARE = 0.15
@@ -38,7 +38,8 @@ class StepPlan:
     step : estimator
     told : dict
         Public facts that it does not state, as its parameters.
-    n_features, n_outputs : int
+    columns : int, or rows of them for a step that picks columns by name
+    n_outputs : int
     sparse : bool
         Whether it is given sparse records.
     share : float
@@ -47,7 +48,7 @@ class StepPlan:
     name: str
     step: object
     told: dict
-    n_features: int
+    columns: object
     n_outputs: int
     sparse: bool
     share: float
@@ -58,7 +59,7 @@ class StepPlan:
 
         def event(epsilon, delta):
             step.set_params(epsilon=epsilon, delta=delta)
-            return event_of(step, n_samples, self.n_features, self.n_outputs, self.sparse)
+            return event_of(step, n_samples, self.columns, self.n_outputs, self.sparse)
 
         return event
 
@@ -89,7 +90,7 @@ def planned(steps, n_samples, epsilon, delta, relation):
 # ---- which steps may be in it -------------------------------------------------------------------
 
 
-_CONTAINERS = ("ColumnTransformer", "FeatureUnion", "Pipeline")  # that fit each part once
+_CONTAINERS = ("ColumnTransformer", "DPColumnTransformer", "FeatureUnion", "Pipeline")  # fit once
 
 
 def private_parts(name, step):
@@ -226,12 +227,11 @@ def walked(steps, rows, shares, n_outputs=1):
         last = step is steps[-1][1]
         if is_private(step):
             told, n = _untold(step, facts), n_outputs if last else 1
-            found.append(
-                StepPlan(name, step, told, width_of(rows), n, issparse(rows), shares[name])
-            )
+            columns = rows if looks_at_rows(step) else width_of(rows)
+            found.append(StepPlan(name, step, told, columns, n, issparse(rows), shares[name]))
             if last:
                 break
-        tried, stand_ins = _tried(name, step)
+        tried, stand_ins = with_stand_ins(name, step)
         rows = (
             tried.fit_transform(rows)
             if hasattr(tried, "fit_transform")
@@ -240,9 +240,8 @@ def walked(steps, rows, shares, n_outputs=1):
         facts = facts_after(tried, facts, width_of(rows))
         for path, given in stand_ins.items():
             if path != name:  # a step within this one
-                n_features = given.n_features_in_
                 found.append(
-                    StepPlan(path, given.of, {}, n_features, 1, given.sparse, shares[path])
+                    StepPlan(path, given.of, {}, given.columns, 1, given.sparse, shares[path])
                 )
     return found
 
@@ -267,14 +266,15 @@ def refuse_what_steps_refuse(steps, X, y, params):
     unknown = {key.partition("__")[0] for key in params if "__" in key} - {n for n, _ in steps}
     if unknown:
         raise ValueError(f"parameters are given to {sorted(unknown)}, which is no step")
-    copies = [
-        (name, step if step in (None, "passthrough") else _tried(name, step, refuses=True)[0])
-        for name, step in steps
-    ]
+    copies = []
+    for name, step in steps:
+        if step not in (None, "passthrough"):
+            step, _ = with_stand_ins(name, step, refuses=True)
+        copies.append((name, step))
     Pipeline(copies).fit(X, y, **params)
 
 
-def _tried(name, step, refuses=False):
+def with_stand_ins(name, step, refuses=False):
     """A copy of a step in which stand-ins are for what is private, and these by name."""
     parts = private_parts(name, step).items()
     stand_ins = {path: StandIn(path, part, refuses) for path, part in parts}
@@ -295,15 +295,6 @@ def names_at_the_end(pipeline):
         return [str(name) for name in pipeline[:-1].get_feature_names_out()]
     except (AttributeError, ValueError):  # of a step that has no names
         return None
-
-
-def width_of(rows):
-    """Number of columns of an array, a data frame or a list of rows."""
-    if hasattr(rows, "shape"):
-        return rows.shape[1]
-    if not hasattr(rows[0], "__len__"):
-        raise ValueError("Expected 2D array, got a list of single cells instead")
-    return len(rows[0])
 
 
 def _untold(step, facts):

@@ -30,8 +30,8 @@ from ._plan import (
     refuse_what_steps_refuse,
     shares_of,
     walked,
-    width_of,
 )
+from ._public_facts import width_of
 
 
 class PrivatePipeline(PrivateFit, Pipeline):
@@ -145,6 +145,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     """
 
     shares_one_budget = True
+    entry_name = None  # in the ledger, of who is a pipeline behind the scenes
     memory = None
     transform_input = None
     random_state = None  # the steps have theirs
@@ -295,7 +296,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         account = Prepaid(
             self.accountant,
             plan.event,
-            estimator=type(self).__name__,
+            estimator=self.entry_name or type(self).__name__,
             params=self.get_params(deep=False),
             n_samples=n_normalizer,
             n_features=width_of(X_rows),

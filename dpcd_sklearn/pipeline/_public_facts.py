@@ -22,8 +22,17 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from ..preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPSimpleImputer,
+    DPStandardScaler,
+    RowNormClipper,
+)
+from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..utils._public import check_bounds
 
 
 class StandIn(BoundsScaler):
@@ -35,11 +44,14 @@ class StandIn(BoundsScaler):
 
     def __init__(self, name, of, refuses=False):
         super().__init__((-1.0, 1.0))
-        if hasattr(of, "transform") and not isinstance(of, OneToOneFeatureMixin):
+        self.without_records = None
+        keeps_width = isinstance(of, OneToOneFeatureMixin) or hasattr(of, "fitted_without_records")
+        if hasattr(of, "transform") and not keeps_width:
             raise ValueError(
                 f"step {name!r} does not say how many features it puts out before it is fitted, so "
                 "what comes after it can't be planned; only private steps that keep the number of "
-                "features (OneToOneFeatureMixin) may stand before others"
+                "features (OneToOneFeatureMixin), or have a public one (fitted_without_records), "
+                "may stand before others"
             )
         self.name, self.of, self.refuses, self.sparse = name, of, refuses, False
         if hasattr(of, "_sklearn_output_config"):
@@ -58,13 +70,40 @@ class StandIn(BoundsScaler):
                 f"step {self.name!r} takes no sparse records as its parameters are; a scaler that "
                 "centres would make them dense: pass it with_centering=False"
             )
-        return super().fit(X, y) if hasattr(self.of, "transform") else self
+        if hasattr(self.of, "fitted_without_records"):
+            self.without_records = clone(self.of).fitted_without_records(X)
+            self.n_features_in_ = self.without_records.n_features_in_
+        elif hasattr(self.of, "transform"):
+            super().fit(X, y)
+        else:
+            return self
+        self.columns = X if looks_at_rows(self.of) else self.n_features_in_
+        return self
+
+    def transform(self, X):
+        if self.without_records is not None:
+            return self.without_records.transform(X)
+        return super().transform(X)
+
+    def get_feature_names_out(self, input_features=None):
+        if self.without_records is not None:
+            return self.without_records.get_feature_names_out(input_features)
+        return super().get_feature_names_out(input_features)
 
     def get_metadata_routing(self):
         return self.of.get_metadata_routing()  # whatever the step asks for is tried too
 
     def __sklearn_clone__(self):
         return self  # so that who clones its parts fits this very one
+
+
+def width_of(rows):
+    """Number of columns of an array, a data frame or a list of rows."""
+    if hasattr(rows, "shape"):
+        return rows.shape[1]
+    if not hasattr(rows[0], "__len__"):
+        raise ValueError("Expected 2D array, got a list of single cells instead")
+    return len(rows[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +156,8 @@ def facts_after(step, before, n_features):
     for kind, rule in _RULES.items():
         if type(step) is kind:  # an heir may do anything
             return rule(step, before, n_features)
+    if isinstance(step, ColumnTransformer) and hasattr(step, "private_names"):
+        return _after_columns(step, before, n_features)  # that of this package, told all
     return PublicFacts(n_features)
 
 
@@ -124,6 +165,28 @@ def _after_bounds_scaler(step, before, n_features):
     divisor = np.where(step.half_width_ > 0, step.half_width_, 1.0)
     lo, hi = ((edge - step.center_) / divisor for edge in (step.lo_, step.hi_))
     return PublicFacts(n_features, (np.clip(lo, -1.0, 1.0), np.clip(hi, -1.0, 1.0)))
+
+
+def _after_numbers_of_categories(step, before, n_features):
+    stated = step.categories
+    if isinstance(stated, dict):  # of which columns, names say
+        return PublicFacts(n_features)
+    stated = ["auto"] * n_features if isinstance(stated, str) else stated
+    most = [step.max_categories - 1 if isinstance(c, str) else len(c) for c in stated]
+    if len(most) != n_features:
+        return PublicFacts(n_features)
+    return PublicFacts(n_features, (np.zeros(n_features), np.array(most, dtype=float)))
+
+
+def _after_imputer(step, before, n_features):
+    """Bounds that are stated are kept; indicators lie in [0, 1]."""
+    n_numbers = n_features // 2 if step.add_indicator else n_features
+    stated = step.feature_bounds
+    if stated is None or isinstance(stated, dict):
+        return PublicFacts(n_features)
+    lo, hi = check_bounds(stated, n_numbers)
+    n_more = n_features - n_numbers
+    return PublicFacts(n_features, (np.append(lo, [0.0] * n_more), np.append(hi, [1.0] * n_more)))
 
 
 def _after_row_norm_clipper(step, before, n_features):
@@ -165,6 +228,12 @@ def _after_columns(step, before, n_features):
     return PublicFacts(n_features, (lo, hi))
 
 
+def _after_stand_in(step, before, n_features):
+    if isinstance(step.without_records, ColumnTransformer):
+        return _after_columns(step.without_records, before, n_features)
+    return facts_after(step.of, before, n_features)
+
+
 def _after_pipeline(step, before, n_features):
     inner = [part for _, part in step.steps if part not in (None, "passthrough")]
     # what one puts out is what the next takes in
@@ -179,11 +248,14 @@ def _after_pipeline(step, before, n_features):
 
 _RULES = {
     BoundsScaler: _after_bounds_scaler,
+    DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    DPOrdinalEncoder: _after_numbers_of_categories,
+    DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
-    StandIn: lambda step, before, n: facts_after(step.of, before, n),
+    StandIn: _after_stand_in,
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
     Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
     PolynomialFeatures: _after_polynomials,

@@ -1,7 +1,11 @@
 """Preprocessing whose cost in privacy is known: nothing, or what it charges."""
 
 from ._bounds_scaler import BoundsScaler
+from ._one_hot_encoder import DPOneHotEncoder
+from ._ordinal_encoder import DPOrdinalEncoder
 from ._row_norm_clipper import RowNormClipper
+from ._simple_imputer import DPSimpleImputer
 from ._standard_scaler import DPStandardScaler
 
-__all__ = ["BoundsScaler", "DPStandardScaler", "RowNormClipper"]
+__all__ = ["BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder", "DPSimpleImputer"]
+__all__ += ["DPStandardScaler", "RowNormClipper"]

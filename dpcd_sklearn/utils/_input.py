@@ -21,10 +21,10 @@ _RESHAPE = (
     "array.reshape(1, -1) if it contains a single sample."
 )
 _MISSING = (
-    "Private models take no missing values: put public constants in their places, such as "
-    "SimpleImputer(strategy='constant', fill_value=0, keep_empty_features=True), or leave out the "
-    "columns. What is learnt from the records for it, a mean or a median, is outside of the "
-    "guarantee"
+    "Private models take no missing values: fill them with dpcd_sklearn.preprocessing."
+    "DPSimpleImputer(), which pays for what it learns, or with public constants by "
+    "DPSimpleImputer(strategy='constant'), or leave out the columns. What other imputers learn "
+    "from the records, a mean or a median, is outside of the guarantee"
 )
 # Beginnings of messages that tell shapes, names of columns, dtypes and finiteness, no more.
 _TELLS_NO_CELL = re.compile(
@@ -115,22 +115,19 @@ def _refusal_of_table(X, words, model):
     """All that is wrong with a table of numbers and words, and the pipeline to write for it."""
     names = [name for name, _ in words]
     told = ", ".join(f"{name!r} ({dtype})" for name, dtype in words)
-    known = f"[[...]] * {len(names)}" if len(names) > 1 else "[[...]]"
+    others = [name for name in X.columns if name not in names]
+    numbers = f"            (make_pipeline(DPSimpleImputer(), DPStandardScaler()), {others!r}),\n"
     text = (
         f"X holds {len(words)} of {len(X.columns)} columns that are no numbers: {told}. Encode "
-        "them by categories that are public (dates as numbers), and state what is known of the "
-        "others:\n\n"
-        "    make_pipeline(\n        make_column_transformer(\n"
-        f"            (OneHotEncoder(categories={known}, handle_unknown='ignore'), {names!r}),\n"
-        "            remainder=SimpleImputer(\n"
-        "                strategy='constant', fill_value=0, keep_empty_features=True\n"
-        "            ),\n            sparse_threshold=0,\n        ),\n"
-        f"        {model}(),\n    )\n\n"
+        "them, and fill what is missing, by steps that share the budget:\n\n"
+        "    make_private_pipeline(\n        make_private_column_transformer(\n"
+        f"            (DPOneHotEncoder(), {names!r}),\n{numbers if others else ''}"
+        f"        ),\n        {model}(),\n    )\n\n"
     )
     return text + (
-        "with all levels of each column in place of [...], and remainder='passthrough' if no "
-        "number is missing: what is learnt from the records, levels, means or medians, is outside "
-        "of the guarantee"
+        "Categories and bounds that are public may be stated to them, and cost nothing then: "
+        "DPOneHotEncoder(categories=[...]), BoundsScaler. What other steps learn from the records, "
+        "levels, means or medians, is outside of the guarantee"
     )
 
 

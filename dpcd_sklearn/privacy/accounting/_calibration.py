@@ -49,6 +49,8 @@ def share_event(epsilon, delta, share, count, neighboring):
     """So many Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit."""
     whole = gaussian_fit_event(epsilon, delta, count, neighboring)
     return whole if math.isinf(epsilon) else with_noise(whole, share**-0.5)
+
+
 def moments_event(epsilon, delta, share, neighboring):
     """Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit.
 

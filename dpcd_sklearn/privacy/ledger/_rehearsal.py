@@ -25,7 +25,7 @@ def event_of(private, n_samples, columns, n_outputs=1, sparse=False):
     private : estimator with `planned_event`
     n_samples : int
     columns : int, or rows of them
-        Only a pipeline looks at rows, where it picks columns by name.
+        Only pipelines and column transformers look at rows, where they pick columns by name.
     n_outputs : int, default=1
     sparse : bool, default=False
         Whether records are; rows say so by themselves.
@@ -35,12 +35,17 @@ def event_of(private, n_samples, columns, n_outputs=1, sparse=False):
     event : FitEvent
     """
     facts = {} if n_outputs == 1 else {"n_outputs": n_outputs}
-    if not isinstance(columns, Integral) and not hasattr(private, "steps"):
+    if not isinstance(columns, Integral) and not looks_at_rows(private):
         sparse = sparse or issparse(columns)
         columns = columns.shape[1]
     if sparse and "sparse" in signature(private.planned_event).parameters:
         facts["sparse"] = True
     return private.planned_event(n_samples, columns, **facts)
+
+
+def looks_at_rows(private):
+    """Whether an estimator may pick columns by name, so that it is told rows and not a width."""
+    return hasattr(private, "steps") or hasattr(private, "transformers")
 
 
 def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):

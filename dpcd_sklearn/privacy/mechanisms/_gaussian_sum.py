@@ -34,10 +34,11 @@ class SumUnits(Units):
     """
 
     what = "sums"
+    paid_by = GaussianEvent
 
     def __init__(self, event, sensitivity, *, slack=0.0, **numbers):
         super().__init__(event, **numbers)
-        release = self._only(GaussianEvent, self.what)
+        release = self._only(self.paid_by, self.what)
         if release.count != 1:
             raise ValueError(f"{self.what} are released once, not as {event}")
         self.sensitivity = sensitivity

@@ -98,7 +98,7 @@ class SmoothnessOracle(SumOracle):
         """
         self._spend()
         units = self._units
-        counts = self._place.counts("features", edges=_edges(lo, hi))
+        counts = self._place.counts("features", edges=edges_of_cells(lo, hi))
         counted = units_of_cells(lo, hi, center, half_width, units.units)[: 1 + units.with_means]
         sums = np.array([(counts * one).sum(axis=1) for one in counted])
         noisy = with_noise(self._noise, sums, units.bits)
@@ -118,7 +118,7 @@ def units_of_cells(lo, hi, center, half_width, most):
     return [np.rint(most * of).astype(np.int64) for of in (numbers**2, numbers / 2)]
 
 
-def _edges(lo, hi):
+def edges_of_cells(lo, hi):
     """Ends of cells; of a column without width they are somewhere, since all cells are alike."""
     with np.errstate(all="ignore"):
         has_width = np.isfinite(N_LINEAR / (hi - lo))

@@ -17,8 +17,10 @@ are half the noise, which is caught in
 ``tests/test_solver_audits.py``.
 """
 
+from ._categories import CategoryPlace
 from ._place import LocalPlace
+from ._present_place import PresentPlace
 from ._remote_place import Dialogue
 from ._sums import Place
 
-__all__ = ["Dialogue", "LocalPlace", "Place"]
+__all__ = ["CategoryPlace", "Dialogue", "LocalPlace", "Place", "PresentPlace"]

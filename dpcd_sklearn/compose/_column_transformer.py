@@ -1,0 +1,364 @@
+"""scikit-learn's ColumnTransformer, whose layout is public and whose parts share one budget."""
+
+import math
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines._private_fit import PrivateFit
+from ..leaks import may_be_sparse, refuse_leaks
+from ..pipeline import PrivatePipeline
+from ..pipeline._plan import private_parts, with_stand_ins
+from ..pipeline._private_pipeline import first_rows
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._spent import PrivacySpent
+from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
+from ..utils._typing import ArrayLike, Auto, Neighboring
+
+_WITHIN = "columns"  # the name of the step that does it
+
+
+class DPColumnTransformer(PrivateFit, ColumnTransformer):
+    """Transform columns by private steps of their own, which share one budget.
+
+    As scikit-learn's ColumnTransformer, but for two things: the result is dense, whatever the
+    records are, so its layout tells nothing; and one (`epsilon`, `delta`) is divided over all
+    private steps, exactly, and charged as one event.
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes of all private steps, is together
+      (`epsilon`, `delta`)-DP for neighbours that differ in one record
+      (``neighboring="replace_one"``), or by adding or removing one (``"add_remove"``). Given them
+      each record is mapped by itself, so the budget of the next step comes on top.
+    - Which steps: private ones, and those that are known to learn nothing from the records. What
+      `inspection.find_leaks` calls void or a leak is refused.
+    - Charged: all releases of all private steps, as one event, before a record is used. If no step
+      charges anything, nothing is charged.
+    - Not protected: what each step says of itself. Names and positions of columns are public.
+
+    Parameters
+    ----------
+    transformers : list of (name, transformer, columns)
+        As in scikit-learn's ColumnTransformer. Private steps keep their `epsilon`, `delta`,
+        `accountant`, `neighboring` and `n_public` at the defaults: they are given theirs.
+    epsilon : float in (0, inf], default=0.5
+        Budget of all steps together. Infinity adds no noise, and protects nobody.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".
+    shares : "auto" or dict {name: float > 0}, default="auto"
+        How the budget is divided over private steps: shares of μ², a number for each by its name,
+        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives all
+        the same.
+    remainder : {"drop", "passthrough"} or transformer, default="drop"
+        What becomes of the other columns.
+    verbose_feature_names_out : bool, default=True
+        Whether names of columns begin with that of their transformer.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+    n_public : int, default=None
+        A public number of records, for "add_remove".
+    accountant : PrivacyAccountant, default=None
+        What is charged.
+
+    Attributes
+    ----------
+    transformers_, named_transformers_, output_indices_
+        As in scikit-learn's ColumnTransformer.
+    shares_ : dict
+        Share of μ² of each private step; they sum to one. Public.
+    privacy_event_ : FitEvent
+        What was released, of all steps together. Public.
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        The guarantee of this fit.
+    n_features_in_, feature_names_in_
+        As in scikit-learn's ColumnTransformer. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant refuses the charge; nothing was released.
+    LedgerError
+        If the accountant's ledger can't be written; nothing was released.
+    TypeError, ValueError
+        If a parameter or a step is invalid, or the input malformed; nothing was charged.
+
+    See Also
+    --------
+    make_private_column_transformer : Names the steps by itself.
+    dpcd_sklearn.pipeline.PrivatePipeline : Puts a model behind it, on one budget.
+
+    Notes
+    -----
+    It is a `PrivatePipeline` of one step. Within another one it has one share of the budget, of
+    which `shares` divides what it gets, and tells bounds on: of indicators, scaled columns, and
+    imputed ones whose bounds are stated.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import numpy as np
+    >>> from dpcd_sklearn.compose import make_private_column_transformer
+    >>> from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPStandardScaler
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(
+    ...     {"age": rng.normal(40, 9, 9_000), "town": rng.choice(["Lille", "Roubaix"], 9_000)})
+    >>> columns = make_private_column_transformer(
+    ...     (DPStandardScaler(), ["age"]),
+    ...     (DPOneHotEncoder(max_categories=3), ["town"]),
+    ...     epsilon=1.0,
+    ... ).fit(table)
+    >>> columns.get_feature_names_out().tolist()
+    ['age', 'town_Lille', 'town_Roubaix', 'town_infrequent']
+    >>> columns.privacy_spent_.epsilon
+    1.0
+    >>> columns.transform(table).shape
+    (9000, 4)
+    """
+
+    shares_one_budget = True
+    sparse_threshold = 0  # a public layout
+    n_jobs = None
+    transformer_weights = None
+    verbose = False
+    random_state = None  # the steps have theirs
+
+    _parameter_constraints = {
+        "transformers": [list],
+        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
+        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+        "shares": [StrOptions({"auto"}), dict],
+        "remainder": [StrOptions({"drop", "passthrough"}), HasMethods(["fit", "transform"])],
+        "verbose_feature_names_out": ["boolean"],
+        "neighboring": [StrOptions(set(NEIGHBORING))],
+        "n_public": [None, Interval(Integral, 1, None, closed="left")],
+        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+    }
+
+    def __init__(
+        self,
+        transformers,
+        *,
+        epsilon: float = 0.5,
+        delta: Auto = "auto",
+        shares="auto",
+        remainder="drop",
+        verbose_feature_names_out: bool = True,
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        accountant=None,
+    ):
+        self.transformers = transformers
+        self.epsilon = epsilon
+        self.delta = delta
+        self.shares = shares
+        self.remainder = remainder
+        self.verbose_feature_names_out = verbose_feature_names_out
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.accountant = accountant
+
+    @property
+    def charges_nothing(self):
+        """Whether no step charges anything, so that nothing is charged."""
+        return not self.private_names()
+
+    def private_names(self):
+        """Names of the private steps, as `shares` takes them."""
+        parts = private_parts(_WITHIN, self._plain())
+        return [name.removeprefix(f"{_WITHIN}__") for name in parts]
+
+    def _plain(self):
+        """scikit-learn's, of copies of the steps."""
+        steps = [(name, _copied(step), columns) for name, step, columns in self.transformers]
+        return ColumnTransformer(
+            steps,
+            remainder=_copied(self.remainder),
+            sparse_threshold=0,
+            verbose_feature_names_out=self.verbose_feature_names_out,
+        )
+
+    def _pipeline(self):
+        shares = self.shares
+        if not isinstance(shares, str):
+            shares = {f"{_WITHIN}__{name}": share for name, share in shares.items()}
+        found = PrivatePipeline(
+            [(_WITHIN, self._plain())],
+            epsilon=self.epsilon,
+            delta=self.delta,
+            accountant=self.accountant,
+            shares=shares,
+            neighboring=self.neighboring,
+            n_public=self.n_public,
+        )
+        found.entry_name = type(self).__name__
+        return found
+
+    def planned_event(
+        self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
+        """What a fit would release, of all steps together; nothing is charged.
+
+        Parameters
+        ----------
+        n_samples : int, >= 1
+            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
+        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
+            How many columns there are; or made-up rows of them, where columns have names.
+        n_outputs : int, default=1
+            Of the model behind it, which changes nothing here.
+        sparse : bool, default=False
+            Whether X is, if `n_features` is a number.
+
+        Returns
+        -------
+        FitEvent
+            Without a release if nothing is learnt.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
+        """
+        self._validate_params()
+        if self.charges_nothing:
+            return FitEvent((), self.neighboring)
+        return self._pipeline().planned_event(n_samples, n_features, sparse=sparse)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Fit all steps on one budget, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            For steps that take it.
+
+        Returns
+        -------
+        self : DPColumnTransformer
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; nothing was released.
+        TypeError, ValueError
+            If a parameter or the input is invalid.
+        """
+        if self.charges_nothing:
+            refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
+            self._take(self._plain().fit(X, y))
+            self.shares_, self.privacy_event_ = {}, FitEvent((), self.neighboring)
+            self.privacy_spent_ = PrivacySpent(0.0, 0.0)
+            return self
+        fitted = self._pipeline().fit(X, y)
+        self._take(fitted.named_steps[_WITHIN])
+        start = len(_WITHIN) + 2
+        self.shares_ = {name[start:]: share for name, share in fitted.shares_.items()}
+        self.privacy_event_, self.privacy_spent_ = fitted.privacy_event_, fitted.privacy_spent_
+        return self
+
+    def fitted_without_records(self, X):
+        """Fit a copy to nothing but shapes and names: private steps learn nothing.
+
+        A plan asks what comes out: as many columns as after a fit.
+        """
+        self._validate_params()
+        self._take(with_stand_ins(_WITHIN, self._plain())[0].fit(X))
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None):
+        """Fit all steps on one budget, and transform X by them.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        X_transformed : {ndarray, data frame} of shape (n_samples, n_transformed_features)
+            Not private.
+        """
+        return self.fit(X, y).transform(X)
+
+    def transform(self, X: ArrayLike):
+        """Transform records by the fitted steps, each by itself.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_transformed : {ndarray, data frame} of shape (n_samples, n_transformed_features)
+        """
+        check_is_fitted(self, "transformers_")  # a refused fit leaves nothing
+        return super().transform(X)
+
+    def _take(self, fitted):
+        """Become what a plain one of these steps has become."""
+        kept = {name: value for name, value in vars(fitted).items() if _is_fitted_name(name)}
+        vars(self).update(kept)
+
+
+def _is_fitted_name(name):
+    of_fit = name.endswith("_") and not name.startswith("__")
+    return of_fit or (name.startswith("_") and name != "_sklearn_output_config")
+
+
+def _copied(step):
+    return clone(step) if isinstance(step, BaseEstimator) else step
+
+
+def make_private_column_transformer(
+    *transformers,
+    epsilon: float = 0.5,
+    delta: Auto = "auto",
+    shares="auto",
+    remainder="drop",
+    verbose_feature_names_out: bool = False,
+    neighboring: Neighboring = "replace_one",
+    n_public: int | None = None,
+    accountant=None,
+) -> DPColumnTransformer:
+    """A DPColumnTransformer whose steps have the names of their classes in lower case.
+
+    Parameters
+    ----------
+    *transformers : tuples (transformer, columns)
+    epsilon, delta, shares, remainder, neighboring, n_public, accountant
+        As in `DPColumnTransformer`.
+    verbose_feature_names_out : bool, default=False
+        As there; columns are called by their own names.
+
+    Returns
+    -------
+    transformer : DPColumnTransformer
+
+    Examples
+    --------
+    >>> from dpcd_sklearn.compose import make_private_column_transformer
+    >>> from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPSimpleImputer
+    >>> columns = make_private_column_transformer(
+    ...     (DPSimpleImputer(), ["age"]), (DPOneHotEncoder(), ["town"]), epsilon=0.3)
+    >>> [name for name, _, _ in columns.transformers]
+    ['dpsimpleimputer', 'dponehotencoder']
+    """
+    return DPColumnTransformer(
+        make_column_transformer(*transformers).transformers,
+        epsilon=epsilon,
+        delta=delta,
+        shares=shares,
+        remainder=remainder,
+        verbose_feature_names_out=verbose_feature_names_out,
+        neighboring=neighboring,
+        n_public=n_public,
+        accountant=accountant,
+    )

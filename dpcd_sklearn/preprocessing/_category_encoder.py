@@ -1,0 +1,209 @@
+"""Encoders of categories: stated ones are free, learnt ones have a price."""
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._table_events import partition_event
+from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
+from ..privacy.sums._categories import CategoryPlace, category_of, coded
+from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._typing import ArrayLike
+from ._columns import columns_of
+from ._private_transformer import OF_BUDGET, PrivateTransformer
+
+# A threshold beyond this share of the records finds little.
+_LARGEST_THRESHOLD = 0.25
+
+
+def _as_words(categories):
+    """Categories as users read them: what is missing is NaN."""
+    return np.array([np.nan if c is None else c for c in categories], dtype=object)
+
+
+class CategoryEncoder(PrivateTransformer):
+    """What encoders share: how categories are stated, found and looked up."""
+
+    _parameter_constraints = OF_BUDGET | {
+        "categories": [StrOptions({"auto"}), list, tuple, dict],
+        "min_frequency": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "max_categories": [Interval(Integral, 2, 2**20, closed="both")],
+    }
+
+    @property
+    def charges_nothing(self):
+        """Whether all categories are stated, so that nothing is learnt or charged."""
+        if not isinstance(self.categories, (list, tuple)):
+            return False
+        return not any(_is_auto(stated) for stated in self.categories)
+
+    def _n_learnt(self, n_features):
+        """How many columns of so many are learnt.
+
+        Raises
+        ------
+        ValueError
+            If categories are stated of another number of columns.
+        """
+        if isinstance(self.categories, str):
+            return n_features
+        n_stated = len(self.categories)
+        if isinstance(self.categories, dict):
+            if n_stated > n_features:
+                raise ValueError(f"categories names {n_stated} columns, but X has {n_features}")
+            return n_features - n_stated
+        if n_stated != n_features:
+            raise ValueError(
+                f"categories is a list for {n_stated} columns, but X has {n_features}; write "
+                '"auto" in the place of each column that is to be learnt'
+            )
+        return sum(map(_is_auto, self.categories))
+
+    def _event(self, n_features, n_normalizer, delta):
+        if not self._n_learnt(n_features):
+            return FitEvent((), self.neighboring)
+        return partition_event(float(self.epsilon), delta, self.neighboring)
+
+    def _stated(self):
+        """Of each column its stated categories, or None if they are learnt."""
+        n = self.n_features_in_
+        self._n_learnt(n)
+        if isinstance(self.categories, str):
+            return [None] * n
+        if not isinstance(self.categories, dict):
+            return [None if _is_auto(c) else _checked(c) for c in self.categories]
+        names = list(getattr(self, "feature_names_in_", ()))
+        if unknown := [name for name in self.categories if name not in names]:
+            raise ValueError(f"categories names {unknown}, but the columns of X are {names}")
+        return [_checked(self.categories[n]) if n in self.categories else None for n in names]
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Find the categories that are not stated, charging before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Strings, numbers, booleans; None and NaN are missing, which is a category too.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter or X is invalid; nothing was charged.
+        """
+        columns, n_samples = columns_of(self, X, reset=True)
+        stated = self._stated()
+        learnt = [j for j, given in enumerate(stated) if given is None]
+        plan = self._planned(n_samples, len(columns))
+        found, self.threshold_ = {}, None
+        if learnt:
+            units = PartitionUnits(
+                plan[0], n_columns=len(learnt), n_samples=n_samples, n_normalizer=plan[1]
+            )
+            receipt, key = self._paid(plan, len(columns))
+            place = CategoryPlace([columns[j] for j in learnt], n_samples)
+            released = PartitionOracle(receipt, units, place, key=key).release_categories()
+            found = dict(zip(learnt, released, strict=True))
+            self.threshold_ = units.threshold
+            self._warn_of_little_evidence(units, plan[1])
+        self._keep(stated, found, plan[1])
+        self._promise(plan)
+        return self
+
+    def fitted_without_records(self, X):
+        """Fit a copy to nothing but the shape and the names: no category is found, all is public.
+
+        A plan asks what comes out: as many columns as after a fit.
+        """
+        self._validate_params()
+        columns_of(self, X, reset=True)
+        self.threshold_ = None
+        self._keep(self._stated(), {}, 1)
+        return self
+
+    def _keep(self, stated, found, n_normalizer):
+        """Keep what is released; of what was found only the most frequent, as many as may be."""
+        self._categories, self._room, self.category_counts_ = [], [], []
+        for j, given in enumerate(stated):
+            counts, room = None, self.max_categories - self._has_infrequent
+            if given is None:
+                given, counts = self._most_frequent(*found.get(j, ((), np.empty(0))), n_normalizer)
+            else:
+                room = len(given)
+            self._categories.append(given)
+            self._room.append(room)
+            self.category_counts_.append(counts)
+        self.categories_ = [_as_words(categories) for categories in self._categories]
+
+    def _most_frequent(self, categories, counts, n_normalizer):
+        least = self.min_frequency or 0
+        if not isinstance(least, Integral):
+            least = least * n_normalizer
+        kept = [i for i in np.argsort(-counts, kind="stable") if counts[i] >= least]
+        kept = sorted(kept[: self.max_categories - self._has_infrequent])
+        return tuple(categories[i] for i in kept), counts[kept]
+
+    @property
+    @abstractmethod
+    def _has_infrequent(self):
+        """Whether each column has a place for what is none of its categories."""
+
+    def _codes(self, X):
+        """The number of each cell's category; one past the last for all others."""
+        check_is_fitted(self, "categories_")  # a refused fit leaves n_features_in_
+        columns, n_samples = columns_of(self, X, reset=False)
+        found = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
+        return found, n_samples
+
+    def _warn_of_little_evidence(self, units, n_normalizer):
+        if units.threshold <= _LARGEST_THRESHOLD * n_normalizer:
+            return
+        warnings.warn(
+            f"only categories of more than about {units.threshold:,.0f} of {n_normalizer:,} "
+            f"records are found at epsilon={float(self.epsilon):g}. Raise epsilon, or state the "
+            "categories that you know: those are free",
+            UserWarning,
+            stacklevel=4,  # the caller of fit, beyond a decorator
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _is_auto(stated):
+    return isinstance(stated, str) and stated == "auto"
+
+
+def _checked(stated):
+    """Stated categories of one column, each once, in the order that they were stated in."""
+    if isinstance(stated, str) or not hasattr(stated, "__iter__"):
+        raise TypeError(
+            "the categories of a column are a list of them, or the word 'auto'; got "
+            f"{type(stated).__name__}"
+        )
+    categories = tuple(map(category_of, stated))
+    if not categories or len(set(categories)) != len(categories):
+        raise ValueError("stated categories of a column are at least one, and each of them once")
+    return categories

@@ -1,0 +1,100 @@
+"""What transformers that charge have in common: the budget, the plan, and the charge."""
+
+import math
+from abc import ABCMeta, abstractmethod
+from numbers import Integral, Real
+
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._reproducible_noise import ReproducibleNoise
+
+OF_BUDGET = {
+    "epsilon": [Interval(Real, 0, math.inf, closed="right")],
+    "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+    "neighboring": [StrOptions(set(NEIGHBORING))],
+    "n_public": [None, Interval(Integral, 1, None, closed="left")],
+    "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+    "random_state": ["random_state", ReproducibleNoise],
+}
+
+
+class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+    """A transformer that learns from records, at a price that is known beforehand."""
+
+    charges_nothing = False  # or a property of parameters alone
+
+    @abstractmethod
+    def _event(self, n_features, n_normalizer, delta):
+        """What a fit releases, from public facts alone."""
+
+    def planned_event(
+        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
+        """What a fit would release; nothing is charged and no record is needed.
+
+        Parameters
+        ----------
+        n_samples : int, >= 1
+            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
+        n_features : int, >= 1, or rows of them
+            Of an array, a data frame or a sparse matrix the width alone is looked at.
+        n_outputs : int, default=1
+        sparse : bool, default=False
+            Of the model behind it, as the number of outputs is: both change nothing here.
+
+        Returns
+        -------
+        FitEvent
+            Without a release if nothing is learnt.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is invalid, as `fit` does.
+        """
+        self._validate_params()
+        n_features, _ = width_and_layout(n_features)
+        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
+        return self._planned(n_samples, n_features)[0]
+
+    def _planned(self, n_samples, n_features):
+        """The event, the public number of records and delta."""
+        self._check_budget()
+        if self.charges_nothing:
+            return FitEvent((), self.neighboring), int(n_samples), 0.0
+        n_normalizer, delta = self._public_number_and_delta(n_samples)
+        return self._event(n_features, n_normalizer, delta), n_normalizer, delta
+
+    def _paid(self, plan, n_features):
+        """The receipt of a plan, and the key of its noise; warnings come before the charge."""
+        event, n_normalizer, delta = plan
+        self._refuse_unprotected_charge()
+        key, _ = self._randomness()
+        self._warn_before_charge(delta, n_normalizer)
+        receipt = charge(
+            self.accountant,
+            event,
+            recorder=self._recorder,
+            estimator=type(self).__name__,
+            params=self.get_params(deep=False),
+            n_samples=n_normalizer,
+            n_features=n_features,
+            reproducible=key is not None,
+        )
+        self._was_charged = self.accountant is not None
+        return receipt, key
+
+    def _promise(self, plan):
+        """Keep what was released and what it cost."""
+        event, _, delta = plan
+        spent = (float(self.epsilon), delta) if event.releases else (0.0, 0.0)
+        self.privacy_event_, self.privacy_spent_ = event, PrivacySpent(*spent)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # noise from the operating system
+        return tags

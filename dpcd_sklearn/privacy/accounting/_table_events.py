@@ -1,0 +1,19 @@
+"""Events of what transformers of tables release, from a target (ε, δ): towards more noise."""
+
+import math
+
+from ._events import CoveredEvent, FitEvent, NonPrivateEvent
+from ._gaussian_dp import gdp_mu
+
+_UP = 1 + 1e-12
+_NAMED_ALONE = 2.0**-5  # share of δ that names categories of one record: several fits have it each
+
+
+def partition_event(epsilon, delta, neighboring):
+    """Counts of categories, of which a small part of δ names what one record alone has."""
+    if math.isinf(epsilon):
+        return FitEvent((NonPrivateEvent(),), neighboring)
+    spare = _NAMED_ALONE * delta
+    # accounting, rounded upwards, gives no more than epsilon
+    mu = gdp_mu(epsilon / (1 + 1e-9), (delta - spare) / (1 - spare) * (1 - 1e-9))
+    return FitEvent((CoveredEvent(_UP / mu, spare),), neighboring)

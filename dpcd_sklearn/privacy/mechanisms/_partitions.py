@@ -1,0 +1,97 @@
+"""Categories that enough records have, of all columns at once: with their noisy numbers of records.
+
+(a) The numbers get Gaussian noise. What no record has is never looked at, and what has noise below
+    a threshold is never named: the threshold is such that a category of one record alone is named
+    with a small probability, which is charged.
+(b) A record has one category in each column, so it moves as many counts as there are columns.
+(c) The sensitivity and the threshold are written here, once. Proof:
+    ``proofs/release_categories.md``.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..accounting._events import CoveredEvent, NonPrivateEvent
+from ._gaussian_sum import SumOracle, SumUnits, with_noise
+from ._units import Units
+
+_UP = 1 + 2.0**-40  # of a rounded root, and of a quantile of the normal law
+
+
+def partition_sensitivity(n_columns, neighboring):
+    """How far one record moves the counts that both neighbours have, in the euclidean norm.
+
+    A record that is replaced leaves one count of a column and enters another one.
+    """
+    return math.sqrt({"replace_one": 2, "add_remove": 1}[neighboring] * n_columns) * _UP
+
+
+class PartitionUnits(SumUnits):
+    """Units of counts of categories, and the threshold.
+
+    Parameters
+    ----------
+    event : FitEvent
+        One CoveredEvent, of one release; or a NonPrivateEvent, where all categories are named.
+    n_columns : int, >= 1
+    n_samples, n_normalizer : as of SumUnits
+    """
+
+    what = "categories"
+    paid_by = CoveredEvent
+
+    def __init__(self, event, *, n_columns, n_samples, n_normalizer):
+        self.n_columns = n_columns
+        if event.releases == (NonPrivateEvent(),):
+            Units.__init__(self, event, n_samples=n_samples, n_normalizer=n_normalizer)
+            self.bits, self.units, self.least = None, 1, 0
+            return
+        sensitivity = partition_sensitivity(n_columns, event.neighboring)
+        super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
+        # a count of one, with noise, is at least this with a probability of spare / n_columns
+        reach = -float(ndtri(event.releases[0].spare / n_columns)) * _UP
+        self.least = self.units + math.ceil(2.0**self.bits * max(reach, 0.0))
+
+    @property
+    def threshold(self):
+        """The noisy count that a category is named from."""
+        return self.least / self.units
+
+
+class PartitionOracle(SumOracle):
+    """Names categories and their numbers of records, once.
+
+    Parameters
+    ----------
+    receipt, units, key : as of SumOracle
+        PartitionUnits.
+    place : CategoryPlace
+    """
+
+    def release_categories(self):
+        """Categories of enough records, with noisy numbers of them.
+
+        Returns
+        -------
+        list of (tuple of categories, float64 ndarray of counts)
+            One for each column, in the order of categories.
+
+        Raises
+        ------
+        RuntimeError
+            If it was not paid for a second time; nothing is drawn.
+        """
+        self._spend()
+        units, found = self._units, []
+        for counts in self._place.category_counts():
+            exact = np.array(list(counts.values()), dtype=np.int64)
+            if units.noiseless:
+                found.append((tuple(counts), exact.astype(np.float64)))
+                continue
+            noisy = with_noise(self._noise, exact * units.units, units.bits)
+            named = np.flatnonzero(noisy > units.least)  # of floors, which have a half more: >=
+            categories = list(counts)
+            found.append((tuple(categories[i] for i in named), noisy[named] / units.units))
+        return found

@@ -1,0 +1,115 @@
+"""Columns of categories: what the category of a cell is, and how many records have it.
+
+A category is a function of its cell alone. Whole numbers are one category whatever their type, and
+so is everything that is missing: else the first record of them would choose the words for all.
+"""
+
+from collections import Counter
+from datetime import date, timedelta
+from numbers import Integral, Real
+
+import numpy as np
+
+_MISSING = {"NAType", "NaTType"}  # of pandas
+_TIMES = date, timedelta
+NO_CATEGORY = "categories are strings, numbers, booleans, dates, or missing (None, NaN)"
+
+
+def may_be_category(kind):
+    """Whether `category_of` takes cells of a type."""
+    known = issubclass(kind, (str, Real, np.bool_, type(None), *_TIMES))
+    return known or kind.__name__ in _MISSING
+
+
+def category_of(cell):
+    """The category of a cell: a str, an int, a float that is no integer, or None if it is missing.
+
+    Raises
+    ------
+    TypeError
+        If it is something else; the message quotes nothing.
+    """
+    if isinstance(cell, str):
+        return str(cell)
+    if cell is None or type(cell).__name__ in _MISSING:
+        return None
+    if isinstance(cell, _TIMES):
+        return str(cell)
+    if isinstance(cell, (bool, np.bool_, Integral)):
+        return int(cell)
+    if isinstance(cell, Real):
+        number = float(cell)
+        if number != number:
+            return None
+        return int(number) if number.is_integer() else number
+    raise TypeError(NO_CATEGORY)
+
+
+def order_of(category):
+    """The key that sorts categories: numbers, then words, then what is missing."""
+    return category is None, isinstance(category, str), 0 if category is None else category
+
+
+def counted(column):
+    """How many records have each category of a column, in the order of `order_of`.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    dict of category to int
+    """
+    if column.dtype.kind in "biuf":
+        cells, numbers = np.unique(column, return_counts=True)
+        found = zip(cells.tolist(), numbers.tolist(), strict=True)
+    else:
+        found = Counter(column.tolist()).items()
+    counts = Counter()
+    for cell, number in found:
+        counts[category_of(cell)] += number
+    return {category: counts[category] for category in sorted(counts, key=order_of)}
+
+
+def coded(column, categories):
+    """The place of each cell's category in a list, or the length of the list if it is in none.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_samples,)
+    categories : sequence of categories
+
+    Returns
+    -------
+    ndarray of intp of shape (n_samples,)
+    """
+    places = {category: i for i, category in enumerate(categories)}
+    if column.dtype.kind in "biuf":
+        cells, inverse = np.unique(column, return_inverse=True)
+    else:
+        # a cell is looked up once; what is not equal to itself is missing
+        numbers = {}
+        cells = column.tolist()
+        inverse = np.fromiter((numbers.setdefault(c, len(numbers)) for c in cells), np.intp)
+        cells = list(numbers)
+    of_cells = [places.get(category_of(cell), len(categories)) for cell in cells]
+    return np.array(of_cells, dtype=np.intp)[inverse]
+
+
+class CategoryPlace:
+    """Where columns of categories lie. Nothing is counted before it is asked for.
+
+    Parameters
+    ----------
+    columns : list of ndarrays of shape (n_samples,)
+    n_samples : int
+    """
+
+    def __init__(self, columns, n_samples):
+        self.n_samples, self.n_features = n_samples, len(columns)
+        self._columns = columns
+
+    def category_counts(self):
+        """How many records have each category, a dict a column; a record has one of each."""
+        return [counted(column) for column in self._columns]

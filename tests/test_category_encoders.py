@@ -1,0 +1,302 @@
+"""Private encoders: what they put out, what is charged, and what stays secret."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPOrdinalEncoder, DPStandardScaler
+from dpcd_sklearn.privacy.accounting import FitEvent, epsilon_of
+
+N = 6000
+ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue"], N),
+            "size": rng.choice([1.0, 2.5, np.nan], N),
+            "grade": pd.Categorical(rng.choice(["a", "b"], N)),
+        }
+    )
+
+
+def test_without_noise_it_is_scikit_learns(frame):
+    ours = DPOneHotEncoder(epsilon=math.inf, max_categories=3, handle_unknown="ignore")
+    theirs = OneHotEncoder(sparse_output=False)
+    Z = ours.fit_transform(frame)
+    names = ours.get_feature_names_out()
+    assert [str(n) for n in names[:6]] == [
+        "colour_blue", "colour_green", "colour_red", "size_1", "size_2.5", "size_nan",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(Z[:, :8], theirs.fit_transform(frame))
+    assert names[8] == "grade_unused0" and not Z[:, 8].any()
+    numbers = DPOrdinalEncoder(epsilon=math.inf).fit_transform(frame[["colour", "grade"]])
+    expected = OrdinalEncoder().fit_transform(frame[["colour", "grade"]])
+    np.testing.assert_array_equal(numbers, expected)
+
+
+def test_arrays_lists_and_frames_are_the_same_table(frame):
+    encoder = DPOneHotEncoder(epsilon=5.0).fit(frame)
+    expected = encoder.transform(frame)
+    renamed = clone(encoder).fit(frame.to_numpy(object))
+    renamed._categories, renamed._room = encoder._categories, encoder._room
+    for table in (frame.to_numpy(object), frame.to_numpy(object).tolist()):
+        np.testing.assert_array_equal(renamed.transform(table), expected)
+    polars = pytest.importorskip("polars")
+    other = polars.DataFrame({name: frame[name].tolist() for name in frame})
+    np.testing.assert_array_equal(encoder.transform(other), expected)
+    sparse = clone(encoder).set_params(sparse_output=True).fit(frame)
+    sparse._categories = encoder._categories
+    np.testing.assert_array_equal(sparse.transform(frame).toarray(), expected)
+
+
+def test_frames_come_out_with_names(frame):
+    encoder = DPOneHotEncoder(epsilon=5.0, max_categories=4).set_output(transform="pandas")
+    Z = encoder.fit_transform(frame)
+    assert list(Z.columns) == list(encoder.get_feature_names_out())
+    assert Z.shape == (N, 12) and set(np.unique(Z)) == {0.0, 1.0}
+    Z = DPOrdinalEncoder(epsilon=5.0).set_output(transform="pandas").fit_transform(frame)
+    assert list(Z.columns) == list(frame.columns)
+
+
+def test_unknown_and_rare_categories_are_infrequent(frame):
+    frame.loc[7, "colour"] = "one of a kind"
+    for how in ("infrequent", "ignore"):
+        encoder = DPOneHotEncoder(epsilon=5.0, handle_unknown=how).fit(frame)
+        Z = encoder.transform(frame.iloc[[7]].assign(grade="never seen"))[0]
+        names = encoder.get_feature_names_out()[Z > 0]
+        expected = {"colour_infrequent", "grade_infrequent"} if how == "infrequent" else set()
+        assert {n for n in names if not n.startswith("size")} == expected
+    codes = DPOrdinalEncoder(epsilon=5.0).fit(frame).transform(frame.iloc[[7]])[0]
+    assert codes[0] == 3  # after blue, green, red
+
+
+def test_stated_categories_are_free_and_others_are_not(frame):
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    stated = [["red", "green"], [1, 2.5, None], ["a", "b", "c"]]
+    for kind in ENCODERS:
+        encoder = kind(stated, accountant=accountant).fit(frame)
+        assert encoder.charges_nothing and accountant.entries() == []
+        assert encoder.privacy_spent_ == (0.0, 0.0) and encoder.threshold_ is None
+        assert encoder.planned_event(N, 3) == FitEvent(()) == encoder.privacy_event_
+        assert encoder.transform(frame).shape == (N, 11 if kind is DPOneHotEncoder else 3)
+    of_all = DPOneHotEncoder(dict(zip(frame, stated, strict=True)), accountant=accountant)
+    of_all.fit(frame)
+    assert accountant.entries() == []
+    some = DPOneHotEncoder({"size": stated[1]}, accountant=accountant).fit(frame)
+    assert not some.charges_nothing and len(accountant.entries()) == 1
+    assert [str(c) for c in some.categories_[1]] == ["1", "2.5", "nan"]
+    alike = DPOneHotEncoder(["auto", stated[1], "auto"]).fit(frame)
+    assert alike.threshold_ == some.threshold_
+    assert alike.threshold_ < DPOneHotEncoder().fit(frame).threshold_  # of fewer columns
+
+
+def test_the_most_frequent_are_kept(frame):
+    frame["colour"] = np.repeat(["red", "green", "blue", "grey"], [3000, 1500, 900, 600])
+    encoder = DPOneHotEncoder(epsilon=5.0, max_categories=3).fit(frame)
+    assert encoder.categories_[0].tolist() == ["green", "red"]
+    assert np.abs(encoder.category_counts_[0] - [1500, 3000]).max() < 100
+    for least in (1000, 1000 / N):
+        encoder = DPOneHotEncoder(epsilon=5.0, min_frequency=least).fit(frame)
+        assert encoder.categories_[0].tolist() == ["green", "red"]
+
+
+# ---- what is charged -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_what_was_planned_is_charged_once_and_is_worth_its_epsilon(frame, kind, neighboring):
+    n_public = 5000 if neighboring == "add_remove" else None
+    accountant = PrivacyAccountant(2.0, 1e-5, neighboring=neighboring, n_public=n_public)
+    encoder = kind(
+        epsilon=0.5, delta=1e-6, neighboring=neighboring, n_public=n_public, accountant=accountant
+    )
+    planned = encoder.planned_event(N, 3)
+    assert 0.5 * (1 - 1e-3) < epsilon_of(planned, 1e-6) <= 0.5
+    assert accountant.entries() == []
+    encoder.fit(frame)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and encoder.privacy_event_ == planned
+    assert entry.estimator == kind.__name__ and entry.n_features == 3
+    assert entry.n_samples == (n_public or N) and encoder.privacy_spent_ == (0.5, 1e-6)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_a_refused_fit_releases_nothing(frame, kind):
+    encoder = kind(accountant=PrivacyAccountant(0.01, 1e-6))
+    with pytest.raises(BudgetExceededError):
+        encoder.fit(frame)
+    assert not hasattr(encoder, "categories_") and not hasattr(encoder, "privacy_event_")
+    with pytest.raises(NotFittedError):
+        encoder.transform(frame)
+
+
+BAD = {
+    "categories of other columns": {"categories": [["a"]]},
+    "a column that is not there": {"categories": {"weight": [1, 2]}},
+    "a category twice": {"categories": [[1, 1.0], "auto", "auto"]},
+    "no category": {"categories": [[], "auto", "auto"]},
+    "a word for a list": {"categories": ["red", "auto", "auto"]},
+    "one category": {"max_categories": 1},
+    "a share above one": {"min_frequency": 1.5},
+    "epsilon": {"epsilon": 0.0},
+}
+
+
+@pytest.mark.parametrize("params", BAD.values(), ids=BAD)
+def test_bad_parameters_are_refused_before_the_charge(frame, params):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    with pytest.raises((TypeError, ValueError)):
+        DPOneHotEncoder(accountant=accountant).set_params(**params).fit(frame)
+    assert accountant.entries() == []
+
+
+@pytest.mark.parametrize("cell", [b"secret", ("secret",), 1j, object()], ids=str)
+def test_bad_cells_are_refused_before_the_charge_and_not_quoted(frame, cell):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    table = frame.to_numpy(object)
+    table[5, 0] = cell
+    with pytest.raises(TypeError, match="strings, numbers") as raised:
+        DPOneHotEncoder(accountant=accountant).fit(table)
+    assert "secret" not in str(raised.value)
+    assert accountant.entries() == []
+
+
+# ---- what does not leak --------------------------------------------------------------------------
+
+
+def with_cell(frame, cell):
+    other = frame.astype(object)
+    other.loc[3] = cell
+    return other
+
+
+ALIKE = {
+    "a record of its own": lambda frame: with_cell(frame, "never seen before"),
+    "a missing one": lambda frame: with_cell(frame, None),
+    "all alike": lambda frame: frame.astype(object).map(lambda cell: "same"),
+    "all their own": lambda frame: pd.DataFrame(
+        {name: [f"{name}{i}" for i in range(len(frame))] for name in frame}
+    ),
+}
+
+
+def public_outcome(encoder, frame):
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        encoder.fit(frame)
+    Z = encoder.transform(frame)
+    public = ("threshold_", "privacy_event_", "privacy_spent_", "n_features_in_")
+    told = [(w.category, str(w.message), w.filename) for w in shown]
+    return Z.shape, Z.dtype, [getattr(encoder, name) for name in public], told, repr(encoder)
+
+
+@pytest.mark.parametrize("n", [60, N])
+@pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+def test_what_is_public_is_the_same_for_all_tables_of_one_shape(frame, kind, alike, n):
+    expected = public_outcome(kind(), frame[:n].astype(object))
+    assert bool(expected[3]) is (n == 60)
+    if n == 60:
+        assert expected[3][0][2] == __file__
+    assert public_outcome(kind(), alike(frame[:n])) == expected
+
+
+def test_a_category_of_one_record_is_nowhere_in_a_fitted_encoder(frame):
+    frame.loc[7, "colour"] = "SECRET"
+    encoder = DPOneHotEncoder(epsilon=1.0).fit(frame)
+    assert b"SECRET" not in pickle.dumps(encoder)
+
+
+def test_no_cell_is_used_before_the_charge(frame):
+    class Swapping(PrivacyAccountant):
+        def charge(self, event, **facts):
+            receipt = super().charge(event, **facts)
+            table[:, 0] = "other"
+            return receipt
+
+    table = frame.to_numpy(object)
+    encoder = DPOneHotEncoder(accountant=Swapping(10.0, 1e-3)).fit(table)
+    assert encoder.categories_[0].tolist() == ["other"]
+
+
+# ---- in a pipeline -------------------------------------------------------------------------------
+
+
+def mixed(frame, **options):
+    y = (frame["colour"] == "red").astype(int)
+    table = frame.assign(weight=np.random.default_rng(1).normal(50, 9, len(frame)))
+    columns = make_column_transformer(
+        (DPOneHotEncoder(max_categories=5), ["colour", "size", "grade"]),
+        (DPStandardScaler(), ["weight"]),
+        sparse_threshold=0,
+    )
+    model = DPLinearClassifier(classes=[0, 1])
+    return make_private_pipeline(columns, model, epsilon=1.0, delta=1e-6, **options), table, y
+
+
+def test_a_mixed_table_is_one_entry_of_what_was_planned(frame):
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    pipeline, table, y = mixed(frame, accountant=accountant)
+    planned = pipeline.planned_event(N, table[:3], 2)
+    pipeline.fit(table, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and pipeline.privacy_event_ == planned
+    assert 0.999 < epsilon_of(planned, 1e-6) <= 1.0
+    lo, hi = pipeline.told_["dplinearclassifier"]["feature_bounds"]
+    assert lo.tolist() == [0.0] * 15 + [-1.0] and hi.tolist() == [1.0] * 16
+    assert pipeline.score(table, y) > 0.9
+    assert len(pipeline[:-1].get_feature_names_out()) == 16
+    assert len(find_leaks(pipeline)) == 0
+
+
+def test_the_width_is_public_whatever_is_found(frame):
+    pipeline, table, y = mixed(frame)
+    pipeline.fit(table, y)
+    other = table.astype(object)
+    other[["colour", "size", "grade"]] = "same"
+    assert clone(pipeline).fit(other, y).privacy_event_ == pipeline.privacy_event_
+
+
+def test_an_encoder_that_is_told_all_takes_no_share(frame):
+    encoder = DPOneHotEncoder([["red", "green", "blue"]])
+    y = (frame["colour"] == "red").astype(int)
+    model = DPLinearClassifier(classes=[0, 1])
+    pipeline = make_private_pipeline(encoder, model, epsilon=1.0).fit(frame[["colour"]], y)
+    assert pipeline.shares_ == {"dplinearclassifier": 1.0}
+    assert pipeline.told_["dplinearclassifier"]["feature_bounds"] == (0.0, 1.0)
+
+
+def test_bounds_of_numbers_of_categories_are_told(frame):
+    y = (frame["colour"] == "red").astype(int)
+    model = DPLinearClassifier(classes=[0, 1])
+    for encoder, high in (
+        (DPOrdinalEncoder(max_categories=6), 5.0),
+        (DPOrdinalEncoder([["red", "green"]]), 2.0),
+    ):
+        pipeline = make_private_pipeline(encoder, clone(model), epsilon=1.0)
+        pipeline.fit(frame[["colour"]], y)
+        assert pipeline.told_["dplinearclassifier"]["feature_bounds"] == (0.0, high)
+
+
+@pytest.mark.parametrize("kind", ["OneHotEncoder", "OrdinalEncoder"])
+def test_the_linter_knows_what_to_use_instead(kind):
+    theirs = {"OneHotEncoder": OneHotEncoder, "OrdinalEncoder": OrdinalEncoder}[kind]()
+    report = find_leaks(make_private_pipeline(theirs, DPLinearClassifier(classes=[0, 1])))
+    (void,) = [leak for leak in report if leak.severity == "void"]
+    assert f"preprocessing.DP{kind}," in void.instead

@@ -1,0 +1,231 @@
+"""Private steps side by side: one budget, one entry, a public layout, bounds that are told on."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn.compose import DPColumnTransformer, make_private_column_transformer
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.pipeline import PrivatePipeline, make_private_pipeline
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPSimpleImputer,
+    DPStandardScaler,
+)
+from dpcd_sklearn.privacy.accounting import FitEvent, epsilon_of
+
+N = 5000
+DELTA = 1e-6
+
+
+@pytest.fixture(name="frame")
+def mixed_frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "town": rng.choice(["Lille", "Roubaix", None], N),
+            "rooms": rng.choice([1.0, 2.0, np.nan], N),
+            "rent": rng.normal(700.0, 90.0, N),
+        }
+    )
+    frame.loc[rng.random(N) < 0.2, "rent"] = np.nan
+    return frame
+
+
+@pytest.fixture(name="y")
+def target(frame):
+    return (frame["town"] == "Lille").astype(int)
+
+
+def columns(**options):
+    return make_private_column_transformer(
+        (make_pipeline(DPSimpleImputer(), DPStandardScaler()), ["rent"]),
+        (DPOneHotEncoder(max_categories=4), ["town", "rooms"]),
+        **options,
+    )
+
+
+NAMES = ["pipeline__dpsimpleimputer", "pipeline__dpstandardscaler", "dponehotencoder"]
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_it_charges_once_what_it_planned_and_that_is_worth_its_epsilon(frame, neighboring):
+    n_public = 4000 if neighboring == "add_remove" else None
+    accountant = PrivacyAccountant(1.0, DELTA, neighboring=neighboring, n_public=n_public)
+    transformer = columns(
+        epsilon=1.0, delta=DELTA, accountant=accountant, neighboring=neighboring, n_public=n_public
+    )
+    planned = transformer.planned_event(N, frame[:2])
+    assert 0.99 < epsilon_of(planned, DELTA) <= 1.0 and accountant.entries() == []
+    transformer.fit(frame)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and entry.estimator == "DPColumnTransformer"
+    assert transformer.privacy_event_ == planned and transformer.privacy_spent_ == (1.0, DELTA)
+    assert transformer.shares_ == dict.fromkeys(NAMES, 1 / 3)
+    inner = transformer.named_transformers_["dponehotencoder"]
+    assert inner.privacy_event_.releases[0] in planned.releases
+
+
+def test_the_result_is_dense_named_and_of_public_width(frame):
+    transformer = columns(epsilon=5.0, delta=DELTA).fit(frame)
+    Z = transformer.transform(frame)
+    names = transformer.get_feature_names_out()
+    assert isinstance(Z, np.ndarray) and Z.shape == (N, 9) == (N, len(names))
+    assert names[0] == "rent" and {"town_Lille", "rooms_1", "rooms_nan"} <= set(names)
+    as_frame = columns(epsilon=5.0, delta=DELTA).set_output(transform="pandas").fit_transform(frame)
+    assert as_frame.shape == (N, 9) and "town_Lille" in as_frame
+    sparse = make_private_column_transformer((DPOneHotEncoder(sparse_output=True), ["town"]))
+    assert isinstance(sparse.fit_transform(frame), np.ndarray)
+    same = frame.assign(town="Lille", rooms=1.0)
+    assert columns(epsilon=5.0, delta=DELTA).fit_transform(same).shape == (N, 9)
+
+
+def test_shares_divide_its_budget(frame):
+    shares = dict(zip(NAMES, (1.0, 1.0, 6.0), strict=True))
+    transformer = columns(epsilon=1.0, delta=DELTA, shares=shares).fit(frame)
+    assert transformer.shares_["dponehotencoder"] == 0.75
+    (covered,) = (r for r in transformer.privacy_event_.releases if type(r).__name__[0] == "C")
+    less = columns(epsilon=1.0, delta=DELTA).planned_event(N, frame[:2])
+    (other,) = (r for r in less.releases if type(r).__name__[0] == "C")
+    assert covered.noise_multiplier < other.noise_multiplier
+    for wrong in ({"dponehotencoder": 1.0}, {**shares, "other": 1.0}):
+        with pytest.raises(ValueError, match="shares"):
+            columns(shares=wrong).fit(frame)
+
+
+def test_in_a_pipeline_it_is_a_part_of_one_entry_and_tells_bounds(frame, y):
+    accountant = PrivacyAccountant(1.0, DELTA)
+    model = DPLinearClassifier(classes=[0, 1])
+    pipeline = make_private_pipeline(
+        columns(), model, epsilon=1.0, delta=DELTA, accountant=accountant
+    )
+    planned = pipeline.planned_event(N, frame[:2], 2)
+    pipeline.fit(frame, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and 1 - 1e-3 < epsilon_of(planned, DELTA) <= 1.0
+    lo, hi = pipeline.told_["dplinearclassifier"]["feature_bounds"]
+    assert lo.tolist() == [-1.0] + [0.0] * 8 and hi.tolist() == [1.0] * 9
+    assert pipeline.score(frame, y) > 0.9 and len(find_leaks(pipeline)) == 0
+    assert pipeline.shares_["dpcolumntransformer"] == pytest.approx(0.15)
+    assert clone(pipeline).get_params()["dpcolumntransformer__epsilon"] == 0.5  # put back
+
+
+def test_it_works_within_a_column_transformer_and_searches_reach_its_steps(frame, y):
+    outer = ColumnTransformer([("all", columns(), list(frame))], sparse_threshold=0)
+    pipeline = make_private_pipeline(outer, DPLinearClassifier(classes=[0, 1]), epsilon=1.0)
+    assert pipeline.fit(frame, y).score(frame, y) > 0.9
+    transformer = columns()
+    transformer.set_params(dponehotencoder__max_categories=3)
+    assert transformer.fit(frame).transform(frame).shape == (N, 7)
+
+
+def test_what_is_told_all_is_free_and_tells_bounds(frame, y):
+    accountant = PrivacyAccountant(1.0, DELTA)
+    transformer = make_private_column_transformer(
+        (DPOneHotEncoder([["Lille", "Roubaix"]]), ["town"]),
+        (DPSimpleImputer("constant", feature_bounds=(0, 9)), ["rooms"]),
+        accountant=accountant,
+    )
+    assert transformer.charges_nothing
+    assert transformer.planned_event(N, frame[:2]) == FitEvent(())
+    transformer.fit(frame)
+    assert accountant.entries() == [] and transformer.privacy_spent_ == (0.0, 0.0)
+    pipeline = make_private_pipeline(
+        transformer.set_params(accountant=None), DPLinearClassifier(classes=[0, 1])
+    ).fit(frame, y)
+    assert pipeline.shares_ == {"dplinearclassifier": 1.0}
+    assert pipeline.told_["dplinearclassifier"]["feature_bounds"][1].tolist() == [1, 1, 1, 9]
+
+
+def test_a_refused_fit_releases_nothing(frame):
+    transformer = columns(accountant=PrivacyAccountant(0.01, DELTA))
+    with pytest.raises(BudgetExceededError):
+        transformer.fit(frame)
+    assert not hasattr(transformer, "transformers_")
+    with pytest.raises(NotFittedError):
+        transformer.transform(frame)
+
+
+@pytest.mark.parametrize("step", [StandardScaler(), OneHotEncoder()])
+def test_steps_that_learn_for_free_are_refused_before_the_charge(frame, y, step):
+    accountant = PrivacyAccountant(1.0, DELTA)
+    beside = (step, ["rooms"])
+    private = (DPOneHotEncoder(), ["town"])
+    free = (DPOneHotEncoder([["Lille"]]), ["town"])
+    for first in (private, free):
+        transformer = make_private_column_transformer(first, beside, accountant=accountant)
+        with pytest.raises(ValueError, match="learn"):
+            transformer.fit(frame)
+        assert find_leaks(transformer)[0].severity == "void"
+        transformer.set_params(accountant=None)
+        with pytest.raises(ValueError, match="learn"):
+            make_private_pipeline(
+                transformer, DPLinearClassifier(classes=[0, 1]), accountant=accountant
+            ).fit(frame, y)
+    assert accountant.entries() == []
+
+
+def test_columns_by_a_function_of_the_records_are_refused(frame):
+    transformer = make_private_column_transformer(
+        (DPOneHotEncoder(), lambda X: [name for name in X if X[name].isna().any()])
+    )
+    with pytest.raises(ValueError, match="function chooses columns"):
+        transformer.fit(frame)
+
+
+def test_steps_with_budgets_of_their_own_are_refused(frame):
+    with pytest.raises(ValueError, match="states epsilon"):
+        make_private_column_transformer((DPOneHotEncoder(epsilon=1.0), ["town"])).fit(frame)
+
+
+def test_what_a_later_column_refuses_is_refused_before_the_charge(frame):
+    accountant = PrivacyAccountant(1.0, DELTA)
+    frame["rent"] = frame["rent"].astype(object)
+    frame.loc[N - 1, "rent"] = "secret"
+    transformer = make_private_column_transformer(
+        (DPOneHotEncoder(), ["town"]), (DPSimpleImputer(), ["rent"]), accountant=accountant
+    )
+    with pytest.raises(ValueError, match="numbers") as raised:
+        transformer.fit(frame)
+    assert "secret" not in str(raised.value) and accountant.entries() == []
+
+
+def test_bounds_of_all_kinds_of_steps_are_told(frame, y):
+    transformer = make_private_column_transformer(
+        (DPOrdinalEncoder(max_categories=5), ["town"]),
+        (DPSimpleImputer(feature_bounds=(0, 9), add_indicator=True), ["rooms"]),
+        (make_pipeline(DPSimpleImputer(), BoundsScaler((0, 2000))), ["rent"]),
+    )
+    pipeline = make_private_pipeline(transformer, DPLinearClassifier(classes=[0, 1]), epsilon=1.0)
+    lo, hi = pipeline.fit(frame, y).told_["dplinearclassifier"]["feature_bounds"]
+    assert lo.tolist() == [0, 0, 0, -1] and hi.tolist() == [4, 9, 1, 1]
+
+
+def test_without_noise_it_is_the_column_transformer_of_scikit_learn(frame):
+    ours = columns(epsilon=math.inf)
+    parts = [(name, clone(step).set_params(**_noiseless(step)), where)
+             for name, step, where in ours.transformers]  # fmt: skip
+    theirs = ColumnTransformer(parts, sparse_threshold=0).fit_transform(frame)
+    np.testing.assert_array_equal(ours.fit_transform(frame), theirs)
+
+
+def _noiseless(step):
+    return {name: math.inf for name in step.get_params() if name.rpartition("__")[2] == "epsilon"}
+
+
+def test_it_is_a_step_and_no_pipeline():
+    transformer = columns()
+    assert isinstance(transformer, DPColumnTransformer)
+    assert not isinstance(transformer, PrivatePipeline)
+    assert set(transformer.private_names()) == set(NAMES)
+    assert "DPOneHotEncoder" in repr(transformer)

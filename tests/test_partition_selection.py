@@ -1,0 +1,171 @@
+"""Categories of enough records: their threshold, their sensitivity, their curve."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from tables import table
+
+from dpcd_sklearn.privacy.accounting import (
+    CoveredEvent,
+    FitEvent,
+    NonPrivateEvent,
+    delta_of,
+    epsilon_of,
+)
+from dpcd_sklearn.privacy.accounting._table_events import partition_event
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import PartitionOracle, PartitionUnits
+from dpcd_sklearn.privacy.mechanisms import _partitions as mechanism
+from dpcd_sklearn.privacy.sums import CategoryPlace
+from dpcd_sklearn.privacy.sums._categories import category_of, coded, counted
+
+RELATIONS = ["replace_one", "add_remove"]
+
+
+def units_of(p, n, z=2.0, spare=1e-6, neighboring="replace_one"):
+    event = FitEvent((CoveredEvent(z, spare),), neighboring)
+    return PartitionUnits(event, n_columns=p, n_samples=n, n_normalizer=n)
+
+
+def oracle_of(columns, **options):
+    columns = [np.array(column, dtype=object) for column in columns]
+    units = units_of(len(columns), len(columns[0]), **options)
+    place = CategoryPlace(columns, len(columns[0]))
+    return PartitionOracle(charge(None, units.event), units, place)
+
+
+@table("neighboring", RELATIONS)
+@table("p", [1, 2, 7])
+def test_the_noise_is_the_multiplier_times_what_any_record_moves(neighboring, p):
+    units = units_of(p, 40, 3.0, neighboring=neighboring)
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(300):
+        X = rng.integers(0, 2, (40, p))
+        other = X[1:] if neighboring == "add_remove" else np.vstack([1 - X[:1], X[1:]])
+        moved = [np.bincount(a, minlength=2) - np.bincount(b, minlength=2)
+                 for a, b in zip(X.T, other.T, strict=True)]  # fmt: skip
+        worst = max(worst, float(np.linalg.norm(moved)))
+    assert worst <= units.sensitivity <= worst * (1 + 1e-9)
+    assert 2.0**units.bits >= 3.0 * worst * units.units * (1 - 2.0**-50)
+    assert units.noise_std == pytest.approx(3.0 * worst, rel=1e-3)
+
+
+@table("spare", [0.4, 1e-3, 1e-9, 1e-200])
+@table("p", [1, 30])
+def test_a_category_of_one_record_is_named_as_seldom_as_is_charged(spare, p):
+    units = units_of(p, 1000, 5.0, spare)
+    # a floor is at least k if the noise is
+    log_of_one = -((units.least - units.units) / 2.0**units.bits)
+    assert p * ndtr(log_of_one) <= spare
+    assert p * ndtr(log_of_one) >= 0.9 * spare or units.least == units.units
+
+
+@pytest.mark.parametrize("mutant", [False, True])
+def test_how_often_one_record_is_named(monkeypatch, mutant):
+    """A mutant that forgets that there are several columns is noticed."""
+    if mutant:
+        monkeypatch.setattr(mechanism, "ndtri", lambda q, ndtri=mechanism.ndtri: ndtri(8 * q))
+    n_runs, p, spare = 4000, 8, 0.08
+    names = 0
+    for _ in range(n_runs):
+        released = oracle_of([["only"]] * p, z=3.0, spare=spare).release_categories()
+        names += any(categories for categories, _ in released)
+    # of independent columns a little less than the union bound
+    assert (names <= n_runs * spare + 4 * math.sqrt(n_runs * spare)) is not mutant
+
+
+@pytest.mark.parametrize("mutant", [False, True])
+def test_counts_have_the_noise_that_is_charged(monkeypatch, mutant):
+    """Half the noise is noticed, and a root of the columns that is forgotten."""
+    if mutant:
+        monkeypatch.setattr(mechanism, "partition_sensitivity", lambda p, of: 2**0.5)
+    z, p, columns = 2.0, 4, [["a"] * 300 + ["b"] * 200] * 4
+    found = np.array(
+        [
+            [count for _, counts in oracle_of(columns, z=z).release_categories()
+             for count in counts]
+            for _ in range(600)
+        ]
+    )  # fmt: skip
+    np.testing.assert_allclose(found.mean(axis=0), [300, 200] * p, atol=4 * z * 3 / 600**0.5)
+    std = found.std() if mutant else (found - [300, 200] * p).std()
+    expected = z * math.sqrt(2 * p)
+    assert ((found - [300, 200] * p).std() >= 0.95 * expected) is not mutant, std
+
+
+@pytest.mark.parametrize("spare", [0.05, 1e-4])
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_neighbours_are_told_apart_as_far_as_is_claimed(neighboring, spare):
+    """The exact curve of the worst pair of one column is below the event's, at all epsilons."""
+    z, m = 1.5, 6  # a common category of 5 or 6 records, and one of the changed record alone
+    units = units_of(1, m, z, spare, neighboring)
+    sigma = 2.0**units.bits
+    k = np.arange(-12 * 2**6, 60 * 2**6)  # cells of the common count, coarser than the grid
+    edges = k * sigma / 2**6
+
+    def law(count):
+        return np.diff(ndtr((edges - units.units * count) / sigma), prepend=0.0)
+
+    alone = float(ndtr(-(units.least - units.units) / sigma))
+    P, Q = law(m), law(m - 1)
+    # P: nobody is alone. Q: the changed record left for a category of its own, or is gone.
+    named = alone if neighboring == "replace_one" else 0.0
+    event = units.event
+    for epsilon in (0.0, 0.2, 0.7, 1.5):
+        forth = np.maximum(P - math.exp(epsilon) * (1 - named) * Q, 0).sum()
+        back = named + np.maximum((1 - named) * Q - math.exp(epsilon) * P, 0).sum()
+        assert max(forth, back) <= delta_of(event, epsilon) * (1 + 1e-6)
+
+
+@table("epsilon", [0.05, 1.0, 8.0])
+@table("delta", [1e-3, 1e-10])
+def test_a_fit_is_worth_its_budget(epsilon, delta):
+    event = partition_event(epsilon, delta, "replace_one")
+    assert epsilon * (1 - 1e-6) < epsilon_of(event, delta) <= epsilon
+    assert partition_event(math.inf, delta, "add_remove").releases == (NonPrivateEvent(),)
+
+
+def test_categories_are_released_once_and_never_copied():
+    oracle = oracle_of([["a"] * 100])
+    oracle.release_categories()
+    with pytest.raises(RuntimeError, match="once"):
+        oracle.release_categories()
+    with pytest.raises(TypeError):
+        oracle.__reduce__()
+
+
+def test_without_noise_all_categories_are_named():
+    event = FitEvent((NonPrivateEvent(),))
+    units = PartitionUnits(event, n_columns=1, n_samples=3, n_normalizer=3)
+    place = CategoryPlace([np.array(["b", "a", None], dtype=object)], 3)
+    ((names, counts),) = PartitionOracle(charge(None, event), units, place).release_categories()
+    assert names == ("a", "b", None) and counts.tolist() == [1, 1, 1]
+
+
+# ---- what a category is --------------------------------------------------------------------------
+
+
+def test_a_category_is_a_function_of_its_cell_alone():
+    same = [1, 1.0, True, np.int8(1), np.float32(1), np.True_]
+    for first in same:  # whoever comes first, all are told in one way
+        column = np.array([first, *same], dtype=object)
+        assert counted(column) == {1: 7} and type(next(iter(counted(column)))) is int
+    missing = np.array([None, np.nan, float("nan"), np.float32("nan")], dtype=object)
+    assert counted(missing) == {None: 4}
+    assert category_of("1") == "1" and category_of(0.5) == 0.5 and category_of(-0.0) == 0
+    for cell in (b"a", 1j, (1,), object()):
+        with pytest.raises(TypeError, match="categories are strings"):
+            category_of(cell)
+
+
+@table("column", [[3, 1, 1], [0.5, np.nan, 2.0], ["b", "a", "b"], ["b", None, 1]])
+def test_codes_are_places_in_the_list(column):
+    column = np.array(column)
+    if column.dtype.kind == "U":
+        column = column.astype(object)
+    known = list(counted(column))
+    codes = coded(column, known)
+    assert [known[code] for code in codes] == [category_of(cell) for cell in column.tolist()]
+    assert coded(column, ()).tolist() == [0, 0, 0]
