@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from tables import table
 
 from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.inspection import find_leaks
@@ -166,13 +167,13 @@ def test_bad_parameters_are_refused_before_the_charge(frame, params):
     assert accountant.entries() == []
 
 
-@pytest.mark.parametrize("cell", [b"secret", ("secret",), 1j, object()], ids=str)
+@table("cell", [b"secret", ("secret",), 1j, object()])
 def test_bad_cells_are_refused_before_the_charge_and_not_quoted(frame, cell):
     accountant = PrivacyAccountant(10.0, 1e-6)
-    table = frame.to_numpy(object)
-    table[5, 0] = cell
+    cells = frame.to_numpy(object)
+    cells[5, 0] = cell
     with pytest.raises(TypeError, match="strings, numbers") as raised:
-        DPOneHotEncoder(accountant=accountant).fit(table)
+        DPOneHotEncoder(accountant=accountant).fit(cells)
     assert "secret" not in str(raised.value)
     assert accountant.entries() == []
 
