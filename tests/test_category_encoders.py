@@ -55,8 +55,8 @@ def test_arrays_lists_and_frames_are_the_same_table(frame):
     expected = encoder.transform(frame)
     renamed = clone(encoder).fit(frame.to_numpy(object))
     renamed._categories, renamed._room = encoder._categories, encoder._room
-    for table in (frame.to_numpy(object), frame.to_numpy(object).tolist()):
-        np.testing.assert_array_equal(renamed.transform(table), expected)
+    for cells in (frame.to_numpy(object), frame.to_numpy(object).tolist()):
+        np.testing.assert_array_equal(renamed.transform(cells), expected)
     polars = pytest.importorskip("polars")
     other = polars.DataFrame({name: frame[name].tolist() for name in frame})
     np.testing.assert_array_equal(encoder.transform(other), expected)
