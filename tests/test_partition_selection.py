@@ -1,6 +1,9 @@
 """Categories of enough records: their threshold, their sensitivity, their curve."""
 
 import math
+from collections import Counter
+from datetime import timedelta
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,7 +22,7 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import PartitionOracle, PartitionUnits
 from dpcd_sklearn.privacy.mechanisms import _partitions as mechanism
 from dpcd_sklearn.privacy.sums import CategoryPlace
-from dpcd_sklearn.privacy.sums._categories import category_of, coded, counted
+from dpcd_sklearn.privacy.sums._categories import category_of, coded, counted, order_of
 
 RELATIONS = ["replace_one", "add_remove"]
 
@@ -155,9 +158,35 @@ def test_a_category_is_a_function_of_its_cell_alone():
     missing = np.array([None, np.nan, float("nan"), np.float32("nan")], dtype=object)
     assert counted(missing) == {None: 4}
     assert category_of("1") == "1" and category_of(0.5) == 0.5 and category_of(-0.0) == 0
-    for cell in (b"a", 1j, (1,), object()):
+    for cell in (b"a", 1j, (1,), object(), Fraction(10**400, 3)):
         with pytest.raises(TypeError, match="categories are strings"):
             category_of(cell)
+
+
+def equal_cells():
+    """Pairs of cells that are equal, but not written alike."""
+    pandas = pytest.importorskip("pandas")
+    noon = pandas.Timestamp("2020-01-01 12:00", tz="UTC")
+    return [
+        (noon, noon.tz_convert("Europe/Paris")),
+        (noon.to_pydatetime(), noon.tz_convert("Asia/Tokyo").to_pydatetime()),
+        (pandas.Timedelta("1 day"), timedelta(1)),
+        (1, True),
+        (0.0, -0.0),
+        (np.float32(0.5), 0.5),
+        ("a", np.str_("a")),
+    ]
+
+
+def test_no_record_chooses_how_the_category_of_another_is_written():
+    for one, other in equal_cells():
+        assert one == other and hash(one) == hash(other)
+        for column in ([one, other, other], [other, other, one]):
+            alone = [category_of(cell) for cell in column]
+            known = sorted(set(alone), key=order_of)
+            column = np.array([*column, None], dtype=object)[:-1]
+            assert counted(column) == Counter(alone)
+            assert [known[code] for code in coded(column, known)] == alone
 
 
 @table("column", [[3, 1, 1], [0.5, np.nan, 2.0], ["b", "a", "b"], ["b", None, 1]])

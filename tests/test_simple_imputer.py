@@ -12,6 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from tables import table
 
 from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.inspection import find_leaks
@@ -73,6 +74,29 @@ def test_words_and_numbers_stay_what_they_are(words):
     assert numbers.dtype == np.float64 and not np.isnan(numbers).any()
     frame = imputer.set_output(transform="pandas").transform(words)
     assert list(frame.columns) == ["colour", "size"] and not frame.isna().any().any()
+
+
+@table("values, dtype", [([1, 2], "Int64"), ([True, False], "boolean"), ([0.5, 2.0], "Float64")])
+@table("library", ["pandas", "polars"])
+def test_a_missing_cell_changes_no_dtype_of_what_comes_out(library, values, dtype):
+    frames = pytest.importorskip(library)
+    of_polars = {"Int64": "Int64", "boolean": "Boolean", "Float64": "Float64"}
+    kind = dtype if library == "pandas" else getattr(frames, of_polars[dtype])
+    outcomes = []
+    for cell in (values[0], None):
+        frame = frames.DataFrame({"a": frames.Series(values * 500 + [cell], dtype=kind)})
+        imputer = DPSimpleImputer("most_frequent", epsilon=1e-3)  # finds nothing
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Z = imputer.fit_transform(frame)
+        outcomes.append((Z.dtype, imputer.statistics_.tolist()))
+    assert outcomes[0] == outcomes[1] == (np.float64, [0.0])
+
+
+def test_a_missing_cell_of_a_list_changes_no_dtype_of_what_comes_out():
+    of_one, of_other = ([[1.0], [2.0]] * 500 + [[cell]] for cell in (1.0, None))
+    imputer = DPSimpleImputer("most_frequent", epsilon=2.0)
+    assert imputer.fit_transform(of_one).dtype == imputer.fit_transform(of_other).dtype == object
 
 
 def test_constants_are_free(X, words):

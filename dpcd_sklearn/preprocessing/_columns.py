@@ -1,10 +1,11 @@
 """Tables of any cells, read column by column; no error quotes one."""
 
+import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, validate_data
 
-from ..privacy.sums._categories import NO_CATEGORY, may_be_category
+from ..privacy.sums._categories import NO_CATEGORY, category_of, may_be_category
 from ..utils._input import read_input
 
 
@@ -59,25 +60,43 @@ def _is_frame(X):
 
 
 def _as_array(estimator, X):
-    """An array of numbers, or of objects: of words and numbers NumPy would make words."""
+    """An array of numbers, or of objects: lists are objects, whatever a record has in them."""
     checks = {
-        "dtype": None, "ensure_all_finite": False, "ensure_min_samples": 0,
-        "ensure_min_features": 0, "estimator": estimator,
+        "dtype": None if hasattr(X, "dtype") else object,
+        "ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0,
+        "estimator": estimator,
     }  # fmt: skip
     found = read_input(check_array, X, name="X", **checks)
-    if not hasattr(X, "dtype") and found.dtype.kind in "US":
-        found = read_input(check_array, X, name="X", **(checks | {"dtype": object}))
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers or categories")
     return found
 
 
 def _cells(column):
-    """A column of a frame, with missing cells as None or NaN."""
+    """A column of a frame, with missing cells as None or NaN.
+
+    What it becomes follows from the dtype of the column: a missing cell does not turn numbers or
+    truths into objects, which would be seen in what comes out.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufUO":
+        return column.to_numpy()
+    if _is_numeric(dtype):
+        cells = column.to_numpy(dtype=object) if hasattr(column, "iloc") else column.to_list()
+        missing = [category_of(cell) is None for cell in cells]
+        return np.where(missing, np.nan, np.where(missing, 0, cells).astype(np.float64))
+    if hasattr(column, "iloc"):
+        return column.to_numpy(dtype=object)
     cells = column.to_numpy()
-    if cells.dtype.kind in "mM":  # whole numbers otherwise
-        return column.to_numpy(dtype=object) if hasattr(column, "iloc") else _times(cells)
-    return cells if cells.dtype.kind in "biufUO" else cells.astype(object)
+    return _times(cells) if cells.dtype.kind in "mM" else cells.astype(object)
+
+
+def _is_numeric(dtype):
+    """Whether a dtype of a frame is one of numbers or truths, which may have missing cells."""
+    kind = getattr(dtype, "kind", None)  # polars' have none
+    if kind is not None:
+        return kind in "biuf"
+    return str(dtype) == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal())
 
 
 def _times(cells):

@@ -1,23 +1,26 @@
 """Columns of categories: what the category of a cell is, and how many records have it.
 
 A category is a function of its cell alone. Whole numbers are one category whatever their type, and
-so is everything that is missing: else the first record of them would choose the words for all.
+so is everything that is missing: else the first record of them would choose the words for all. For
+that reason cells are never looked up by what they are equal to: an instant in two time zones is two
+equal cells, with words of their own.
 """
 
 from collections import Counter
 from datetime import date, timedelta
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 
 _MISSING = {"NAType", "NaTType"}  # of pandas
 _TIMES = date, timedelta
+_FRACTIONS = float, np.floating
 NO_CATEGORY = "categories are strings, numbers, booleans, dates, or missing (None, NaN)"
 
 
 def may_be_category(kind):
     """Whether `category_of` takes cells of a type."""
-    known = issubclass(kind, (str, Real, np.bool_, type(None), *_TIMES))
+    known = issubclass(kind, (str, Integral, np.bool_, type(None), *_FRACTIONS, *_TIMES))
     return known or kind.__name__ in _MISSING
 
 
@@ -37,7 +40,7 @@ def category_of(cell):
         return str(cell)
     if isinstance(cell, (bool, np.bool_, Integral)):
         return int(cell)
-    if isinstance(cell, Real):
+    if isinstance(cell, _FRACTIONS):
         number = float(cell)
         if number != number:
             return None
@@ -63,12 +66,11 @@ def counted(column):
     """
     if column.dtype.kind in "biuf":
         cells, numbers = np.unique(column, return_counts=True)
-        found = zip(cells.tolist(), numbers.tolist(), strict=True)
+        counts = Counter()
+        for cell, number in zip(cells.tolist(), numbers.tolist(), strict=True):
+            counts[category_of(cell)] += number
     else:
-        found = Counter(column.tolist()).items()
-    counts = Counter()
-    for cell, number in found:
-        counts[category_of(cell)] += number
+        counts = Counter(map(category_of, column.tolist()))
     return {category: counts[category] for category in sorted(counts, key=order_of)}
 
 
@@ -85,15 +87,10 @@ def coded(column, categories):
     ndarray of intp of shape (n_samples,)
     """
     places = {category: i for i, category in enumerate(categories)}
+    cells, inverse = column, slice(None)
     if column.dtype.kind in "biuf":
         cells, inverse = np.unique(column, return_inverse=True)
-    else:
-        # a cell is looked up once; what is not equal to itself is missing
-        numbers = {}
-        cells = column.tolist()
-        inverse = np.fromiter((numbers.setdefault(c, len(numbers)) for c in cells), np.intp)
-        cells = list(numbers)
-    of_cells = [places.get(category_of(cell), len(categories)) for cell in cells]
+    of_cells = [places.get(category_of(cell), len(categories)) for cell in cells.tolist()]
     return np.array(of_cells, dtype=np.intp)[inverse]
 
 
