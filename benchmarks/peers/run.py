@@ -214,7 +214,7 @@ def main(options):
         objective.set_data(**data)
         n, p = data["X"].shape
         print(f"\n{name}: n = {n:,}, p = {p}, ε = {options.epsilon:g}; {options.runs} fits")
-        print(f"{'':30} {'error':>9} {'excess risk':>11} {'coverage':>8} {'seconds':>9} {'MB':>6}")
+        print(f"{'':30} {'error':>9} {'excess risk':>11} {'coverage':>8} {'CPU s':>9} {'MB':>6}")
         print(f"{'no privacy':30} {objective.plain[0]:9.4g} {0:11.4g}")
         for classify, python, solver, model in listed:
             if classify != (data["target_bounds"] is None):
