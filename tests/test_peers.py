@@ -1,0 +1,133 @@
+"""The benchmark of peers: its audit can fail, its files have benchopt's form, it prints a table."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tables import table
+
+import dpcd_sklearn
+
+PEERS = Path(__file__).resolve().parent.parent / "benchmarks" / "peers"
+SOLVERS = sorted(path.stem for path in (PEERS / "solvers").glob("*.py"))
+
+pytestmark = pytest.mark.skipif(not PEERS.is_dir(), reason="the benchmarks are not here")
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    """The modules run and worker, which are forgotten afterwards."""
+    monkeypatch.syspath_prepend(str(PEERS))
+    before = set(sys.modules)
+    import run
+    import worker
+
+    yield run, worker
+    for name in set(sys.modules) - before:
+        if name in ("run", "worker", "benchopt") or name.startswith(
+            ("benchmark_utils", "of_peers")
+        ):
+            del sys.modules[name]
+
+
+def releases(rng, shift, n=4000):
+    noise = rng.standard_normal((n, 3))
+    return [{"coef": list(row[:2] + shift), "intercept": row[2]} for row in noise]
+
+
+def test_the_audit_contradicts_what_spends_too_much_and_nothing_else(peers):
+    """Two Gaussians a distance μ = √2·shift apart; μ = 4.2 is (12, 1e-6) or more."""
+    run, _ = peers
+    rng = np.random.default_rng(0)
+    assert run.bound_on_epsilon(releases(rng, 0.0), releases(rng, 0.0), 1e-6) < 0.3
+    assert run.bound_on_epsilon(releases(rng, 0.0), releases(rng, 0.15), 1e-6) < 1.0  # (1, 1e-6)
+    assert run.bound_on_epsilon(releases(rng, 0.0), releases(rng, 3.0), 1e-6) > 3.0
+    assert run.bound_on_epsilon(releases(rng, 3.0), releases(rng, 0.0), 1e-6) > 3.0
+
+
+def test_the_audit_is_sound_for_a_known_loss(peers):
+    """Of Laplace noise with ε = 1 in one number: below one in nearly all of a hundred audits."""
+    run, _ = peers
+    rng = np.random.default_rng(0)
+
+    def laplace(shift):
+        noise = rng.laplace(size=(500, 3))
+        return [{"coef": [row[0] + shift, row[1]], "intercept": row[2]} for row in noise]
+
+    above = sum(run.bound_on_epsilon(laplace(0), laplace(1), 0.0) > 1.0 for _ in range(100))
+    assert above <= 12  # 5 on average at most; 12 or more have a chance of one in two hundred
+
+
+@table("kind", ["replace_one", "add_remove"])
+@table("classify", [False, True])
+def test_audited_data_sets_are_neighbours(kind, classify, peers):
+    run, _ = peers
+    (X, y), (other_X, other_y) = run.neighbouring(kind, 60, classify)
+    same = min(len(X), len(other_X), 59)
+    assert np.array_equal(X[:same], other_X[:same]) and np.array_equal(y[:same], other_y[:same])
+    assert len(other_X) == 60 and len(X) == (60 if kind == "replace_one" else 59)
+    assert np.abs(other_X).max() <= 1 and set(np.unique(y)) <= {0, 1} if classify else True
+
+
+@table("name", SOLVERS)
+def test_a_solver_has_the_form_of_benchopt_and_says_what_its_neighbours_are(name, peers):
+    _, worker = peers
+    solver = worker.load(f"solvers/{name}.py", "Solver")
+    assert solver.name and solver.requirements and solver.__doc__
+    assert solver.neighbors in ("replace_one", "add_remove")
+    assert all(
+        callable(getattr(solver, method)) for method in ("set_objective", "run", "get_result")
+    )
+    if solver.environment is not None:
+        stated = (PEERS / "requirements" / f"{solver.environment}.txt").read_text().split()
+        of_class = {line.removeprefix("pip::") for line in solver.requirements}
+        assert of_class <= set(stated)
+
+
+def test_the_objective_counts_coverage_and_has_no_excess_without_privacy(peers):
+    _, worker = peers
+    data = worker.load("datasets/simulated.py", "Dataset")(n_samples=500).get_data()
+    objective = worker.load("objective.py", "Objective")(epsilon=1.0)
+    objective.set_data(**data)
+    from benchmark_utils import plain_fit
+
+    coef, intercept = plain_fit(data["X"], data["y"], False)
+    wide = np.column_stack([data["truth"] - 1, data["truth"] + [1, 1, 1, -0.5, -0.5]])
+    found = objective.evaluate_result(coef, intercept, wide)
+    assert found["excess_risk"] == 0.0 and found["coverage"] == 0.6
+    assert objective.evaluate_result(**objective.get_one_result())["excess_risk"] > 0.1
+
+
+def test_public_units_and_the_way_back_agree(peers):
+    from benchmark_utils import to_units
+
+    rng = np.random.default_rng(0)
+    lo, hi = np.array([0.0, -5.0]), np.array([10.0, 7.0])
+    X = rng.uniform(lo, hi, (50, 2))
+    y = X @ [0.3, -0.2] + 1.0
+    units, target, back = to_units(X, y, (lo, hi), (-5.0, 9.0))
+    assert np.abs(units).max() <= 1 and np.abs(target).max() <= 1
+    slope = np.linalg.lstsq(np.column_stack([units, np.ones(50)]), target)[0]
+    coef, intercept = back(slope[:-1], slope[-1])
+    np.testing.assert_allclose([*coef, intercept], [0.3, -0.2, 1.0])
+
+
+def test_a_table_of_solvers_without_environments_is_printed():
+    command = [sys.executable, "-X", "utf8", str(PEERS / "run.py"), "--quick", "--runs", "2"]
+    command += ["--audits", "60", "--solvers", "adassp", "tukey_em"]
+    home = str(Path(dpcd_sklearn.__file__).parents[1])
+    done = subprocess.run(
+        command, cwd=home, capture_output=True, encoding="utf-8", check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    audits, results = done.stdout.split("\n\n", 1)
+    assert re.search(r"^AdaSSP +regression +add_remove +\d\.\d\d +\d\.\d\d +60$", audits, re.M)
+    assert re.search(r"^AdaSSP +classification left out: regression only$", audits, re.M)
+    assert re.search(r"^diabetes: n = 331, p = 10, ε = 1; 2 fits$", results, re.M)
+    assert re.search(r"^no privacy +0\.6\d+ +0$", results, re.M)
+    assert re.search(r"^TukeyEM +too few records for its test to pass$", results, re.M)
+    error = float(re.search(r"^AdaSSP +(\S+)", results, re.M)[1])
+    assert 0.5 < error < 5
