@@ -11,6 +11,7 @@ from ._learns_nothing import is_elementwise
 
 _AS_GIVEN = {
     "dpcd_sklearn.preprocessing.BoundsScaler",
+    "dpcd_sklearn.preprocessing.DPSelectKBest",
     "dpcd_sklearn.preprocessing.DPSimpleImputer",
     "dpcd_sklearn.preprocessing.DPStandardScaler",
     "dpcd_sklearn.preprocessing.RowNormClipper",
