@@ -14,6 +14,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.compose import DPColumnTransformer, make_private_column_transformer
 from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import PrivatePipeline, make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -221,6 +223,34 @@ def test_without_noise_it_is_the_column_transformer_of_scikit_learn(frame):
 
 def _noiseless(step):
     return {name: math.inf for name in step.get_params() if name.rpartition("__")[2] == "epsilon"}
+
+
+def test_a_private_search_tries_its_steps_and_a_private_score_takes_its_frames(frame, y):
+    model = DPLinearClassifier(classes=[0, 1])
+    grid = {
+        "dplinearclassifier__alpha": [1e-4, 1e-3],
+        "dpcolumntransformer__dponehotencoder__max_categories": [3, 4],
+    }
+    accountant = PrivacyAccountant(4.0, DELTA)
+    search = PrivateSearchCV(
+        make_private_pipeline(columns(), model),
+        grid, epsilon=4.0, delta=DELTA, n_iter=3, accountant=accountant,
+    ).fit(frame, y)  # fmt: skip
+    assert len(accountant.entries()) == 1
+    assert set(search.best_params_) == set(grid) and search.best_score_ > 0.8
+    score = make_private_scorer("accuracy", epsilon=2.0, delta=DELTA)
+    assert score(search.best_estimator_, frame, y) > 0.8
+    only_rooms = make_private_column_transformer((DPSimpleImputer(), ["rooms"]))
+    numbers = make_private_pipeline(only_rooms, model).fit(frame[["rooms"]], y)
+    with pytest.raises(ValueError, match="no number"):
+        score(numbers, frame[["town"]].rename(columns={"town": "rooms"}), y)
+
+
+def test_a_ledger_admits_it_after_other_charges(frame):
+    accountant = PrivacyAccountant(4.0, DELTA)
+    for _ in range(3):
+        columns(epsilon=1.0, delta=DELTA, accountant=accountant).fit(frame)
+    assert len(accountant.entries()) == 3 and accountant.spent().epsilon < 2.5
 
 
 def test_it_is_a_step_and_no_pipeline():

@@ -116,6 +116,8 @@ _IMPUTE = (
     "dpcd_sklearn.preprocessing.DPSimpleImputer, or SimpleImputer(strategy='constant', "
     "keep_empty_features=True)"
 )
+_SELECT = "dpcd_sklearn.preprocessing.DPSelectKBest, or columns chosen by public knowledge"
+_COMPONENTS = "dpcd_sklearn.preprocessing.DPPCA, or SparseRandomProjection(n_components=10)"
 _PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_components=10)"
 _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
@@ -128,9 +130,11 @@ _IN_PLACE_OF = {
     "MultiLabelBinarizer DictVectorizer",
     _IMPUTE: "SimpleImputer KNNImputer IterativeImputer",
     "MissingIndicator(features='all')": "MissingIndicator",
-    _PROJECT: "PCA IncrementalPCA KernelPCA SparsePCA MiniBatchSparsePCA TruncatedSVD FastICA NMF "
-    "FactorAnalysis GenericUnivariateSelect RFECV SelectFdr SelectFpr SelectFwe SelectKBest "
-    "SelectPercentile SequentialFeatureSelector VarianceThreshold",
+    _SELECT: "SelectKBest SelectPercentile GenericUnivariateSelect",
+    _COMPONENTS: "PCA IncrementalPCA TruncatedSVD",
+    _PROJECT: "KernelPCA SparsePCA MiniBatchSparsePCA FastICA NMF "
+    "FactorAnalysis RFECV SelectFdr SelectFpr SelectFwe SequentialFeatureSelector "
+    "VarianceThreshold",
     "SparseRandomProjection(n_components=10), a public number": "GaussianRandomProjection "
     "SparseRandomProjection",
     _SPLINES: "KBinsDiscretizer SplineTransformer",

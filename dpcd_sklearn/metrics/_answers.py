@@ -14,11 +14,12 @@ import warnings
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import get_tags
 
 from ..leaks import full_name
 from ..privacy.sums._records import canonical
 from ..utils._compat import safe_indexing
-from ..utils._input import read_input, read_records, refuse_broken
+from ..utils._input import columns_of_words, read_input, read_records, refuse_broken
 
 _OURS = "dpcd_sklearn."
 _MODELS = {
@@ -107,8 +108,10 @@ class Model:
             In words that quote no cell of X.
         """
         first = parts_of(self._estimator)[0]
-        if full_name(type(first)).startswith(_OURS):
+        if full_name(type(first)).startswith(_OURS) and not _takes_words(first):
             checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
+            if get_tags(first).input_tags.allow_nan:
+                checks["ensure_all_finite"] = "allow-nan"
             X = read_records(first, X, reset=False, **checks)  # numbers, whatever they stood in
         numbers = _numbers_of(X)
         if numbers is not None:
@@ -117,7 +120,7 @@ class Model:
                     raise refused
         elif (refused := self._refuses(X, "")) and len(X.shape) == 1:
             raise refused
-        elif refused and not self._refuses(X, 0.0):
+        elif refused and self._refuses(X, None) and not self._refuses(X, 0.0):
             raise ValueError("X holds what is no number, and the model answers for numbers alone")
 
     def _refuses(self, X, cell):
@@ -224,10 +227,23 @@ def _not_finite(numbers):
         yield math.inf
 
 
+def _takes_words(step):
+    """Whether cells that are no numbers are for a step to encode, in some columns or all."""
+    return hasattr(step, "transformers") or get_tags(step).input_tags.categorical
+
+
 def _made_up(X, cell):
-    """A record of the columns of X in its container, every cell the same."""
+    """A record of the columns of X in its container, every cell the same.
+
+    None is a zero or an empty word, by the dtypes of a frame.
+    """
     if len(X.shape) == 1:
         return np.array([_kind_of_texts(X)()], dtype=object)
+    if cell is None and _is_frame(X):
+        words = {name for name, _ in columns_of_words(X)}
+        columns = {name: ["" if name in words else 0.0] for name in X.columns}
+        return type(X)(columns)
+    cell = 0.0 if cell is None else cell
     row = np.full((1, X.shape[1]), cell, dtype=object if cell == "" else np.float64)
     if issparse(X):
         return type(X)(row)

@@ -83,7 +83,11 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
         event = planned_event(estimator, sizes)
         if event.neighboring != neighboring:
             raise ValueError("a candidate has other neighbours than the search")
-        if (over := excess(event, release)) <= 1:
+        over = excess(event, release)
+        if math.isinf(over) and delta > (spare := getattr(release, "spare", delta)):
+            delta = spare  # of which a fit that names categories takes its part
+            continue
+        if over <= 1:
             found, polished = max(found, mu), polished + 1
             if over > 1 - _NEARLY or found == most or polished == _POLISHED:
                 part.set_params(epsilon=gdp_epsilon(found, delta) * (1 - 1e-9))

@@ -26,6 +26,7 @@ from ..preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
     RowNormClipper,
@@ -189,6 +190,18 @@ def _after_imputer(step, before, n_features):
     return PublicFacts(n_features, (np.append(lo, [0.0] * n_more), np.append(hi, [1.0] * n_more)))
 
 
+def _after_selection(step, before, n_features):
+    """Some of the columns, nobody knows which before a fit."""
+    if before.bounds is None:
+        return replace(before, n_features=n_features)
+    lo, hi = before.bounds
+    return replace(
+        before,
+        n_features=n_features,
+        bounds=(np.full(n_features, lo.min()), np.full(n_features, hi.max())),
+    )
+
+
 def _after_row_norm_clipper(step, before, n_features):
     norm = float(step.norm) if before.row_norm is None else min(before.row_norm, float(step.norm))
     if before.bounds is None:
@@ -250,6 +263,7 @@ _RULES = {
     BoundsScaler: _after_bounds_scaler,
     DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
     DPOrdinalEncoder: _after_numbers_of_categories,
+    DPSelectKBest: _after_selection,
     DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     RowNormClipper: _after_row_norm_clipper,

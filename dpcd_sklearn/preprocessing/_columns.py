@@ -105,6 +105,14 @@ def _times(cells):
     return cells.astype(kind).astype(object)
 
 
+def kept_cells(column):
+    """A column of cells that `category_of` takes, each of them."""
+    if column.dtype.kind == "U":
+        column = column.astype(object)
+    _refuse_other_cells(column)
+    return column
+
+
 def _refuse_other_cells(column):
     """A promise about the domain, kept before a charge: `category_of` takes each cell."""
     kinds = {type(cell) for cell in column.tolist()} if column.dtype.kind == "O" else ()

@@ -25,7 +25,7 @@ class DPOneHotEncoder(CategoryEncoder):
     - Charged: one release of the counts of all categories of all learnt columns together, before a
       record is used. Categories that are stated are free; if all are, nothing is charged.
     - Rare categories stay secret: a category that one record alone has is named with a probability
-      of at most `delta`/32, of all columns together, and categories of fewer than about
+      below a ten-thousandth of `delta`, of all columns together, and categories of fewer than about
       `threshold_` records are seldom named.
     - Not protected: shapes, dtypes and names of columns; the time of a fit, which follows the
       number of categories. The transformed records are as sensitive as the records.

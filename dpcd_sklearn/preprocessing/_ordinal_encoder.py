@@ -23,7 +23,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
     - Charged: one release of the counts of all categories of all learnt columns together, before a
       record is used. Categories that are stated are free; if all are, nothing is charged.
     - Rare categories stay secret: a category that one record alone has is named with a probability
-      of at most `delta`/32, of all columns together.
+      below a ten-thousandth of `delta`, of all columns together.
     - Not protected: shapes, dtypes and names of columns; the time of a fit, which follows the
       number of categories. The transformed records are as sensitive as the records.
 

@@ -95,12 +95,12 @@ def read_records(estimator, X, *y, **checks):
         return read_input(validate_data, estimator, X, *y, name=name, **checks)
     except (TypeError, ValueError) as error:
         of_cells = re.search("could not be converted|contains NaN", str(error))
-        if not of_cells or not (words := _columns_of_words(X)):
+        if not of_cells or not (words := columns_of_words(X)):
             raise
     raise ValueError(_refusal_of_table(X, words, type(estimator).__name__))
 
 
-def _columns_of_words(X):
+def columns_of_words(X):
     """Name and dtype of the columns of a data frame that hold no numbers by their dtypes."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return []

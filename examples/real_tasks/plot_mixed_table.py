@@ -101,8 +101,8 @@ print(len(find_leaks(model)), "leaks")
 # What was learnt
 # ---------------
 # Towns of few people are infrequent, and nobody learns that there is a farm: a category that one
-# person alone has is named with a probability of at most δ/32. The width of the table is public,
-# so columns that found no category stay zero.
+# person alone has is named with a probability below a ten-thousandth of δ. The width of the table
+# is public, so columns that found no category stay zero.
 
 encoder = model[0].named_transformers_["dponehotencoder"]
 print(f"named from about {encoder.threshold_:.0f} records on:")

@@ -21,6 +21,7 @@ from ._categories import CategoryPlace
 from ._place import LocalPlace
 from ._present_place import PresentPlace
 from ._remote_place import Dialogue
+from ._score_of_columns import TargetPlace
 from ._sums import Place
 
-__all__ = ["CategoryPlace", "Dialogue", "LocalPlace", "Place", "PresentPlace"]
+__all__ = ["CategoryPlace", "Dialogue", "LocalPlace", "Place", "PresentPlace", "TargetPlace"]

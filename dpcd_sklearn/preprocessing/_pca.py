@@ -1,0 +1,251 @@
+"""Principal components of a released matrix of second moments."""
+
+import math
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import issparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..privacy.accounting._calibration import gaussian_fit_event
+from ..privacy.mechanisms._second_moments import SecondMomentOracle, SecondMomentUnits
+from ..privacy.sums._place import LocalPlace
+from ..utils._compat import Interval, fit_context
+from ..utils._input import read_records
+from ..utils._public import check_bounds
+from ..utils._tiles import row_tiles
+from ..utils._typing import ArrayLike
+from ._bounded_map import CHECKS
+from ._private_transformer import OF_BUDGET, PrivateTransformer
+
+# Rows of numbers within bounds are seldom longer than this share of the longest that is possible.
+_USUAL_LENGTH = 0.5
+MOST_FEATURES = 4_000
+
+
+class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
+    r"""Project dense records to the principal components of their noisy covariance.
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
+      data sets stay neighbours, and the budget of the next step comes on top.
+    - Charged: one Gaussian release of the matrix of all second moments and means, before a record
+      is used. The number of components costs nothing.
+    - Assumptions: `feature_bounds` and `row_norm` are public, never from the data. Behind a
+      `DPStandardScaler` or `BoundsScaler` in a `PrivatePipeline` bounds are told.
+    - Not protected: shapes, dtype and column names. NaN and infinite values break the promise on
+      the domain.
+
+    Parameters
+    ----------
+    n_components : int >= 1, default=2
+        How many components are kept: a public width. All are, where there are no more columns.
+    epsilon : float in (0, inf], default=0.2
+        Budget of this step alone. Infinity adds no noise, and protects nobody.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
+        As in `BoundsScaler`; None is (-1, 1). Cells are clipped to them.
+    row_norm : float > 0, default=None
+        Rows are clipped to this distance from the middle of the bounds, for the covariance alone.
+        None is half of the largest that bounds admit. A shorter one means less noise.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+    n_public : int, default=None
+        A public number of records, for "add_remove".
+    accountant : PrivacyAccountant, default=None
+        What is charged.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        Leave it None, as in `DPSimpleImputer`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Directions of largest noisy variance, of length one. Released.
+    explained_variance_ : ndarray of shape (n_components,)
+        Their noisy variances, largest first; noise makes small ones negative. Released.
+    mean_ : ndarray of shape (n_features,)
+        The noisy mean of clipped rows, within bounds. Released.
+    privacy_event_ : FitEvent
+        What was released.
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        The guarantee of this fit.
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, if X has names that are all strings. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant refuses the charge; no record was used.
+    LedgerError
+        If the accountant's ledger can't be written; no record was used.
+    TypeError, ValueError
+        If a parameter or X is invalid, or there are more than 4,000 columns; nothing was charged.
+
+    Notes
+    -----
+    The moments of a row and of a constant behind it have the sensitivity :math:`\sqrt{2} B^2` in
+    the Frobenius norm if a row is replaced, B the norm that rows are clipped to
+    (``privacy/proofs/release_curvature.md``). The sign of a component is that of its largest entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.preprocessing import DPPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 1)) * [0.3, 0.3, 0.0] + 0.05 * rng.normal(size=(20_000, 3))
+    >>> pca = DPPCA(1, epsilon=1.0).fit(X)
+    >>> bool(np.abs(pca.components_[0] - [0.707, 0.707, 0]).max() < 0.1)
+    True
+    >>> pca.transform(X).shape
+    (20000, 1)
+    """
+
+    _parameter_constraints = OF_BUDGET | {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "feature_bounds": [None, tuple, list, dict],
+        "row_norm": [None, Interval(Real, 0, math.inf, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        epsilon: float = 0.2,
+        delta="auto",
+        feature_bounds=None,
+        row_norm=None,
+        neighboring: str = "replace_one",
+        n_public: int | None = None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.row_norm = row_norm
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _event(self, n_features, n_normalizer, delta):
+        if n_features > MOST_FEATURES:
+            raise ValueError(
+                f"a covariance of {n_features:,} columns is more than the {MOST_FEATURES:,} that "
+                "are held; select columns first (DPSelectKBest)"
+            )
+        return gaussian_fit_event(float(self.epsilon), delta, 1, self.neighboring)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Find the components, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPPCA
+            The fitted projection.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter or X is invalid; nothing was charged.
+        """
+        X = self._read(X, reset=True)
+        n_samples, n_features = X.shape
+        lo, hi = self._bounds()
+        center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
+        longest = math.sqrt(math.fsum(half_width**2)) or 1.0
+        of_features = min(self.row_norm or _USUAL_LENGTH * longest, longest)
+        constant = of_features / 2  # so that the mean is known about as well as the rest
+        plan = self._planned(n_samples, n_features)
+        units = SecondMomentUnits(
+            plan[0], n_samples=n_samples, n_normalizer=plan[1], n_features=n_features,
+            row_norm=math.hypot(of_features, constant), constant=constant,
+        )  # fmt: skip
+        receipt, key = self._paid(plan, n_features)
+        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
+            place = LocalPlace(X, np.zeros(n_samples), None, (lo, hi, center))
+            moments = SecondMomentOracle(receipt, units, place, key=key).release_curvature()
+        mean = moments[-1, :-1] / constant
+        self.mean_ = np.clip(center + mean, lo, hi)
+        self._keep(moments[:-1, :-1] - np.outer(mean, mean))
+        self._promise(plan)
+        return self
+
+    def fitted_without_records(self, X):
+        """Fit a copy to nothing but the shape and the names: the first columns as they are.
+
+        A plan asks what comes out: as many columns as after a fit.
+        """
+        self._validate_params()
+        X = self._read(X, reset=True)
+        self._event(X.shape[1], 1, 0.5)
+        self.mean_ = sum(self._bounds()) / 2
+        self._keep(np.eye(X.shape[1]))
+        return self
+
+    def _read(self, X, reset):
+        if issparse(X):
+            raise TypeError("DPPCA takes no sparse X: components are dense. Pass X.toarray()")
+        checks = CHECKS | {"accept_sparse": False}
+        return read_records(self, X, reset=reset, **checks)
+
+    def _bounds(self):
+        stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
+        names = getattr(self, "feature_names_in_", None)
+        return check_bounds(stated, self.n_features_in_, columns=names)
+
+    def _keep(self, covariance):
+        values, vectors = eigh(covariance)
+        kept = slice(None, -min(self.n_components, len(values)) - 1, -1)
+        components = vectors.T[kept]
+        largest = np.take_along_axis(
+            components, np.abs(components).argmax(axis=1)[:, np.newaxis], axis=1
+        )
+        self.components_ = components * np.where(largest < 0, -1.0, 1.0)
+        self.explained_variance_ = values[kept]
+        self._n_features_out = len(self.components_)
+
+    def transform(self, X: ArrayLike):
+        """Project records, each by itself.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_projected : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self, "components_")  # a refused fit leaves n_features_in_
+        X = self._read(X, reset=False)
+        lo, hi = self._bounds()
+        projected = np.zeros((X.shape[0], len(self.components_)))
+        for rows in row_tiles(X):
+            centred = np.clip(X[rows].astype(np.float64), lo, hi) - self.mean_
+            for j, weights in enumerate(self.components_.T):  # one order, whatever the batch
+                projected[rows] += centred[:, j, np.newaxis] * weights
+        return projected.astype(X.dtype)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,270 @@
+"""Selection of the columns that go best with the target."""
+
+import math
+from numbers import Integral
+from typing import Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..engines._release import own_key
+from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
+from ..privacy.accounting._events import FitEvent
+from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
+from ..privacy.mechanisms._top_columns import MOST_CLASSES, ColumnOracle, ColumnUnits
+from ..privacy.sums._categories import category_of, coded
+from ..privacy.sums._present_place import PresentPlace
+from ..privacy.sums._score_of_columns import TargetPlace
+from ..utils._compat import Interval, fit_context
+from ..utils._input import read_input, read_records
+from ..utils._public import check_bounds, check_interval
+from ..utils._typing import ArrayLike
+from ._bounded_map import CHECKS
+from ._columns import kept_cells
+from ._private_transformer import OF_BUDGET, PrivateTransformer
+
+_SHARE_OF_MEAN = 0.05  # of μ²
+
+
+class DPSelectKBest(SelectorMixin, PrivateTransformer):
+    r"""Keep the k columns that go best with the target, by private choices.
+
+    The score of column j is, with x in half-widths of its bounds and m the target's mean,
+
+    .. math::
+
+        \Big|\sum_i x_{ij} (y_i - m)\Big|, \qquad \text{or} \qquad
+        \sum_k \Big|\sum_i x_{ij} ([y_i = k] - m_k)\Big|
+
+    for a target of classes. Scores are not released.
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``).
+    - Charged: the mean of the target, and k choices of a column, as one event, before a record is
+      used. The number of columns that are looked at costs nothing.
+    - Assumptions: `feature_bounds`, `target_bounds` and `classes` are public, never from the data.
+      Columns are compared in half-widths, so bounds that are too wide hide a column. Behind a
+      `DPStandardScaler` or `BoundsScaler` in a `PrivatePipeline` they are told.
+    - Not protected: shapes, dtypes, layout and names of columns; the time of sparse data. NaN and
+      infinite values break the promise on the domain.
+
+    Parameters
+    ----------
+    k : int >= 1, default=10
+        How many columns are kept: a public width. All are, where there are no more.
+    epsilon : float in (0, inf], default=0.2
+        Budget of this step alone. Infinity adds no noise, and protects nobody.
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
+        As in `BoundsScaler`; None is (-1, 1). Sparse columns are not centred.
+    target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
+        Bounds of a target of numbers, which is cut to them.
+    classes : list, default=None
+        Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
+        none of them counts as the first one.
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+    n_public : int, default=None
+        A public number of records, for "add_remove".
+    accountant : PrivacyAccountant, default=None
+        What is charged.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        Leave it None, as in `DPSimpleImputer`.
+
+    Attributes
+    ----------
+    ranking_ : ndarray of shape (min(k, n_features),)
+        The columns that were chosen, the one of the largest noisy score first. Released.
+    privacy_event_ : FitEvent
+        What was released.
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        The guarantee of this fit.
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, if X has names that are all strings. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant refuses the charge; no record was used.
+    LedgerError
+        If the accountant's ledger can't be written; no record was used.
+    TypeError, ValueError
+        If a parameter, X or y is invalid; nothing was charged.
+
+    Notes
+    -----
+    The k best of one draw of Gumbel noise are k choices without replacement. Proof:
+    ``privacy/proofs/release_columns.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.preprocessing import DPSelectKBest
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 500))
+    >>> y = X[:, 3] - X[:, 7]
+    >>> selector = DPSelectKBest(2, epsilon=1.0, target_bounds=(-2, 2)).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [3, 7]
+    >>> selector.transform(X).shape
+    (20000, 2)
+    """
+
+    _parameter_constraints = OF_BUDGET | {
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "feature_bounds": [None, tuple, list, dict],
+        "target_bounds": [tuple, list],
+        "classes": [None, "array-like"],
+    }
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        epsilon: float = 0.2,
+        delta="auto",
+        feature_bounds=None,
+        target_bounds=(-1.0, 1.0),
+        classes=None,
+        neighboring: str = "replace_one",
+        n_public: int | None = None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.k = k
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.target_bounds = target_bounds
+        self.classes = classes
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def _event(self, n_features, n_normalizer, delta):
+        k = min(self.k, n_features)
+        epsilon = float(self.epsilon)
+        mean = share_event(epsilon, delta, _SHARE_OF_MEAN, 1, self.neighboring)
+        choices = greedy_fit_event(epsilon, delta, k, 1.0, self.neighboring)
+        if math.isinf(epsilon):
+            return choices
+        parts = joint_fit_event(epsilon, delta, mean, choices)
+        return FitEvent(sum((part.releases for part in parts), ()), self.neighboring)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Choose columns, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Numbers, or labels if `classes` are stated.
+
+        Returns
+        -------
+        self : DPSelectKBest
+            The fitted selector.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter, X or y is invalid; nothing was charged.
+        """
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None"
+            )
+        X = read_records(self, X, **CHECKS)
+        target, bounds = self._target(y, X.shape[0])
+        lo, hi = self._bounds(issparse(X))
+        plan = self._planned(*X.shape)
+        event, n_normalizer, _ = plan
+        sizes = {"n_samples": X.shape[0], "n_normalizer": n_normalizer}
+        *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
+        units = ColumnUnits(choices, n_chosen=min(self.k, X.shape[1]), width=X.shape[1], **sizes)
+        of_mean = [PresentUnits(part, n_columns=target.shape[1], **sizes) for part in of_mean]
+        receipt, key = self._paid(plan, X.shape[1])
+        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
+            means = target.mean(axis=0) if units.noiseless else None
+            for part in of_mean:
+                oracle = PresentOracle(
+                    receipt, part, PresentPlace(target), key=own_key("mean", key)
+                )
+                low, high = bounds or (0.0, 1.0)
+                ones = np.ones(target.shape[1])
+                means = oracle.release_present_means(low * ones, high * ones)
+            half_width = np.where(hi > lo, hi / 2 - lo / 2, 1.0)
+            place = TargetPlace(X, target, lo / 2 + hi / 2, half_width)
+            oracle = ColumnOracle(receipt, units, place, key=own_key("columns", key))
+            self.ranking_ = oracle.release_columns(means, bounds)
+        self._promise(plan)
+        return self
+
+    def fitted_without_records(self, X):
+        """Fit a copy to nothing but the shape and the names: the first k columns.
+
+        A plan asks what comes out: as many columns as after a fit.
+        """
+        self._validate_params()
+        X = read_records(self, X, **CHECKS)
+        self.ranking_ = np.arange(min(self.k, X.shape[1]))
+        return self
+
+    def _bounds(self, sparse):
+        stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
+        names = getattr(self, "feature_names_in_", None)
+        lo, hi = check_bounds(stated, self.n_features_in_, columns=names)
+        if sparse:  # zero stays zero
+            hi = np.maximum(np.abs(lo), np.abs(hi))
+            lo = -hi
+        return lo, hi
+
+    def _target(self, y, n_samples):
+        """The target as columns of floats, and its bounds; None are classes."""
+        bounds = None
+        if self.classes is None:
+            bounds = check_interval(tuple(self.target_bounds), "target_bounds")
+            if not np.isfinite(bounds).all():
+                raise ValueError("target_bounds must be finite")
+        kind = None if self.classes is not None else np.float64
+        y = read_input(np.asarray, y, dtype=kind, name="y")
+        if y.shape not in ((n_samples,), (n_samples, 1)):
+            raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
+        y = y.reshape(n_samples)
+        if bounds is not None:
+            if not np.isfinite(y).all():
+                raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
+            return np.clip(y, *bounds)[:, np.newaxis], bounds
+        labels = tuple(category_of(label) for label in np.asarray(self.classes).tolist())
+        if not 2 <= len(set(labels)) == len(labels) <= MOST_CLASSES:
+            raise ValueError(
+                f"classes are 2 to {MOST_CLASSES} labels, each of them once; got {len(labels)}"
+            )
+        codes = coded(kept_cells(y), labels)
+        codes[codes == len(labels)] = 0
+        return np.eye(len(labels))[codes], None
+
+    def _get_support_mask(self):
+        check_is_fitted(self, "ranking_")  # a refused fit leaves n_features_in_
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.ranking_] = True
+        return mask
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+

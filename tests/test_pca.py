@@ -1,0 +1,206 @@
+"""Private principal components: the matrix that is released, and what is made of it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from tables import table
+
+from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import DPPCA, DPStandardScaler
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import _second_moments as mechanism
+from dpcd_sklearn.privacy.sums import LocalPlace
+
+N, P = 4000, 6
+RELATIONS = ["replace_one", "add_remove"]
+
+
+@pytest.fixture(name="X")
+def records():
+    rng = np.random.default_rng(0)
+    scale = np.array([0.35, 0.3, 0.05, 0.05, 0.05, 0.05])
+    turn = np.linalg.qr(rng.normal(size=(P, P)))[0]
+    return (rng.normal(size=(N, P)) * scale) @ turn * 0.7 + 0.1
+
+
+def oracle_of(X, z=2.0, neighboring="replace_one", n_normalizer=None, norm=1.0, constant=0.5):
+    event = FitEvent((GaussianEvent(z, 1),), neighboring)
+    units = mechanism.SecondMomentUnits(
+        event, n_samples=len(X), n_normalizer=n_normalizer or len(X), n_features=X.shape[1],
+        row_norm=math.hypot(norm, constant), constant=constant,
+    )  # fmt: skip
+    p = X.shape[1]
+    bounds = -9 * np.ones(p), 9 * np.ones(p), np.zeros(p)
+    place = LocalPlace(np.ascontiguousarray(X), np.zeros(len(X)), None, bounds)
+    return mechanism.SecondMomentOracle(charge(None, event), units, place)
+
+
+def sums_of(X, **options):
+    """The integers of a release before their noise, with its units."""
+    oracle = oracle_of(X, **options)
+    units = oracle._units
+    return oracle._sums.gram(units.row_norm, float(units.row_units)), units
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_neighbours_are_told_apart_as_far_as_is_claimed(neighboring):
+    others = np.full((5, 3), 0.1)
+    ends = [s * 9.0 * np.eye(3)[j] for j in range(3) for s in (1, -1)] + [np.full(3, 2.0)]
+    worst = 0.0
+    for one in ends:
+        first, units = sums_of(np.vstack([others, one]), neighboring=neighboring, n_normalizer=6)
+        if neighboring == "add_remove":
+            second, _ = sums_of(others, neighboring=neighboring, n_normalizer=6)
+            worst = max(worst, float(np.linalg.norm(first - second)))
+            continue
+        for two in ends:
+            second, _ = sums_of(np.vstack([others, two]), neighboring=neighboring, n_normalizer=6)
+            worst = max(worst, float(np.linalg.norm(first - second)))
+    assert 2.0 * worst <= 2.0**units.bits
+    # rows share a constant, so no two of them are orthogonal: opposite ones come nearest
+    assert 2.0 * worst >= 0.5 * 2.0**units.bits
+
+
+@pytest.mark.parametrize("mutant", [False, True])
+def test_the_matrix_has_the_noise_that_is_charged(monkeypatch, mutant):
+    """Half the noise is noticed."""
+    if mutant:
+        exact = mechanism.SecondMomentUnits.noisy_mean
+        monkeypatch.setattr(
+            mechanism.SecondMomentUnits, "noisy_mean",
+            lambda self, noise, sums, bits, unit: exact(self, noise, sums, bits - 1, unit),
+        )  # fmt: skip
+    X = np.random.default_rng(1).uniform(-0.4, 0.4, (50, 3))
+    z, norm2 = 3.0, 1.25
+    found = np.array([oracle_of(X, z).release_curvature() for _ in range(500)])
+    rows = np.column_stack([X, np.full(50, 0.5)])
+    expected = z * math.sqrt(2) * norm2 / 50
+    np.testing.assert_allclose(found.mean(axis=0), rows.T @ rows / 50, atol=6 * expected / 500**0.5)
+    diagonal = found[:, np.arange(4), np.arange(4)].std(axis=0).mean()
+    beside = found[:, 0, 1:].std(axis=0).mean()
+    near = [diagonal / expected, math.sqrt(2) * beside / expected]
+    assert np.allclose(near, 1.0, atol=0.12) is not mutant
+
+
+def test_moments_are_released_once():
+    oracle = oracle_of(np.zeros((10, 2)))
+    oracle.release_curvature()
+    with pytest.raises(RuntimeError, match="once"):
+        oracle.release_curvature()
+    with pytest.raises(ValueError, match="clipped"):
+        oracle_of(np.zeros((10, 2)), norm=1e-12, constant=1e-12)
+
+
+@table("dtype", [np.float32, np.float64])
+@table("order", ["C", "F"])
+def test_without_noise_and_clip_it_is_scikit_learns(dtype, order):
+    rng = np.random.default_rng(2)
+    X = np.asarray(rng.normal(size=(300, 4)) * [0.2, 0.1, 0.05, 0.02] + 0.1, dtype, order=order)
+    ours = DPPCA(2, epsilon=math.inf).fit(X)
+    theirs = PCA(2).fit(X)
+    signs = np.sign((ours.components_ * theirs.components_).sum(axis=1))[:, np.newaxis]
+    np.testing.assert_allclose(ours.components_, signs * theirs.components_, atol=1e-4)
+    Z = ours.transform(X)
+    assert Z.dtype == dtype
+    np.testing.assert_allclose(Z, theirs.transform(X) * signs.T, atol=1e-5)
+    np.testing.assert_allclose(ours.explained_variance_, theirs.explained_variance_, rtol=0.01)
+
+
+def test_the_largest_directions_are_found_and_named(X):
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(P)])
+    ours = DPPCA(2, epsilon=2.0, row_norm=1.0).fit(frame)
+    theirs = PCA(2).fit(X)
+    overlap = np.linalg.svd(ours.components_ @ theirs.components_.T, compute_uv=False)
+    assert overlap.min() > 0.95
+    np.testing.assert_allclose(ours.components_ @ ours.components_.T, np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(ours.mean_, X.mean(axis=0), atol=0.05)
+    Z = ours.set_output(transform="pandas").transform(frame)
+    assert list(Z.columns) == ["dppca0", "dppca1"]
+
+
+def test_a_record_is_projected_with_the_same_bits_in_every_batch(X):
+    pca = DPPCA(3, epsilon=2.0).fit(X)
+    whole = pca.transform(X)
+    for n in (1, 2, 7, 401):
+        np.testing.assert_array_equal(pca.transform(X[:n]), whole[:n])
+    np.testing.assert_array_equal(pca.transform(np.asfortranarray(X)), whole)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_what_was_planned_is_charged_once_and_is_worth_its_epsilon(X, neighboring):
+    n_public = 3000 if neighboring == "add_remove" else None
+    accountant = PrivacyAccountant(2.0, 1e-5, neighboring=neighboring, n_public=n_public)
+    pca = DPPCA(
+        epsilon=0.5, delta=1e-6, neighboring=neighboring, n_public=n_public, accountant=accountant
+    )
+    planned = pca.planned_event(N, P)
+    assert 0.5 * (1 - 1e-3) < epsilon_of(planned, 1e-6) <= 0.5
+    pca.fit(X)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and pca.privacy_event_ == planned
+
+
+@pytest.mark.parametrize(
+    "params", [{"n_components": 0}, {"row_norm": 0.0}, {"feature_bounds": (1, 0)}, {"epsilon": 0.0}]
+)
+def test_bad_parameters_are_refused_before_the_charge(X, params):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    with pytest.raises((TypeError, ValueError)):
+        DPPCA(accountant=accountant).set_params(**params).fit(X)
+    assert accountant.entries() == []
+
+
+def test_bad_records_are_refused_before_the_charge(X):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    for records_ in (bad, sparse.csr_array(X), np.zeros((2, 4001))):
+        with pytest.raises((TypeError, ValueError)):
+            DPPCA(accountant=accountant).fit(records_)
+    assert accountant.entries() == []
+
+
+def test_a_refused_fit_releases_nothing(X):
+    pca = DPPCA(accountant=PrivacyAccountant(0.01, 1e-6))
+    with pytest.raises(BudgetExceededError):
+        pca.fit(X)
+    with pytest.raises(NotFittedError):
+        pca.transform(X)
+
+
+@pytest.mark.parametrize("spoil", [1e300, 0.0, -5.0])
+def test_what_one_record_holds_changes_no_shape(X, spoil):
+    other = X.copy()
+    other[3] = spoil
+    pca = DPPCA(P + 3).fit(other)  # there are no more
+    assert pca.components_.shape == (P, P) and np.isfinite(pca.components_).all()
+    assert (np.abs(pca.mean_) <= 1).all()
+
+
+def test_in_a_pipeline_it_is_told_bounds_and_pays_its_part(X):
+    y = (X[:, 0] > 0.1).astype(int)
+    accountant = PrivacyAccountant(3.0, 1e-6)
+    pipeline = make_private_pipeline(
+        DPStandardScaler(), DPPCA(3), DPLinearClassifier(classes=[0, 1]),
+        epsilon=3.0, delta=1e-6, accountant=accountant,
+    )  # fmt: skip
+    planned = pipeline.planned_event(N, P, 2)
+    pipeline.fit(100 * X, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned)
+    assert pipeline.told_["dppca"] == {"feature_bounds": (-1.0, 1.0)}
+    assert pipeline.score(100 * X, y) > 0.7 and len(find_leaks(pipeline)) == 0
+
+
+def test_the_linter_knows_what_to_use_instead():
+    report = find_leaks(make_private_pipeline(PCA(), DPLinearClassifier(classes=[0, 1])))
+    (void,) = [leak for leak in report if leak.severity == "void"]
+    assert "preprocessing.DPPCA," in void.instead

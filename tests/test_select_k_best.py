@@ -1,0 +1,255 @@
+"""The private selector: its choices, their sensitivity and law, and what is charged."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
+from tables import table
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import DPSelectKBest, DPStandardScaler
+from dpcd_sklearn.privacy.accounting import FitEvent, SelectionEvent, epsilon_of
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits
+from dpcd_sklearn.privacy.mechanisms import _top_columns as mechanism
+from dpcd_sklearn.privacy.sums import TargetPlace
+
+N, P = 4000, 30
+RELATIONS = ["replace_one", "add_remove"]
+
+
+@pytest.fixture(name="X")
+def records():
+    return np.random.default_rng(0).uniform(-1, 1, (N, P))
+
+
+def oracle_of(X, target, k=1, eta=1.0, neighboring="replace_one"):
+    event = FitEvent((SelectionEvent(eta, k),), neighboring)
+    units = ColumnUnits(
+        event, n_chosen=k, width=X.shape[1], n_samples=len(X), n_normalizer=len(X)
+    )
+    place = TargetPlace(X, target, np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    return ColumnOracle(charge(None, event), units, place)
+
+
+# ---- the mechanism -------------------------------------------------------------------------------
+
+
+class _Zeros:
+    """The quietest noise, so that keys are scores over their scale."""
+
+    def __init__(self, key=None):
+        pass
+
+    def log_exponentials(self, size):
+        return np.zeros(size)
+
+
+def scores_of(monkeypatch, X, target, means, bounds, neighboring):
+    kept = []
+    with monkeypatch.context() as patch:
+        patch.setattr(mechanism, "NoiseSource", _Zeros)
+        patch.setattr(mechanism.np, "argsort", lambda keys, kind: kept.append(keys) or keys)
+        oracle = oracle_of(X, target, neighboring=neighboring)
+        oracle.release_columns(means, bounds)
+    n_classes = 0 if bounds is not None else len(means)
+    return -kept[0] * oracle._units.noise_scale(n_classes)
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_no_record_moves_a_score_by_more_than_the_sensitivity(monkeypatch, neighboring, n_classes):
+    rng = np.random.default_rng(1)
+    others = rng.uniform(-1, 1, (6, 2))
+    means = np.array([0.01, 0.0, 0.99][: n_classes or 1]) if n_classes != 2 else np.array([0.0, 1])
+    bounds = None if n_classes else (-1.0, 1.0)
+
+    def target_of(y):
+        return np.eye(n_classes)[y] if n_classes else y[:, np.newaxis]
+
+    labels = rng.integers(0, max(n_classes, 1), 6) if n_classes else rng.uniform(-1, 1, 6)
+    means = means if n_classes else np.array([0.0])
+    worst = 0.0
+    edges = range(n_classes) if n_classes else (-1.0, 1.0)
+    records = [(x, y) for x in (-9.0, -1.0, 1.0, math.nan, 1e300) for y in edges]
+    for x, y in records:
+        X = np.vstack([others, np.full(2, x)])
+        first = scores_of(
+            monkeypatch, X, target_of(np.append(labels, y)), means, bounds, neighboring
+        )
+        if neighboring == "add_remove":
+            second = scores_of(monkeypatch, others, target_of(labels), means, bounds, neighboring)
+            worst = max(worst, float(np.abs(first - second).max()))
+            continue
+        for x2, y2 in records:
+            X2 = np.vstack([others, np.full(2, x2)])
+            second = scores_of(
+                monkeypatch, X2, target_of(np.append(labels, y2)), means, bounds, neighboring
+            )
+            worst = max(worst, float(np.abs(first - second).max()))
+    sensitivity = mechanism.columns_sensitivity(n_classes, neighboring)
+    assert worst <= sensitivity - 1 + 1e-6
+    assert worst >= 0.45 * sensitivity  # the worst records are near it
+
+
+@pytest.mark.parametrize("mutant", [False, True])
+def test_choices_have_the_law_that_is_charged(monkeypatch, mutant):
+    """Half the noise is noticed."""
+    if mutant:
+        exact = mechanism.columns_sensitivity
+        monkeypatch.setattr(mechanism, "columns_sensitivity", lambda k, of: exact(k, of) / 2)
+    eta, n = 0.5, 40
+    X = np.column_stack([np.ones(n), np.zeros(n)])
+    target = np.full((n, 1), 0.5)
+    runs = 3000
+    chosen = [
+        oracle_of(X, target, eta=eta).release_columns(np.zeros(1), (-1.0, 1.0))[0]
+        for _ in range(runs)
+    ]
+    # the score of the first is n/2 in units of one, whose sensitivity is 2
+    odds = math.exp(-eta * (n / 2) / (2 * 2))
+    expected = odds / (1 + odds)
+    off = abs(np.mean(chosen) - expected) / math.sqrt(expected / runs)
+    assert (off < 4.5) is not mutant
+
+
+def test_choices_are_made_once_and_of_what_is_there(X):
+    oracle = oracle_of(X, X[:, :1], k=2)
+    oracle.release_columns(np.zeros(1), (-1.0, 1.0))
+    with pytest.raises(RuntimeError, match="once"):
+        oracle.release_columns(np.zeros(1), (-1.0, 1.0))
+    with pytest.raises(ValueError, match="lower k"):
+        oracle_of(X[:, :1], X[:, :1], k=2)
+
+
+# ---- the estimator -------------------------------------------------------------------------------
+
+
+@table("layout", [np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csc_matrix])
+@table("dtype", [np.float32, np.float64])
+def test_the_best_columns_are_kept_in_every_layout(layout, dtype):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (N, P)) * (rng.random((N, P)) < 0.7)
+    y = X[:, 3] - X[:, 11] + 0.1 * rng.normal(size=N)
+    X = layout(X.astype(dtype))
+    selector = DPSelectKBest(2, epsilon=2.0, target_bounds=(-2, 2)).fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [3, 11]
+    Z = selector.transform(X)
+    assert Z.shape == (N, 2) and Z.dtype == dtype and sparse.issparse(Z) == sparse.issparse(X)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1, 2]])
+def test_columns_are_chosen_for_classes_however_rare(X, labels):
+    X = X + 0.5  # no column is centred
+    y = np.array(labels)[np.digitize(X[:, 5], np.linspace(-0.5, 1.5, len(labels) + 1)[1:-1])]
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(P)])
+    selector = DPSelectKBest(1, epsilon=2.0, classes=labels, feature_bounds=(-0.5, 1.5))
+    assert selector.fit(frame, y).get_feature_names_out().tolist() == ["c5"]
+    named = selector.set_output(transform="pandas").transform(frame)
+    assert list(named.columns) == ["c5"]
+
+
+def test_without_noise_it_ranks_as_scikit_learn_does(X):
+    y = X @ np.linspace(0.0, 1.0, P)
+    ours = DPSelectKBest(5, epsilon=math.inf, target_bounds=(-20, 20)).fit(X, y)
+
+    def products(X, y):
+        return np.abs(np.rint(2**13 * X * ((y - y.mean()) / 40)[:, None]).sum(axis=0))
+
+    theirs = SelectKBest(products, k=5).fit(X, y)
+    assert len(set(ours.get_support(True)) & set(theirs.get_support(True))) >= 4
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_what_was_planned_is_charged_once_and_is_worth_its_epsilon(X, neighboring):
+    n_public = 3000 if neighboring == "add_remove" else None
+    accountant = PrivacyAccountant(2.0, 1e-5, neighboring=neighboring, n_public=n_public)
+    selector = DPSelectKBest(
+        4, epsilon=0.5, delta=1e-6, target_bounds=(-1, 1),
+        neighboring=neighboring, n_public=n_public, accountant=accountant,
+    )  # fmt: skip
+    planned = selector.planned_event(N, P)
+    assert 0.5 * (1 - 1e-3) < epsilon_of(planned, 1e-6) <= 0.5
+    assert planned == selector.planned_event(N, 10 * P)  # columns that are looked at are free
+    selector.fit(X, X[:, 0])
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and selector.privacy_event_ == planned
+
+
+BAD = {
+    "k": {"k": 0},
+    "no bounds": {"target_bounds": None},
+    "one class": {"classes": [0]},
+    "a class twice": {"classes": [0, 0.0]},
+    "bounds": {"target_bounds": (1, 0)},
+    "endless bounds": {"target_bounds": (0, math.inf)},
+    "epsilon": {"epsilon": 0.0},
+}
+
+
+@pytest.mark.parametrize("params", BAD.values(), ids=BAD)
+def test_bad_parameters_are_refused_before_the_charge(X, params):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    selector = DPSelectKBest(3, target_bounds=(-1, 1), accountant=accountant)
+    with pytest.raises((TypeError, ValueError)):
+        selector.set_params(**params).fit(X, X[:, 0])
+    assert accountant.entries() == []
+
+
+def test_of_few_columns_all_are_kept(X):
+    selector = DPSelectKBest(P + 5).fit(X, X[:, 0])
+    assert selector.transform(X).shape == (N, P)
+    assert selector.privacy_event_.releases[1].count == P
+
+
+def test_bad_targets_are_refused_before_the_charge(X):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    selector = DPSelectKBest(3, target_bounds=(-1, 1), accountant=accountant)
+    for y in (None, X[:5, 0], np.full(N, math.nan), np.full(N, "secret")):
+        with pytest.raises((TypeError, ValueError)) as raised:
+            selector.fit(X, y)
+        assert "secret" not in str(raised.value)
+    assert accountant.entries() == []
+
+
+def test_a_refused_fit_releases_nothing(X):
+    selector = DPSelectKBest(target_bounds=(-1, 1), accountant=PrivacyAccountant(0.01, 1e-6))
+    with pytest.raises(BudgetExceededError):
+        selector.fit(X, X[:, 0])
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
+
+
+def test_a_pipeline_tells_bounds_to_it_and_on(X):
+    X, y = 50 + 10 * X, (X[:, 4] > 0).astype(int)
+    accountant = PrivacyAccountant(3.0, 1e-6)
+    pipeline = make_private_pipeline(
+        DPStandardScaler(), DPSelectKBest(3, classes=[0, 1]), DPLinearClassifier(classes=[0, 1]),
+        epsilon=3.0, delta=1e-6, accountant=accountant,
+    )  # fmt: skip
+    planned = pipeline.planned_event(N, P, 2)
+    pipeline.fit(X, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned)
+    assert pipeline.told_["dpselectkbest"]["feature_bounds"] == (-1.0, 1.0)
+    assert pipeline.told_["dplinearclassifier"]["feature_bounds"] == (-1.0, 1.0)
+    assert 4 in pipeline[1].ranking_ and pipeline.score(X, y) > 0.8
+    assert clone(pipeline)[1].feature_bounds is None and len(find_leaks(pipeline)) == 0
+
+
+def test_the_linter_knows_what_to_use_instead():
+    report = find_leaks(make_private_pipeline(SelectKBest(), DPLinearRegressor()))
+    (void,) = [leak for leak in report if leak.severity == "void"]
+    assert "preprocessing.DPSelectKBest," in void.instead
