@@ -34,7 +34,8 @@ class Solver(BaseSolver):
         self.model.fit(self.X, self.y)
 
     def get_result(self):
-        found = {"coef": np.ravel(self.model.coef_), "intercept": float(np.ravel(self.model.intercept_)[0])}
+        intercept = float(np.ravel(self.model.intercept_)[0])
+        found = {"coef": np.ravel(self.model.coef_), "intercept": intercept}
         if self.inference:
             found["interval"] = self.model.confidence_interval()[: len(found["coef"])]
         return found
