@@ -54,7 +54,7 @@ class PartitionUnits(SumUnits):
         super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
         # a count of one, with noise, is at least this with a probability of spare / n_columns
         spare = event.releases[0].spare
-        if not 1e-300 < spare / n_columns <= 1:
+        if not (1e-300 < spare / n_columns and spare <= 1):
             raise ValueError(f"a probability above 1e-300 may name one record, got {spare!r}")
         reach = -float(ndtri(min(spare / n_columns, 0.5))) * _UP
         self.least = self.units + math.ceil(2.0**self.bits * reach)
