@@ -13,6 +13,7 @@ import dpcd_sklearn.privacy.mechanisms as mechanisms
 from dpcd_sklearn.losses._logistic import LogisticLoss
 from dpcd_sklearn.losses._squared import SquaredLoss
 from dpcd_sklearn.privacy.accounting import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
@@ -21,14 +22,18 @@ from dpcd_sklearn.privacy.accounting import (
     SelectionEvent,
 )
 from dpcd_sklearn.privacy.mechanisms import (
+    ColumnUnits,
     CoordinateUnits,
     CountUnits,
     CurvatureOracle,
     CurvatureUnits,
     MeanUnits,
     MomentUnits,
+    PartitionUnits,
+    PresentUnits,
     QuantileUnits,
     ScoreUnits,
+    SecondMomentUnits,
     SmoothnessUnits,
 )
 from dpcd_sklearn.privacy.mechanisms._curvature_units import constant_of_rows
@@ -130,6 +135,40 @@ TABLE = {
         [
             {"event": of(SelectionEvent(1e-300, 3))}, {"event": of(SelectionEvent(1e6, 3))},
             {"event": of(G(2.0))}, {"event": of(SelectionEvent(0.1, 3), SelectionEvent(0.1, 3))},
+        ],
+    ),
+    PartitionUnits: (
+        {"event": of(CoveredEvent(2.0, 1e-6)), "n_columns": 3} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1)),
+            *({"event": of(CoveredEvent(z, 1e-6))} for z in (1e-12, 1e300)),
+            *({"event": of(CoveredEvent(2.0, s))} for s in (0.0, -1.0, 1.1, math.nan)),
+            {"event": of(CoveredEvent(2.0, 1e-6, 2))}, {"event": of(G(2.0))},
+        ],
+    ),
+    PresentUnits: (
+        {"event": of(G(2.0)), "n_columns": 3} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
+            *({"event": of(G(z))} for z in (1e-12, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
+        ],
+    ),
+    ColumnUnits: (
+        {"event": of(SelectionEvent(0.1, 3)), "n_chosen": 3, "width": 5} | SIZES,
+        [
+            {"n_samples": 2**28 + 1}, *NORMALIZERS, *({"n_chosen": k} for k in (0, 2, 6)),
+            *({"event": of(SelectionEvent(eta, 3))} for eta in (1e-300, 1e6, math.nan)),
+            {"event": of(SelectionEvent(0.1, 2))}, {"event": of(G(2.0))},
+        ],
+    ),
+    SecondMomentUnits: (
+        {"event": of(G(2.0)), "n_features": 3, "row_norm": 2.0, "constant": 1.0} | SIZES,
+        [
+            *MANY, *NORMALIZERS, {"n_features": 4001}, {"constant": 2.0}, {"constant": 0.0},
+            *({"row_norm": value} for value in (0.0, -1.0, math.nan, math.inf, 1e15, 0.99)),
+            *({"event": of(G(z))} for z in (1e-30, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))},
         ],
     ),
 }  # fmt: skip

@@ -31,6 +31,7 @@ from ._partitions import PartitionOracle, PartitionUnits
 from ._present_means import PresentOracle, PresentUnits
 from ._quantiles import QuantileOracle, QuantileUnits
 from ._scores import ScoreOracle, ScoreUnits
+from ._second_moments import SecondMomentOracle, SecondMomentUnits
 from ._top_columns import ColumnOracle, ColumnUnits
 from ._units import CoordinateUnits, MeanUnits
 
@@ -38,5 +39,6 @@ __all__ = ["BatchOracle", "ColumnOracle", "ColumnUnits"]
 __all__ += ["CoordinateUnits", "CountOracle", "CountUnits", "CurvatureOracle"]
 __all__ += ["CurvatureUnits", "LazyChoice", "Descent", "MeanUnits", "MomentOracle", "MomentUnits"]
 __all__ += ["PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits"]
+__all__ += ["SecondMomentOracle", "SecondMomentUnits"]
 __all__ += ["OutsideOracle", "QuantileOracle", "QuantileUnits", "RecordOracle", "ScoreOracle"]
 __all__ += ["ScoreUnits", "SmoothnessOracle", "SmoothnessUnits", "release_last_iterate"]

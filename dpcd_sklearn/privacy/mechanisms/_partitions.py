@@ -48,11 +48,16 @@ class PartitionUnits(SumUnits):
             Units.__init__(self, event, n_samples=n_samples, n_normalizer=n_normalizer)
             self.bits, self.units, self.least = None, 1, 0
             return
+        if n_columns < 1:
+            raise ValueError(f"categories are of one column at least, got {n_columns}")
         sensitivity = partition_sensitivity(n_columns, event.neighboring)
         super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
         # a count of one, with noise, is at least this with a probability of spare / n_columns
-        reach = -float(ndtri(event.releases[0].spare / n_columns)) * _UP
-        self.least = self.units + math.ceil(2.0**self.bits * max(reach, 0.0))
+        spare = event.releases[0].spare
+        if not (1e-300 < spare / n_columns and spare <= 1):
+            raise ValueError(f"a probability above 1e-300 may name one record, got {spare!r}")
+        reach = -float(ndtri(min(spare / n_columns, 0.5))) * _UP
+        self.least = self.units + math.ceil(2.0**self.bits * reach)
 
     @property
     def threshold(self):
