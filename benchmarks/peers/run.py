@@ -143,23 +143,23 @@ def audited(options, folder):
         f"audit at ε = {options.epsilon:g}, δ = {DELTA:g}, on neighbouring data sets of 60 records"
     )
     head = f"{'ε is at least':>13} {f'at {EASIER:g} ε':>9} {'fits':>6}"
-    print(f"{'':30} {'task':14} {'neighbours':12} {head}")
+    print(f"{'':36} {'task':14} {'neighbours':12} {head}")
     for solver, model in solvers(options.solvers):
         python = interpreter(model.environment, folder)
         if python is None:
-            print(f"{title(model):30} its requirements can't be installed: left out")
+            print(f"{title(model):36} its requirements can't be installed: left out")
             continue
         for classify in (False, True):
             found = audit(python, solver, model, classify, options)
             task = "classification" if classify else "regression"
             if isinstance(found, str):
-                print(f"{title(model):30} {task:14} left out: {found}", flush=True)
+                print(f"{title(model):36} {task:14} left out: {found}", flush=True)
                 continue
             n, at_claim, at_easier = found
             verdict = "" if at_claim <= options.epsilon else "  above its claim: left out"
             numbers = f"{at_claim:13.2f} {at_easier:9.2f} {n:6}"
             print(
-                f"{title(model):30} {task:14} {model.neighbors:12} {numbers}{verdict}", flush=True
+                f"{title(model):36} {task:14} {model.neighbors:12} {numbers}{verdict}", flush=True
             )
             if not verdict:
                 yield classify, python, solver, model
@@ -202,7 +202,9 @@ def row(objective, answer):
 
 
 def title(model):
-    return model.name + (", inference" if getattr(model, "inference", False) else "")
+    words = ["inference"] * getattr(model, "inference", False)
+    words += ["add_remove"] * (vars(model).get("neighbors") == "add_remove")
+    return ", ".join([model.name, *words])
 
 
 def main(options):
@@ -214,14 +216,14 @@ def main(options):
         objective.set_data(**data)
         n, p = data["X"].shape
         print(f"\n{name}: n = {n:,}, p = {p}, ε = {options.epsilon:g}; {options.runs} fits")
-        print(f"{'':30} {'error':>9} {'excess risk':>11} {'coverage':>8} {'CPU s':>9} {'MB':>6}")
-        print(f"{'no privacy':30} {objective.plain[0]:9.4g} {0:11.4g}")
+        print(f"{'':36} {'error':>9} {'excess risk':>11} {'coverage':>8} {'CPU s':>9} {'MB':>6}")
+        print(f"{'no privacy':36} {objective.plain[0]:9.4g} {0:11.4g}")
         for classify, python, solver, model in listed:
             if classify != (data["target_bounds"] is None):
                 continue
             answer = asked(python, solver, vars(model), objective.get_objective(), options.runs)
             said = answer["skipped"] or row(objective, answer)
-            print(f"{title(model):30} {said}", flush=True)
+            print(f"{title(model):36} {said}", flush=True)
 
 
 if __name__ == "__main__":
