@@ -1,7 +1,8 @@
 """Estimators of several packages at equal public facts and equal (ε, δ): a table.
 
     python benchmarks/peers/run.py [--quick] [--epsilon 1] [--runs 15] [--audits 4000]
-                                   [--patience 10] [--solvers NAME ...] [--environments FOLDER]
+                                   [--patience 10] [--solvers NAME ...] [--data NAME ...]
+                                   [--environments FOLDER]
 
 The files are in benchopt's form (``benchopt run benchmarks/peers``); this script needs none of it.
 Each solver with requirements of its own gets an environment in FOLDER, by default a temporary one
@@ -168,12 +169,15 @@ def audited(options, folder):
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def datasets(quick):
+def datasets(quick, names):
     bundled = load("datasets/bundled.py", "Dataset")
     simulated = load("datasets/simulated.py", "Dataset")
     for data in [bundled(data="diabetes")] if quick else [*bundled.all(), simulated()]:
+        name = getattr(data, "data", "simulated")
+        if names and name not in names:
+            continue
         try:
-            yield getattr(data, "data", "simulated"), data.get_data()
+            yield name, data.get_data()
         except FileNotFoundError as error:
             print(f"{error}: left out")
 
@@ -211,7 +215,7 @@ def main(options):
     folder = Path(options.environments)
     folder.mkdir(exist_ok=True, parents=True)
     listed = list(audited(options, folder))
-    for name, data in datasets(options.quick):
+    for name, data in datasets(options.quick, options.data):
         objective = load("objective.py", "Objective")(epsilon=options.epsilon, delta=DELTA)
         objective.set_data(**data)
         n, p = data["X"].shape
@@ -236,6 +240,7 @@ if __name__ == "__main__":
         "--patience", type=float, default=10.0, help="seconds of an audit's data set"
     )
     parser.add_argument("--solvers", nargs="*", help="names of files in solvers/")
+    parser.add_argument("--data", nargs="*", help="names of data sets")
     parser.add_argument("--environments", help="folder of environments that are kept")
     options = parser.parse_args()
     if options.environments:
