@@ -1,7 +1,8 @@
 """Estimators of several packages at equal public facts and equal (ε, δ): a table.
 
     python benchmarks/peers/run.py [--quick] [--epsilon 1] [--runs 15] [--audits 4000]
-                                   [--patience 10] [--solvers NAME ...] [--environments FOLDER]
+                                   [--patience 10] [--solvers NAME ...] [--data NAME ...]
+                                   [--environments FOLDER]
 
 The files are in benchopt's form (``benchopt run benchmarks/peers``); this script needs none of it.
 Each solver with requirements of its own gets an environment in FOLDER, by default a temporary one
@@ -143,23 +144,23 @@ def audited(options, folder):
         f"audit at ε = {options.epsilon:g}, δ = {DELTA:g}, on neighbouring data sets of 60 records"
     )
     head = f"{'ε is at least':>13} {f'at {EASIER:g} ε':>9} {'fits':>6}"
-    print(f"{'':30} {'task':14} {'neighbours':12} {head}")
+    print(f"{'':36} {'task':14} {'neighbours':12} {head}")
     for solver, model in solvers(options.solvers):
         python = interpreter(model.environment, folder)
         if python is None:
-            print(f"{title(model):30} its requirements can't be installed: left out")
+            print(f"{title(model):36} its requirements can't be installed: left out")
             continue
         for classify in (False, True):
             found = audit(python, solver, model, classify, options)
             task = "classification" if classify else "regression"
             if isinstance(found, str):
-                print(f"{title(model):30} {task:14} left out: {found}", flush=True)
+                print(f"{title(model):36} {task:14} left out: {found}", flush=True)
                 continue
             n, at_claim, at_easier = found
             verdict = "" if at_claim <= options.epsilon else "  above its claim: left out"
             numbers = f"{at_claim:13.2f} {at_easier:9.2f} {n:6}"
             print(
-                f"{title(model):30} {task:14} {model.neighbors:12} {numbers}{verdict}", flush=True
+                f"{title(model):36} {task:14} {model.neighbors:12} {numbers}{verdict}", flush=True
             )
             if not verdict:
                 yield classify, python, solver, model
@@ -168,12 +169,15 @@ def audited(options, folder):
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def datasets(quick):
+def datasets(quick, names):
     bundled = load("datasets/bundled.py", "Dataset")
     simulated = load("datasets/simulated.py", "Dataset")
     for data in [bundled(data="diabetes")] if quick else [*bundled.all(), simulated()]:
+        name = getattr(data, "data", "simulated")
+        if names and name not in names:
+            continue
         try:
-            yield getattr(data, "data", "simulated"), data.get_data()
+            yield name, data.get_data()
         except FileNotFoundError as error:
             print(f"{error}: left out")
 
@@ -202,26 +206,28 @@ def row(objective, answer):
 
 
 def title(model):
-    return model.name + (", inference" if getattr(model, "inference", False) else "")
+    words = ["inference"] * getattr(model, "inference", False)
+    words += ["add_remove"] * (vars(model).get("neighbors") == "add_remove")
+    return ", ".join([model.name, *words])
 
 
 def main(options):
     folder = Path(options.environments)
     folder.mkdir(exist_ok=True, parents=True)
     listed = list(audited(options, folder))
-    for name, data in datasets(options.quick):
+    for name, data in datasets(options.quick, options.data):
         objective = load("objective.py", "Objective")(epsilon=options.epsilon, delta=DELTA)
         objective.set_data(**data)
         n, p = data["X"].shape
         print(f"\n{name}: n = {n:,}, p = {p}, ε = {options.epsilon:g}; {options.runs} fits")
-        print(f"{'':30} {'error':>9} {'excess risk':>11} {'coverage':>8} {'CPU s':>9} {'MB':>6}")
-        print(f"{'no privacy':30} {objective.plain[0]:9.4g} {0:11.4g}")
+        print(f"{'':36} {'error':>9} {'excess risk':>11} {'coverage':>8} {'CPU s':>9} {'MB':>6}")
+        print(f"{'no privacy':36} {objective.plain[0]:9.4g} {0:11.4g}")
         for classify, python, solver, model in listed:
             if classify != (data["target_bounds"] is None):
                 continue
             answer = asked(python, solver, vars(model), objective.get_objective(), options.runs)
             said = answer["skipped"] or row(objective, answer)
-            print(f"{title(model):30} {said}", flush=True)
+            print(f"{title(model):36} {said}", flush=True)
 
 
 if __name__ == "__main__":
@@ -234,6 +240,7 @@ if __name__ == "__main__":
         "--patience", type=float, default=10.0, help="seconds of an audit's data set"
     )
     parser.add_argument("--solvers", nargs="*", help="names of files in solvers/")
+    parser.add_argument("--data", nargs="*", help="names of data sets")
     parser.add_argument("--environments", help="folder of environments that are kept")
     options = parser.parse_args()
     if options.environments:
