@@ -238,7 +238,9 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
             bounds = check_interval(tuple(self.target_bounds), "target_bounds")
             if not np.isfinite(bounds).all():
                 raise ValueError("target_bounds must be finite")
-        kind = None if self.classes is not None else np.float64
+        kind = np.float64
+        if self.classes is not None:  # of a list one word would make words of all numbers
+            kind = None if hasattr(y, "dtype") else object
         y = read_input(np.asarray, y, dtype=kind, name="y")
         if y.shape not in ((n_samples,), (n_samples, 1)):
             raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
