@@ -29,6 +29,7 @@ from scipy.stats import beta
 from worker import HERE, load
 
 CONFIDENCE, DELTA = 0.95, 1e-6
+FEWEST = 20  # fits that a test is made of
 EASIER = 8.0  # times ε, where a test that sees anything sees something
 
 
@@ -134,6 +135,8 @@ def audit(python, solver, model, classify, options):
                 break
         if answer["skipped"]:
             return answer["skipped"]
+        if min(len(answer["fits"]), len(answer["others"])) < FEWEST:
+            return f"fewer than {FEWEST} fits in {options.patience:g} s"
         found.append(bound_on_epsilon(answer["fits"], answer["others"], DELTA))
     return min(len(answer["fits"]), len(answer["others"])), *found
 
