@@ -244,8 +244,8 @@ CONTAINERS = [
     (HALVES, ["a", "b"], [2, -3]),  # numbered by a meta-estimator
     (LETTERS, ["a", "b"], ["strange", ""]),
     (LETTERS.astype(object), ["a", "b"], ["strange", 3, None, 1.5, math.inf]),
-    (HALVES.tolist(), [0, 1], [7, "strange", 2.5, None]),
-    (LETTERS.tolist(), ["a", "b"], ["strange", 7, 2.5]),
+    (HALVES.tolist(), [0, 1], [7, "strange", 2.5, None, b"strange", 1j, 2**70, (1,)]),
+    (LETTERS.tolist(), ["a", "b"], ["strange", 7, 2.5, b"strange", None]),
     (pd.Series(HALVES, dtype="Int64"), [0, 1], [5]),
     (pd.Series(LETTERS, dtype="string"), ["a", "b"], ["strange"]),
     (pd.Series(CATEGORIES), ["a", "b"], ["strange"]),

@@ -17,6 +17,7 @@ from test_curvature import HalfTheNoise
 from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, Facts, codes_of
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
 from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _gaussian_sum
@@ -46,6 +47,19 @@ def weighted(name, X, y, facts):
         answers = np.column_stack([1 - X[:, 0], X[:, 0]]) if "log" in name else X[:, 0]
         sums = METRICS[name].sums(answers, y, facts)
     return np.array(sums) * (pair_weights(len(y)) if METRICS[name].kind == "pairs" else 1)
+
+
+@pytest.mark.parametrize("label", ["a word", b"bytes", None, 1j, 2**70, (1,)], ids=repr)
+def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(400, 2))
+    labels = (X[:, 0] > 0).astype(int).tolist()
+    model = LogisticRegression().fit(X, labels)
+    scorer = make_private_scorer("accuracy", epsilon=1e6, delta=0.1, classes=[0, 1])
+    moved = scorer(model, X, labels) - scorer(model, X, [label, *labels[1:]])
+    assert abs(moved) < 1 / 400 + 1e-3
+    search = PrivateSearchCV(DPLogisticGCD(classes=[0, 1]), {"C": [1.0]})
+    _, kept = search._check_records(X, [label, *labels[1:]])
+    assert kept.tolist()[1:] == labels[1:]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

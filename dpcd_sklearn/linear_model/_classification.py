@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engines._label_prior import found_intercepts
 from ..losses import stated_loss
-from ..utils._input import read_input
+from ..utils._input import read_input, read_labels
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
@@ -54,7 +54,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _check_records(self, X, y):
         if self.classes is not None and isinstance(y, (list, tuple)):
-            y = _unmixed(y)
+            y = read_labels(y)
         return super()._check_records(X, y)
 
     def _encode_labels(self, y, sample_weight):
@@ -310,16 +310,6 @@ def _kind(dtype):
     """Which labels could equal each other."""
     words = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "words"}
     return (words | {"T": "words", "O": "objects"}).get(dtype.kind, dtype.kind)
-
-
-def _unmixed(labels):
-    """A list of words and others as objects: NumPy would turn all of them into words for one."""
-    words = {isinstance(label, str) for label in labels}
-    if words != {True, False}:
-        return labels
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
 
 
 def _is_word(label):

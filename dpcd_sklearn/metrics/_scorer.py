@@ -14,7 +14,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import public_number, resolved_delta
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
-from ..utils._input import read_input
+from ..utils._input import read_input, read_labels
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike, Auto
 from ._answers import Model, read
@@ -204,7 +204,7 @@ def _target(y, n_samples, task):
     """y as an array, in words that quote no record; of a regression finite doubles."""
     if issparse(y):
         raise TypeError("y must be an array, not a sparse matrix; pass y.toarray()")
-    y = read_input(np.asarray, y, name="y")
+    y = read_labels(y)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
     if task == "classification":

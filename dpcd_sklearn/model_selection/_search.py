@@ -28,7 +28,7 @@ from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import available_if, num_samples
-from ..utils._input import read_input, refuse_broken
+from ..utils._input import read_input, read_labels, refuse_broken
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed
@@ -304,7 +304,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             refuse_broken(X)
             X = X if X.format in ("csr", "csc") else X.tocsr()
         X, n_samples = first_rows(X, whole=True)
-        y = read_input(np.asarray, y, name="y")
+        y = read_labels(y)
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.shape != (n_samples,):

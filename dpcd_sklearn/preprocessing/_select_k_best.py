@@ -18,7 +18,7 @@ from ..privacy.sums._categories import category_of, coded
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, fit_context
-from ..utils._input import read_input, read_records
+from ..utils._input import read_input, read_labels, read_records
 from ..utils._public import check_bounds, check_interval
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
@@ -238,10 +238,10 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
             bounds = check_interval(tuple(self.target_bounds), "target_bounds")
             if not np.isfinite(bounds).all():
                 raise ValueError("target_bounds must be finite")
-        kind = np.float64
-        if self.classes is not None:  # of a list one word would make words of all numbers
-            kind = None if hasattr(y, "dtype") else object
-        y = read_input(np.asarray, y, dtype=kind, name="y")
+        if bounds is not None:
+            y = read_input(np.asarray, y, dtype=np.float64, name="y")
+        else:
+            y = read_labels(y)
         if y.shape not in ((n_samples,), (n_samples, 1)):
             raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
         y = y.reshape(n_samples)
