@@ -18,7 +18,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
-from ..utils._input import read_input
+from ..utils._input import read_input, read_labels
 from ..utils._public import check_real
 from ._budget_of_step import is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
@@ -327,8 +327,9 @@ def n_outputs_of(step, X, y, sample_weight=None):
     if not hasattr(step, "_encode_labels"):
         return 1
     # what is no number is no number for the fit either; all else is left as it stands
-    kind = np.float64 if step._target_is_numeric and _is_object(y) else None
-    target = read_input(np.asarray, y, dtype=kind, name="y")
+    target = read_labels(y)
+    if step._target_is_numeric and target.dtype.kind == "O":
+        target = read_input(np.asarray, y, dtype=np.float64, name="y")
     if target.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers")
     if target.dtype.kind == "f" and not np.isfinite(target).all():
@@ -337,7 +338,3 @@ def n_outputs_of(step, X, y, sample_weight=None):
         target = target[:, 0]
     weights = check_sample_weight(sample_weight, X)
     return clone(step)._encode_labels(target, weights)[1]
-
-
-def _is_object(y):
-    return read_input(np.asarray, y, name="y").dtype.kind == "O"
