@@ -14,7 +14,8 @@ import dpcd_sklearn
 PEERS = Path(__file__).resolve().parent.parent / "benchmarks" / "peers"
 SOLVERS = sorted(path.stem for path in (PEERS / "solvers").glob("*.py"))
 
-pytestmark = pytest.mark.skipif(not PEERS.is_dir(), reason="the benchmarks are not here")
+if not SOLVERS:
+    pytest.skip("the benchmarks are not here", allow_module_level=True)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 import dpcd_sklearn
 
 pytest.importorskip("mypy", reason="mypy, of the extra test, reads the script")
+pytest.importorskip("numpy", minversion="2.2", reason="before, ndarray has no default types")
 
 SETTINGS = "[mypy]\nstrict = true\n[mypy-sklearn.*]\nignore_missing_imports = true\n"
 
