@@ -326,8 +326,8 @@ def n_outputs_of(step, X, y, sample_weight=None):
     step = last_step(step)
     if not hasattr(step, "_encode_labels"):
         return 1
-    # what is no number is no number for the fit either; all else is left as it stands
     target = read_labels(y)
+    # what is no number is no number for the fit either; all else is left as it stands
     if step._target_is_numeric and target.dtype.kind == "O":
         target = read_input(np.asarray, y, dtype=np.float64, name="y")
     if target.dtype.kind == "c":

@@ -1,28 +1,24 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
-import math
 import warnings
-from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
-from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
-from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
+from ..utils._compat import fit_context
 from ..utils._input import read_records
-from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Seed
 from ._bounded_map import CHECKS, BoundedMap
+from ._private_transformer import OF_BUDGET, PrivateTransformer
 
 
-class DPStandardScaler(PrivateFit, BoundedMap):
+class DPStandardScaler(PrivateTransformer, BoundedMap):
     r"""Centre and scale features by private quantiles, and clip them to [-1, 1].
 
     For raw columns of which no bounds are known. Feature j of a record becomes
@@ -128,16 +124,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     6 choices of bounded range 0.1778, under replace-one neighbours
     """
 
-    _parameter_constraints = {
-        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
-        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "with_centering": ["boolean"],
-        "neighboring": [StrOptions(set(NEIGHBORING))],
-        "n_public": [None, Interval(Integral, 1, None, closed="left")],
-        "copy": ["boolean"],
-        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
-        "random_state": ["random_state", ReproducibleNoise],
-    }
+    _parameter_constraints = OF_BUDGET | {"with_centering": ["boolean"], "copy": ["boolean"]}
 
     def __init__(
         self,
@@ -160,37 +147,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         self.accountant = accountant
         self.random_state = random_state
 
-    def planned_event(
-        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
-    ) -> FitEvent:
-        """What a fit would release; nothing is charged and no record is needed.
-
-        Parameters
-        ----------
-        n_samples : int, >= 1
-            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1, or rows of them
-            Of an array, a data frame or a sparse matrix the width alone is looked at.
-        n_outputs : int, default=1
-        sparse : bool, default=False
-            Of the model behind it, as the number of outputs is: both change nothing here.
-
-        Returns
-        -------
-        FitEvent
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is invalid, as `fit` does.
-        """
-        self._validate_params()
-        n_features, _ = width_and_layout(n_features)
-        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        return self._plan(n_samples, n_features)[0].event
-
     @fit_context(prefer_skip_nested_validation=True)
-    @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Find centres and scales, charging the accountant before a record is used.
 
@@ -216,27 +173,15 @@ class DPStandardScaler(PrivateFit, BoundedMap):
         X = read_records(self, X, **CHECKS)
         if issparse(X) and self.with_centering:
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
-        units, n_normalizer, delta = self._plan(*X.shape)
-        units = self._shown(units)
-        self._refuse_unprotected_charge()
-        key, _ = self._randomness()
-        self._warn_before_charge(delta, n_normalizer)
-        receipt = charge(
-            self.accountant,
-            units.event,
-            recorder=self._recorder,
-            estimator=type(self).__name__,
-            params=self.get_params(deep=False),
-            n_samples=n_normalizer,
-            n_features=X.shape[1],
-            reproducible=key is not None,
-        )
-        self._was_charged = self.accountant is not None
-        oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
-        self.center_, self.scale_ = find_scales(oracle, "features", self._how)
+        event, n_normalizer, delta = self._planned(*X.shape)
+        units = self._shown(QuantileUnits(event))
+        plan = units.event, n_normalizer, delta
+        receipt, key = self._paid(plan, X.shape[1])
+        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
+            oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
+            self.center_, self.scale_ = find_scales(oracle, "features", self._how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
-        self.privacy_event_ = units.event
-        self.privacy_spent_ = PrivacySpent(float(self.epsilon), delta)
+        self._promise(plan)
         self._warn_of_little_evidence(units, n_normalizer)
         return self
 
@@ -244,13 +189,10 @@ class DPStandardScaler(PrivateFit, BoundedMap):
     def _how(self):
         return "quartiles" if self.with_centering else "octaves"
 
-    def _plan(self, n_samples, n_features):
-        """Units of the choices, public number of records and delta, from public facts alone."""
-        self._check_budget()
-        n_normalizer, delta = self._public_number_and_delta(n_samples)
+    def _event(self, n_features, n_normalizer, delta):
         count = n_choices(n_features, self._how)
         event = greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
-        return QuantileUnits(event), n_normalizer, delta
+        return QuantileUnits(event).event  # which refuses ranges that are not proved
 
     def _warn_of_little_evidence(self, units, n_normalizer):
         if units.noiseless or n_normalizer * units.eta >= LEAST_EVIDENCE:
@@ -260,7 +202,7 @@ class DPStandardScaler(PrivateFit, BoundedMap):
             f"{self.n_features_in_} columns, which may be far off. Raise epsilon, or state bounds "
             "that you know to a BoundsScaler",
             UserWarning,
-            stacklevel=5,  # the caller of fit, beyond two decorators
+            stacklevel=4,  # the caller of fit, beyond a decorator
         )
 
     def _map(self):
@@ -272,6 +214,5 @@ class DPStandardScaler(PrivateFit, BoundedMap):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = not self.with_centering
         return tags
