@@ -37,13 +37,14 @@ from ..privacy.sums._records import canonical, is_read_in_place
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
+from ..utils._shared_texts import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike
 from ._constraints import COMMON
 from ._export import exported
 from ._progress import Progress
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
-from ._shared_texts import with_shared_texts
+from ._shared_texts import TEXTS
 from ._signature import short_signature
 from ._stated_objects import (
     MAY_BE_OBJECTS,
@@ -98,7 +99,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__signature__, cls.__doc__ = short_signature(cls), with_shared_texts(cls.__doc__)
+        cls.__signature__, cls.__doc__ = short_signature(cls), with_shared_texts(cls.__doc__, TEXTS)
 
     # ---- what a subclass gives ----
 

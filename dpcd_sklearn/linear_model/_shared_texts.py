@@ -1,8 +1,6 @@
 """Texts of parameters and attributes that several estimators share, each written once."""
 
-import re
-
-_TEXTS = {
+TEXTS = {
     "words_of_presets": """\
         - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
           and delta: "newton" where records are many and dense columns few, unless a path of
@@ -220,10 +218,3 @@ _TEXTS = {
     positive : bool, default=False
         Whether coefficients are kept from being negative; the intercept is free.""",
 }
-
-
-def with_shared_texts(doc):
-    """A docstring in which every line ``$name`` gives way to the text of this name."""
-    if doc is None:
-        return None
-    return re.sub(r"^    \$(\w+)$", lambda named: _TEXTS[named[1]], doc, flags=re.MULTILINE)

@@ -39,8 +39,7 @@ class DPOneHotEncoder(CategoryEncoder):
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         names every category, and protects nobody.
-    delta : "auto" or float in (0, 1), default="auto"
-        "auto" is 1/n², not available under "add_remove".
+    $delta
     min_frequency : int >= 1, float in (0, 1) or None, default=None
         Least noisy number of records, or share of them, of a category that is learnt.
     max_categories : int >= 2, default=16
@@ -51,16 +50,10 @@ class DPOneHotEncoder(CategoryEncoder):
         Whether what is none of the categories has a column of its own, or zeros only.
     sparse_output : bool, default=False
         Whether the result is a CSR matrix.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What one record more or less means; with "replace_one" the number of records is public.
-    n_public : int, default=None
-        A public number of records, for "add_remove".
-    accountant : PrivacyAccountant, default=None
-        What is charged.
-    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
-        Leave it None. This fit has no public choices that an int could draw; its noise comes from
-        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
-        noise reproducible, hence **not private**: it warns, and an accountant refuses it.
+    $neighboring
+    $n_public
+    $accountant
+    $random_state
 
     Attributes
     ----------
@@ -71,21 +64,15 @@ class DPOneHotEncoder(CategoryEncoder):
     threshold_ : float or None
         The noisy number of records that a category is named from; None if nothing is learnt.
         Public.
-    privacy_event_ : FitEvent
-        What was released.
-    privacy_spent_ : PrivacySpent (epsilon, delta)
-        The guarantee of this fit.
-    n_features_in_ : int
-        Number of features. Public.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, if X has names that are all strings. Public.
+    $privacy_event_
+    $privacy_spent_
+    $n_features_in_
+    $feature_names_in_
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant refuses the charge; no record was used.
-    LedgerError
-        If the accountant's ledger can't be written; no record was used.
+    $BudgetExceededError
+    $LedgerError
     TypeError, ValueError
         If a parameter is invalid, or a cell is no string, number or boolean; nothing was charged.
 

@@ -48,19 +48,15 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         How many components are kept: a public width. All are, where there are no more columns.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
-    delta : "auto" or float in (0, 1), default="auto"
-        "auto" is 1/n², not available under "add_remove".
+    $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         As in `BoundsScaler`; None is (-1, 1). Cells are clipped to them.
     row_norm : float > 0, default=None
         Rows are clipped to this distance from the middle of the bounds, for the covariance alone.
         None is half of the largest that bounds admit. A shorter one means less noise.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What one record more or less means; with "replace_one" the number of records is public.
-    n_public : int, default=None
-        A public number of records, for "add_remove".
-    accountant : PrivacyAccountant, default=None
-        What is charged.
+    $neighboring
+    $n_public
+    $accountant
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
         Leave it None, as in `DPSimpleImputer`.
 
@@ -72,21 +68,15 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         Their noisy variances, largest first; noise makes small ones negative. Released.
     mean_ : ndarray of shape (n_features,)
         The noisy mean of clipped rows, within bounds. Released.
-    privacy_event_ : FitEvent
-        What was released.
-    privacy_spent_ : PrivacySpent (epsilon, delta)
-        The guarantee of this fit.
-    n_features_in_ : int
-        Number of features. Public.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, if X has names that are all strings. Public.
+    $privacy_event_
+    $privacy_spent_
+    $n_features_in_
+    $feature_names_in_
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant refuses the charge; no record was used.
-    LedgerError
-        If the accountant's ledger can't be written; no record was used.
+    $BudgetExceededError
+    $LedgerError
     TypeError, ValueError
         If a parameter or X is invalid, or there are more than 4,000 columns; nothing was charged.
 

@@ -11,6 +11,8 @@ from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._shared_texts import with_shared_texts
+from ._shared_texts import TEXTS
 
 OF_BUDGET = {
     "epsilon": [Interval(Real, 0, math.inf, closed="right")],
@@ -26,6 +28,10 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     """A transformer that learns from records, at a price that is known beforehand."""
 
     charges_nothing = False  # or a property of parameters alone
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
 
     @abstractmethod
     def _event(self, n_features, n_normalizer, delta):

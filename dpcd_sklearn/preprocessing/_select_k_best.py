@@ -59,8 +59,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         How many columns are kept: a public width. All are, where there are no more.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
-    delta : "auto" or float in (0, 1), default="auto"
-        "auto" is 1/n², not available under "add_remove".
+    $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         As in `BoundsScaler`; None is (-1, 1). Sparse columns are not centred.
     target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
@@ -68,12 +67,9 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     classes : list, default=None
         Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
         none of them counts as the first one.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What one record more or less means; with "replace_one" the number of records is public.
-    n_public : int, default=None
-        A public number of records, for "add_remove".
-    accountant : PrivacyAccountant, default=None
-        What is charged.
+    $neighboring
+    $n_public
+    $accountant
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
         Leave it None, as in `DPSimpleImputer`.
 
@@ -81,21 +77,15 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     ----------
     ranking_ : ndarray of shape (min(k, n_features),)
         The columns that were chosen, the one of the largest noisy score first. Released.
-    privacy_event_ : FitEvent
-        What was released.
-    privacy_spent_ : PrivacySpent (epsilon, delta)
-        The guarantee of this fit.
-    n_features_in_ : int
-        Number of features. Public.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, if X has names that are all strings. Public.
+    $privacy_event_
+    $privacy_spent_
+    $n_features_in_
+    $feature_names_in_
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant refuses the charge; no record was used.
-    LedgerError
-        If the accountant's ledger can't be written; no record was used.
+    $BudgetExceededError
+    $LedgerError
     TypeError, ValueError
         If a parameter, X or y is invalid; nothing was charged.
 

@@ -71,8 +71,7 @@ class DPSimpleImputer(PrivateTransformer):
         Medians and means are of numbers; the most frequent value may be a word.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
-    delta : "auto" or float in (0, 1), default="auto"
-        "auto" is 1/n², not available under "add_remove".
+    $delta
     fill_value : number, str or None, default=None
         The constant; None is 0 for numbers and "missing" for words. It is also what a column gets
         of which no frequent value was found. Public: never from the data.
@@ -81,36 +80,24 @@ class DPSimpleImputer(PrivateTransformer):
         They save two choices of three. Public: never from the data.
     add_indicator : bool, default=False
         Whether an indicator of missing cells follows for each column, whatever is missing.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What one record more or less means; with "replace_one" the number of records is public.
-    n_public : int, default=None
-        A public number of records, for "add_remove".
-    accountant : PrivacyAccountant, default=None
-        What is charged.
-    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
-        Leave it None. This fit has no public choices that an int could draw; its noise comes from
-        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
-        noise reproducible, hence **not private**: it warns, and an accountant refuses it.
+    $neighboring
+    $n_public
+    $accountant
+    $random_state
 
     Attributes
     ----------
     statistics_ : ndarray of shape (n_features,)
         The fill of each column. Released, or stated.
-    privacy_event_ : FitEvent
-        What was released.
-    privacy_spent_ : PrivacySpent (epsilon, delta)
-        The guarantee of this fit.
-    n_features_in_ : int
-        Number of features. Public.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, if X has names that are all strings. Public.
+    $privacy_event_
+    $privacy_spent_
+    $n_features_in_
+    $feature_names_in_
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant refuses the charge; no record was used.
-    LedgerError
-        If the accountant's ledger can't be written; no record was used.
+    $BudgetExceededError
+    $LedgerError
     TypeError, ValueError
         If a parameter is invalid, or X is empty, infinite somewhere, or holds words of which a mean
         or a median is asked for; nothing was charged.

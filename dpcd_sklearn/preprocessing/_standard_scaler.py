@@ -48,24 +48,17 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         takes the same cells without noise, and protects nobody.
-    delta : "auto" or float in (0, 1), default="auto"
-        "auto" is 1/n², not available under "add_remove".
+    $delta
     with_centering : bool, default=True
         Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
         needs, and one choice a column is paid for instead of three.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What one record more or less means; with "replace_one" the number of records is public.
-    n_public : int, default=None
-        A public number of records, for "add_remove".
+    $neighboring
+    $n_public
     copy : bool, default=True
         If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
-    accountant : PrivacyAccountant, default=None
-        What is charged.
-    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
-        Leave it None. This fit has no public choices that an int could draw; its noise comes from
-        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
-        noise reproducible, hence **not private**: it warns, and an accountant refuses it.
+    $accountant
+    $random_state
 
     Attributes
     ----------
@@ -76,21 +69,15 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     feature_bounds_ : tuple (lo, hi) of ndarray of shape (n_features,)
         Where features are clipped, ``center_`` ∓ ``scale_``, in the units of X. Released, hence
         public now. What `transform` returns has the bounds (-1, 1): state those to the next step.
-    privacy_event_ : FitEvent
-        What was released.
-    privacy_spent_ : PrivacySpent (epsilon, delta)
-        The guarantee of this fit.
-    n_features_in_ : int
-        Number of features. Public.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, if X has names that are all strings. Public.
+    $privacy_event_
+    $privacy_spent_
+    $n_features_in_
+    $feature_names_in_
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant refuses the charge; no record was used.
-    LedgerError
-        If the accountant's ledger can't be written; no record was used.
+    $BudgetExceededError
+    $LedgerError
     TypeError, ValueError
         If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
         to be centred; nothing was charged.

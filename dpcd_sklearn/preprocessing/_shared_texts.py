@@ -1,0 +1,39 @@
+"""Texts of parameters, attributes and errors that transformers share, each written once."""
+
+TEXTS = {
+    "delta": """\
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".""",
+    "neighboring": """\
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.""",
+    "n_public": """\
+    n_public : int, default=None
+        A public number of records, for "add_remove".""",
+    "accountant": """\
+    accountant : PrivacyAccountant, default=None
+        What is charged.""",
+    "random_state": """\
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        Leave it None. This fit has no public choices that an int could draw; its noise comes from
+        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
+        noise reproducible, hence **not private**: it warns, and an accountant refuses it.""",
+    "privacy_event_": """\
+    privacy_event_ : FitEvent
+        What was released.""",
+    "privacy_spent_": """\
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        The guarantee of this fit.""",
+    "n_features_in_": """\
+    n_features_in_ : int
+        Number of features. Public.""",
+    "feature_names_in_": """\
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, if X has names that are all strings. Public.""",
+    "BudgetExceededError": """\
+    BudgetExceededError
+        If the accountant refuses the charge; no record was used.""",
+    "LedgerError": """\
+    LedgerError
+        If the accountant's ledger can't be written; no record was used.""",
+}
