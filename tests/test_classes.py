@@ -61,7 +61,7 @@ def test_the_number_of_classes_chooses_the_loss(estimator, n_classes):
 
 @both
 def test_without_noise_the_classes_are_scikit_learns(estimator):
-    own = {"alpha": 1 / len(X)} if estimator is DPLinearClassifier else {"C": 1.0}
+    own = {"penalty": "l2", "alpha": 1 / len(X)} if estimator is DPLinearClassifier else {"C": 1.0}
     model = estimator(epsilon=math.inf, tol=1e-8, **own)
     expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, Y)
     model.fit(X, Y)

@@ -44,7 +44,9 @@ def test_without_noise_class_weights_are_scikit_learns(y):
     params = {"classes": [no, yes], "class_weight": weights}
     for model in (
         DPLogisticGCD(C=0.5, **params, **EXACT),
-        DPLinearClassifier(alpha=1 / (0.5 * len(X)), solver="skgd", **params, **EXACT),
+        DPLinearClassifier(
+            penalty="l2", alpha=1 / (0.5 * len(X)), solver="skgd", **params, **EXACT
+        ),
     ):
         model.fit(X, y)
         assert_allclose(model.coef_, reference.coef_, rtol=1e-3)
@@ -87,7 +89,7 @@ def test_three_classes_have_weights_too():
     three = np.digitize(REAL, [-0.3, 0.3])
     weights = {0: 1.0, 1: 0.2, 2: 2.0}
     model = DPLinearClassifier(
-        "multinomial", alpha=0.01, classes=[0, 1, 2], class_weight=weights, **EXACT
+        "multinomial", penalty="l2", alpha=0.01, classes=[0, 1, 2], class_weight=weights, **EXACT
     ).fit(X, three)
     reference = LogisticRegression(C=1 / (0.01 * len(X)), class_weight=weights, tol=1e-10)
     assert_allclose(model.predict_proba(X), reference.fit(X, three).predict_proba(X), atol=2e-3)
@@ -117,7 +119,10 @@ def test_bad_class_weights_are_not_paid_for(weight, match):
 
 def test_class_weights_above_one_are_refused_with_what_to_write():
     """The dict that the message has gives the same model without noise, by the stated factor."""
-    for model, name in ((DPLogisticGCD(2.0), "C"), (DPLinearClassifier(alpha=0.02), "alpha")):
+    for model, name in (
+        (DPLogisticGCD(2.0), "C"),
+        (DPLinearClassifier(penalty="l2", alpha=0.02), "alpha"),
+    ):
         model.set_params(classes=[0, 1], class_weight={1: 4.0}, **UNIT)
         with PrivacyAccountant(epsilon=2.0, delta=1e-3) as accountant:
             model.set_params(accountant=accountant)

@@ -676,7 +676,7 @@ class Octaves(Place):
 
 def narrow_scales(eta, n_columns=60_000):
     """Whether scales below the median's octave are found, on two neighbours."""
-    at = 25  # far from what is expected beforehand: most weight lies above
+    at = 36  # far from what is expected beforehand: most weight lies above
     one = np.zeros(_scales.N_OCTAVES, dtype=int)
     one[1], one[at], one[-1] = 40, 3, 40
     other = one.copy()

@@ -49,7 +49,9 @@ def test_fits_of_many_records_are_near_those_without_noise(neighboring, correlat
     ours = seeded(alpha=0.0, **params).fit(X, y)
     np.testing.assert_allclose(ours.coef_, Ridge(1e-9).fit(X, y).coef_, atol=0.04)
     assert ours.intercept_ == pytest.approx(0.1, abs=0.02)
-    found = seeded(DPLinearClassifier, alpha=1e-3, classes=[0, 1], **params).fit(X, labels)
+    found = seeded(DPLinearClassifier, penalty="l2", alpha=1e-3, classes=[0, 1], **params).fit(
+        X, labels
+    )
     plain = LogisticRegression(C=1 / (1e-3 * len(X)), tol=1e-8).fit(X, labels)
     assert found.score(X, labels) > plain.score(X, labels) - 0.01
 

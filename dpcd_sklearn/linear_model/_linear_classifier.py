@@ -59,10 +59,11 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         clip and one noisy gradient for all of them together; of two classes it is "logistic".
         "auto", in scikit-learn's words "log_loss", follows the number of classes, as
         LogisticRegression does.
-    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box or None, default="l2"
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
         leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
+        None is none: short descents and what is kept of them hold coefficients already.
     alpha : float, default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
         scikit-learn's LogisticRegression and n records. It is on coefficients in the units of X:
@@ -213,8 +214,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     >>> from sklearn.datasets import load_digits
     >>> from dpcd_sklearn import DPLinearClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = DPLinearClassifier(alpha=1e-3, epsilon=3.0, classes=range(10),
-    ...                            feature_bounds=(0, 16)).fit(X, y)
+    >>> model = DPLinearClassifier(penalty="l2", alpha=1e-3, epsilon=3.0,
+    ...                            classes=range(10), feature_bounds=(0, 16)).fit(X, y)
     >>> model.coef_.shape
     (10, 64)
     """
@@ -229,7 +230,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         self,
         loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
         *,
-        penalty: str | Box | None = "l2",
+        penalty: str | Box | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
