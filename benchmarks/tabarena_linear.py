@@ -29,9 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 
 EPSILONS = 3.0, 1.0
-DATA = Path(
-    os.environ.get("DPCD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
-)
+DATA = Path(os.environ.get("DPCD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 # ---- the data sets -------------------------------------------------------------------------------
 
