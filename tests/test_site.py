@@ -1,6 +1,9 @@
 """What the site promises: every error has its cause and fix, its programs print what they say."""
 
 import re
+import subprocess
+import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -62,6 +65,23 @@ def test_raw_columns_print_what_the_quick_start_says(tmp_path, data_folder):
     private, plain = map(float, re.match(r"R² (\S+), without privacy (\S+)", printed).groups())
     assert private > plain - 0.1 and plain == 0.591
     assert rounded(printed) == rounded(promised)
+
+
+@pytest.mark.parametrize("package", ["diffprivlib", "opendp", "opacus", "statsmodels"])
+def test_code_of_other_packages_runs_where_they_are_installed(package, tmp_path):
+    """Ours on these pages are doctests; theirs is one program a page, which is Python at least."""
+    (code,) = re.findall(
+        r"^\.\. code-block:: python\n\n((?: {3}.*\n|\n)+)", page(f"coming_from/{package}.rst"), re.M
+    )
+    code = textwrap.dedent(code)
+    compile(code, package, "exec")
+    pytest.importorskip(package)
+    script = tmp_path / "there.py"
+    script.write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", str(script)], capture_output=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_page_with_code_to_run_is_among_the_doctests():

@@ -2,13 +2,13 @@
 What is released: a picture of noise
 ====================================
 
-A private model is a random one. Here the same digits are fitted three times, at three ε: what is
+A private model is a random one. Here the same digits are fitted four times, at four ε: what is
 seen of the weights of one class is what anybody may know of them.
 """
 
 # %%
-# Three models of one table
-# -------------------------
+# Models of one table
+# -------------------
 # Images of ten digits, 64 pixels each between 0 and 16: that is public, and all that is stated.
 
 import matplotlib.pyplot as plt

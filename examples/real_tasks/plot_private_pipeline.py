@@ -52,7 +52,7 @@ def diamonds():
             price = arrays["y"]
     else:
         rng = np.random.default_rng(0)
-        carat = np.exp(rng.normal(-0.4, 0.55, 20_000)).clip(0.2, 5)
+        carat = np.exp(rng.normal(-0.4, 0.55, 20_000)).clip(0.2, 2.5)
         width = 6.4 * carat ** (1 / 3)
         table = pd.DataFrame({"carat": carat})
         for name, levels in grades.items():
@@ -61,7 +61,8 @@ def diamonds():
         table["table"] = rng.normal(57.5, 2.2, len(carat))
         table["x"], table["y"], table["z"] = width, width, 0.62 * width
         worth = 1 + 0.06 * (table["clarity"] - 3) + 0.05 * (table["color"] - 3)
-        price = 4000 * carat**1.6 * worth * np.exp(rng.normal(0, 0.1, len(carat)))
+        price = (7_800 * carat - 1_300) * worth * np.exp(rng.normal(0, 0.2, len(carat)))
+        price = price.clip(300, 20_000)  # dearer ones are not in the table
     for name, levels in grades.items():
         table[name] = np.array(levels)[table[name].astype(int)]
     lengths = ["x", "y", "z"]

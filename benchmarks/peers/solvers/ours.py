@@ -1,6 +1,7 @@
-"""dpcd_sklearn with its defaults, told the public bounds."""
+"""dpcd_sklearn with its defaults, in the units of the public bounds."""
 
 import numpy as np
+from benchmark_utils import to_units
 from benchopt import BaseSolver
 
 
@@ -19,27 +20,27 @@ class Solver(BaseSolver):
     def set_objective(self, X, y, feature_bounds, target_bounds, epsilon, delta):
         from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 
-        public = {"epsilon": epsilon, "delta": delta, "feature_bounds": feature_bounds}
+        public = {"epsilon": epsilon, "delta": delta, "feature_bounds": (-1, 1)}
         if self.neighbors == "add_remove":
             public |= {"neighboring": "add_remove", "n_public": len(X)}
-        self.X, self.y = X, y
+        # Penalties count coefficients in the units of X, and raw ones differ by magnitudes.
+        self.X, self.y, self.back = to_units(X, y, feature_bounds, target_bounds)
         if target_bounds is None:
-            self.model = DPLogisticGCD(classes=[0, 1], **public)
+            self.model = DPLogisticGCD(classes=[-1, 1], **public)
         elif self.inference:
             self.model = DPLinearRegressor(
-                penalty=None, inference=True, target_bounds=target_bounds, **public
+                penalty=None, inference=True, target_bounds=(-1, 1), **public
             )
         else:
-            self.model = DPRidgeSkGD(target_bounds=target_bounds, **public)
+            self.model = DPRidgeSkGD(target_bounds=(-1, 1), **public)
 
     def run(self, _):
         self.model.fit(self.X, self.y)
 
     def get_result(self):
-        found = {
-            "coef": np.ravel(self.model.coef_),
-            "intercept": float(np.ravel(self.model.intercept_)[0]),
-        }
+        coef, intercept = self.back(self.model.coef_, np.ravel(self.model.intercept_)[0])
+        found = {"coef": coef, "intercept": intercept}
         if self.inference:
-            found["interval"] = self.model.confidence_interval()[: len(found["coef"])]
+            edges = self.model.confidence_interval()[: len(coef)].T
+            found["interval"] = np.column_stack([self.back(edge, 0.0)[0] for edge in edges])
         return found
