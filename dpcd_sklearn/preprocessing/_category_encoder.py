@@ -73,6 +73,10 @@ class CategoryEncoder(PrivateTransformer):
             return FitEvent((), self.neighboring)
         return partition_event(float(self.epsilon), delta, self.neighboring)
 
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        return [PartitionUnits(event, n_columns=self._n_learnt(n_features), **sizes)]
+
     def _stated(self):
         """Of each column its stated categories, or None if they are learnt."""
         n = self.n_features_in_
@@ -115,16 +119,14 @@ class CategoryEncoder(PrivateTransformer):
         plan = self._planned(n_samples, len(columns))
         found, self.threshold_ = {}, None
         if learnt:
-            units = PartitionUnits(
-                plan[0], n_columns=len(learnt), n_samples=n_samples, n_normalizer=plan[1]
-            )
+            (units,) = plan.units
             receipt, key = self._paid(plan, len(columns))
             place = CategoryPlace([columns[j] for j in learnt], n_samples)
             released = PartitionOracle(receipt, units, place, key=key).release_categories()
             found = dict(zip(learnt, released, strict=True))
             self.threshold_ = units.threshold
-            self._warn_of_little_evidence(units, plan[1])
-        self._keep(stated, found, plan[1])
+            self._warn_of_little_evidence(units, plan.n_normalizer)
+        self._keep(stated, found, plan.n_normalizer)
         self._promise(plan)
         return self
 

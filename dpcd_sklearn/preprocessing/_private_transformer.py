@@ -3,6 +3,7 @@
 import math
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
+from typing import NamedTuple
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
@@ -24,6 +25,15 @@ OF_BUDGET = {
 }
 
 
+class Plan(NamedTuple):
+    """What a fit would release: the event, the public number of records, delta, and units."""
+
+    event: FitEvent
+    n_normalizer: int
+    delta: float
+    units: tuple  # of each release, in order
+
+
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """A transformer that learns from records, at a price that is known beforehand."""
 
@@ -36,6 +46,10 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     @abstractmethod
     def _event(self, n_features, n_normalizer, delta):
         """What a fit releases, from public facts alone."""
+
+    @abstractmethod
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        """Units of each release in order; they refuse what can't be carried out."""
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
@@ -65,19 +79,25 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._validate_params()
         n_features, _ = width_and_layout(n_features)
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        return self._planned(n_samples, n_features)[0]
+        if self.neighboring == "add_remove" and self.n_public is not None:
+            n_samples = self.n_public
+        return self._planned(n_samples, n_features).event
 
     def _planned(self, n_samples, n_features):
-        """The event, the public number of records and delta."""
+        """The plan of a fit; whatever can't be carried out is refused here."""
         self._check_budget()
         if self.charges_nothing:
-            return FitEvent((), self.neighboring), int(n_samples), 0.0
+            return Plan(FitEvent((), self.neighboring), int(n_samples), 0.0, ())
         n_normalizer, delta = self._public_number_and_delta(n_samples)
-        return self._event(n_features, n_normalizer, delta), n_normalizer, delta
+        event = self._event(n_features, n_normalizer, delta)
+        units = ()
+        if event.releases:
+            units = tuple(self._units(event, n_features, n_samples, n_normalizer))
+        return Plan(event, n_normalizer, delta, units)
 
     def _paid(self, plan, n_features):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""
-        event, n_normalizer, delta = plan
+        event, n_normalizer, delta, _ = plan
         self._refuse_unprotected_charge()
         key, _ = self._randomness()
         self._warn_before_charge(delta, n_normalizer)
@@ -96,8 +116,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""
-        event, _, delta = plan
-        spent = (float(self.epsilon), delta) if event.releases else (0.0, 0.0)
+        event = plan.event
+        spent = (float(self.epsilon), plan.delta) if event.releases else (0.0, 0.0)
         self.privacy_event_, self.privacy_spent_ = event, PrivacySpent(*spent)
 
     def __sklearn_tags__(self):

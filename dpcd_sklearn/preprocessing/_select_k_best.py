@@ -149,6 +149,14 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         parts = joint_fit_event(epsilon, delta, mean, choices)
         return FitEvent(sum((part.releases for part in parts), ()), self.neighboring)
 
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        n_targets = 1 if self.classes is None else len(self.classes)
+        *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
+        units = [PresentUnits(part, n_columns=n_targets, **sizes) for part in of_mean]
+        k = min(self.k, n_features)
+        return [*units, ColumnUnits(choices, n_chosen=k, width=n_features, **sizes)]
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose columns, charging the accountant before a record is used.
@@ -180,11 +188,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         target, bounds = self._target(y, X.shape[0])
         lo, hi = self._bounds(issparse(X))
         plan = self._planned(*X.shape)
-        event, n_normalizer, _ = plan
-        sizes = {"n_samples": X.shape[0], "n_normalizer": n_normalizer}
-        *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
-        units = ColumnUnits(choices, n_chosen=min(self.k, X.shape[1]), width=X.shape[1], **sizes)
-        of_mean = [PresentUnits(part, n_columns=target.shape[1], **sizes) for part in of_mean]
+        *of_mean, units = plan.units
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             means = target.mean(axis=0) if units.noiseless else None
@@ -259,4 +263,3 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-

@@ -238,14 +238,13 @@ class DPSimpleImputer(PrivateTransformer):
         bounds, fill = self._bounds(), self._constants(X)
         plan = self._planned(*shape)
         if not self.charges_nothing:
-            units = self._units(plan, *shape)
             receipt, key = self._paid(plan, shape[1])
             if self.strategy == "most_frequent":
-                oracle = PartitionOracle(receipt, *units, CategoryPlace(X, shape[0]), key=key)
+                oracle = PartitionOracle(receipt, *plan.units, CategoryPlace(X, shape[0]), key=key)
                 fill = _most_frequent(oracle.release_categories(), otherwise=fill)
             else:
-                fill = _median_or_mean(X, units, receipt, bounds, self.strategy, key)
-            self._warn_of_few(units[0], plan[1])
+                fill = _median_or_mean(X, plan.units, receipt, bounds, self.strategy, key)
+            self._warn_of_few(plan.units[0], plan.n_normalizer)
         self._keep(fill, bounds)
         self._promise(plan)
         return self
@@ -292,9 +291,7 @@ class DPSimpleImputer(PrivateTransformer):
         if bounds is not None:
             self.statistics_ = np.clip(self.statistics_, *bounds)
 
-    def _units(self, plan, n_samples, n_features):
-        """Units of each release, in order."""
-        event, n_normalizer, _ = plan
+    def _units(self, event, n_features, n_samples, n_normalizer):
         sizes = {"n_columns": n_features, "n_samples": n_samples, "n_normalizer": n_normalizer}
         if self.strategy == "most_frequent":
             return [PartitionUnits(event, **sizes)]
