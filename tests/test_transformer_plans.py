@@ -13,6 +13,8 @@ from dpcd_sklearn.preprocessing import (
     DPPCA,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPQuantileTransformer,
+    DPRobustScaler,
     DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
@@ -29,6 +31,8 @@ STEPS = {
     "most frequent": DPSimpleImputer("most_frequent"),
     "selection": DPSelectKBest(2),
     "components": DPPCA(2),
+    "robust": DPRobustScaler(),
+    "quantiles": DPQuantileTransformer(),
 }
 
 

@@ -104,6 +104,8 @@ _BY_BATCH = (
 )
 
 _BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
+_ROBUST = "dpcd_sklearn.preprocessing.DPRobustScaler, or BoundsScaler with public bounds"
+_LAW = "dpcd_sklearn.preprocessing.DPQuantileTransformer, DPStandardScaler, or public bounds"
 _ENCODE = (
     "dpcd_sklearn.preprocessing.DPOneHotEncoder, or OneHotEncoder(categories=[...], "
     "handle_unknown='ignore') with public categories"
@@ -123,8 +125,9 @@ _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by i
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
 _SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public knots"
 _IN_PLACE_OF = {
-    _BOUNDS: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
-    "QuantileTransformer",
+    _BOUNDS: "StandardScaler MinMaxScaler MaxAbsScaler",
+    _ROBUST: "RobustScaler",
+    _LAW: "QuantileTransformer PowerTransformer",
     _NUMBER: "OrdinalEncoder",
     _ENCODE: "OneHotEncoder TargetEncoder LabelEncoder LabelBinarizer "
     "MultiLabelBinarizer DictVectorizer",

@@ -26,11 +26,13 @@ from ..preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPQuantileTransformer,
     DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
     RowNormClipper,
 )
+from ..preprocessing._quantile_transformer import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..utils._public import check_bounds
@@ -179,6 +181,12 @@ def _after_numbers_of_categories(step, before, n_features):
     return PublicFacts(n_features, (np.zeros(n_features), np.array(most, dtype=float)))
 
 
+def _after_quantiles(step, before, n_features):
+    if step.output_distribution == "normal":
+        return _within(n_features, -NORMAL_BOUND, NORMAL_BOUND)
+    return replace(_within(n_features, 0.0, 1.0), fills_bounds=True)
+
+
 def _after_imputer(step, before, n_features):
     """Bounds that are stated are kept; indicators lie in [0, 1]."""
     n_numbers = n_features // 2 if step.add_indicator else n_features
@@ -263,6 +271,7 @@ _RULES = {
     BoundsScaler: _after_bounds_scaler,
     DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
     DPOrdinalEncoder: _after_numbers_of_categories,
+    DPQuantileTransformer: _after_quantiles,
     DPSelectKBest: _after_selection,
     DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),

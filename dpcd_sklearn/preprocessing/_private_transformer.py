@@ -8,8 +8,11 @@ from typing import NamedTuple
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..privacy.accounting._accounting import zcdp_rho
+from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.mechanisms._quantiles import MOST_RANGE
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -124,3 +127,22 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
         return tags
+
+
+def after_choices(epsilon, delta, count, share, main, neighboring):
+    """An event of so many choices, which have a share of ρ, and of a release behind them.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of all together.
+    count : int
+    share : float
+    main : FitEvent
+        (epsilon, delta)-DP by itself; it gets more noise.
+    neighboring : str
+    """
+    eta = math.sqrt(8 * share * zcdp_rho(epsilon, delta) / count)
+    choices = choices_event(min(eta, MOST_RANGE), count, neighboring)
+    parts = joint_fit_event(epsilon, delta, choices, main)
+    return FitEvent(sum((part.releases for part in parts), ()), neighboring)

@@ -11,18 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engines._release import own_key
 from ..engines._scales import LEAST_EVIDENCE, QUARTILES, find_medians, find_scales, n_choices
-from ..privacy.accounting._accounting import zcdp_rho
-from ..privacy.accounting._calibration import (
-    choices_event,
-    gaussian_fit_event,
-    greedy_fit_event,
-    joint_fit_event,
-)
+from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._table_events import partition_event
 from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
-from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._categories import CategoryPlace, category_of
 from ..privacy.sums._present_place import PresentPlace
@@ -33,7 +27,7 @@ from ..utils._public import check_bounds
 from ..utils._tiles import stored_tiles
 from ..utils._typing import ArrayLike
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_choices
 
 _OF_NUMBERS = {
     "accept_sparse": ("csr", "csc"),
@@ -188,10 +182,7 @@ class DPSimpleImputer(PrivateTransformer):
         if stated or math.isinf(epsilon):
             return means
         count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
-        eta = math.sqrt(8 * _SHARE_OF_SCALES * zcdp_rho(epsilon, delta) / count)
-        scales = choices_event(min(eta, MOST_RANGE), count, self.neighboring)
-        parts = joint_fit_event(epsilon, delta, scales, means)
-        return FitEvent(sum((part.releases for part in parts), ()), self.neighboring)
+        return after_choices(epsilon, delta, count, _SHARE_OF_SCALES, means, self.neighboring)
 
     def _check_together(self):
         """Conditions on several parameters.
