@@ -18,6 +18,7 @@ from dpcd_sklearn.preprocessing import (
     DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTargetEncoder,
 )
 
 N, P = 500, 4
@@ -31,6 +32,7 @@ STEPS = {
     "most frequent": DPSimpleImputer("most_frequent"),
     "selection": DPSelectKBest(2),
     "components": DPPCA(2),
+    "means of the target": DPTargetEncoder(),
     "robust": DPRobustScaler(),
     "quantiles": DPQuantileTransformer(),
 }

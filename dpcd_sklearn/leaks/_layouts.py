@@ -34,6 +34,7 @@ _IS_DENSE = dict.fromkeys(_AS_GIVEN, lambda params, given: given) | {
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder": lambda params, given: True,
     "dpcd_sklearn.preprocessing.DPQuantileTransformer": lambda params, given: True,
     "dpcd_sklearn.preprocessing.DPPCA": lambda params, given: True,
+    "dpcd_sklearn.preprocessing.DPTargetEncoder": lambda params, given: True,
     "sklearn.impute.MissingIndicator": lambda params, given: (
         params.get("sparse") is False or (params.get("sparse") == "auto" and given)
     ),

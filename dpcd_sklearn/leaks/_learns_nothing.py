@@ -114,6 +114,7 @@ _NUMBER = (
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder, or OrdinalEncoder(categories=[...], "
     "handle_unknown='use_encoded_value') with public categories"
 )
+_MEAN_OF_TARGET = "dpcd_sklearn.preprocessing.DPTargetEncoder, or DPOneHotEncoder"
 _IMPUTE = (
     "dpcd_sklearn.preprocessing.DPSimpleImputer, or SimpleImputer(strategy='constant', "
     "keep_empty_features=True)"
@@ -129,7 +130,8 @@ _IN_PLACE_OF = {
     _ROBUST: "RobustScaler",
     _LAW: "QuantileTransformer PowerTransformer",
     _NUMBER: "OrdinalEncoder",
-    _ENCODE: "OneHotEncoder TargetEncoder LabelEncoder LabelBinarizer "
+    _MEAN_OF_TARGET: "TargetEncoder",
+    _ENCODE: "OneHotEncoder LabelEncoder LabelBinarizer "
     "MultiLabelBinarizer DictVectorizer",
     _IMPUTE: "SimpleImputer KNNImputer IterativeImputer",
     "MissingIndicator(features='all')": "MissingIndicator",

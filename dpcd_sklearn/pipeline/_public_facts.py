@@ -30,6 +30,7 @@ from ..preprocessing import (
     DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTargetEncoder,
     RowNormClipper,
 )
 from ..preprocessing._quantile_transformer import NORMAL_BOUND
@@ -210,6 +211,12 @@ def _after_selection(step, before, n_features):
     )
 
 
+def _after_means_of_target(step, before, n_features):
+    if step.classes is not None:
+        return _within(n_features, 0.0, 1.0)
+    return _within(n_features, *map(float, step.target_bounds))
+
+
 def _after_row_norm_clipper(step, before, n_features):
     norm = float(step.norm) if before.row_norm is None else min(before.row_norm, float(step.norm))
     if before.bounds is None:
@@ -275,6 +282,7 @@ _RULES = {
     DPSelectKBest: _after_selection,
     DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
+    DPTargetEncoder: _after_means_of_target,
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),

@@ -10,7 +10,8 @@ from ._row_norm_clipper import RowNormClipper
 from ._select_k_best import DPSelectKBest
 from ._simple_imputer import DPSimpleImputer
 from ._standard_scaler import DPStandardScaler
+from ._target_encoder import DPTargetEncoder
 
 __all__ = ["DPPCA", "BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder"]
 __all__ += ["DPQuantileTransformer", "DPRobustScaler", "DPSelectKBest", "DPSimpleImputer"]
-__all__ += ["DPStandardScaler", "RowNormClipper"]
+__all__ += ["DPStandardScaler", "DPTargetEncoder", "RowNormClipper"]
