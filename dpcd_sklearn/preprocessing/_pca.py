@@ -187,7 +187,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         receipt, key = self._paid(plan, n_features)
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             place = LocalPlace(X, np.zeros(n_samples), None, (lo, hi, center))
-            moments = SecondMomentOracle(receipt, units, place, key=key).release_curvature()
+            oracle = SecondMomentOracle(receipt, units, place, key=key)
+            moments = receipt.shown(oracle, units).release_curvature()
         mean = moments[-1, :-1] / units.constant
         self.mean_ = np.clip(center + mean, lo, hi)
         self._keep(moments[:-1, :-1] - np.outer(mean, mean))

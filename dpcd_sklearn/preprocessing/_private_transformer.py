@@ -93,6 +93,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             return Plan(FitEvent((), self.neighboring), int(n_samples), 0.0, ())
         n_normalizer, delta = self._public_number_and_delta(n_samples)
         event = self._event(n_features, n_normalizer, delta)
+        if self._recorder is not None:  # of an audit, which may ask for less noise
+            event = self._recorder.planned_event(event)
         units = ()
         if event.releases:
             units = tuple(self._units(event, n_features, n_samples, n_normalizer))

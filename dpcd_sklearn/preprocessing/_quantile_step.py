@@ -107,10 +107,12 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         place = LocalPlace(X)
         for of_range in ranges:
             oracle = QuantileOracle(receipt, of_range, place, key=own_key("range", key))
+            oracle = receipt.shown(oracle, of_range)
             center, half_width = find_scales(oracle, "features", "quartiles", _WIDTH, twice=True)
             bounds = center - half_width, center + half_width
         oracle = RunningOracle(receipt, units, place, key=own_key("counts", key))
         n_known = X.shape[0] if self.neighboring == "replace_one" else None
+        oracle = receipt.shown(oracle, units)
         running = oracle.release_running_counts(*bounds, n_known)
         return (_inverted(running, wanted, *bounds), *bounds)
 

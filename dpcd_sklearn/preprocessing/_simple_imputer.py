@@ -396,16 +396,18 @@ def _median_or_mean(X, units, receipt, bounds, strategy, key):
     *scales, last = units
     place = PresentPlace(X)
     if strategy == "median":
-        return find_medians(QuantileOracle(receipt, last, place, key=key), bounds)
+        oracle = receipt.shown(QuantileOracle(receipt, last, place, key=key), last)
+        return find_medians(oracle, bounds)
     for of_scales in scales:
         oracle = QuantileOracle(receipt, of_scales, place, key=own_key("scales", key))
+        oracle = receipt.shown(oracle, of_scales)
         center, half_width = find_scales(oracle, "features", "quartiles", twice=True)
         bounds = center - half_width, center + half_width
     if last.noiseless:
         last.redeem(receipt)
         return _exact_means(X, bounds)
     oracle = PresentOracle(receipt, last, place, key=own_key("means", key))
-    return oracle.release_present_means(*bounds)
+    return receipt.shown(oracle, last).release_present_means(*bounds)
 
 
 def _indicator(X):

@@ -161,8 +161,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         if issparse(X) and self.with_centering:
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
         plan = self._planned(*X.shape)
-        units = self._shown(*plan.units)
-        plan = plan._replace(event=units.event)
+        (units,) = plan.units
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)

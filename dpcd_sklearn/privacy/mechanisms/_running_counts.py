@@ -12,7 +12,7 @@
 import math
 
 import numpy as np
-from scipy.linalg import toeplitz
+from scipy.linalg import solve_triangular, toeplitz
 
 from ..sums._counts import N_LINEAR
 from ._gaussian_sum import SumOracle, SumUnits, out_of_range, with_noise
@@ -31,6 +31,11 @@ def running_sensitivity(n_columns, neighboring):
     """How far one record moves A h, h the counts of cells, in the euclidean norm."""
     of_one = {"replace_one": _APART, "add_remove": _LONGEST}[neighboring]
     return of_one * math.sqrt(n_columns) * _UP
+
+
+def halfway(running):
+    """A h with its noise, which running counts of some columns were made of."""
+    return solve_triangular(_ROOT, np.transpose(running), lower=True).T
 
 
 class RunningUnits(SumUnits):

@@ -26,7 +26,7 @@ class GroupPlace:
         self._n_classes, self._folds, self._n_folds = n_classes, folds, n_folds
 
     def group_sums(self, one):
-        """What the records of each fold and group add up to.
+        """Sums over the records of each fold and group.
 
         Parameters
         ----------
