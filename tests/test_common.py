@@ -149,6 +149,7 @@ def test_every_public_estimator_is_checked():
     names = {estimator.__name__ for estimator in public_estimators()}
     scalers = {"BoundsScaler", "DPStandardScaler", "RowNormClipper", "DPSimpleImputer"}
     scalers |= {"DPOneHotEncoder", "DPOrdinalEncoder", "DPPCA", "DPSelectKBest"}
+    scalers |= {"DPQuantileTransformer", "DPRobustScaler", "DPTargetEncoder"}
     assert names >= {estimator.__name__ for estimator in ESTIMATORS} | scalers
 
 

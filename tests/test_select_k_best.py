@@ -260,3 +260,9 @@ def test_the_linter_knows_what_to_use_instead():
     report = find_leaks(make_private_pipeline(SelectKBest(), DPLinearRegressor()))
     (void,) = [leak for leak in report if leak.severity == "void"]
     assert "preprocessing.DPSelectKBest," in void.instead
+
+
+def test_a_target_of_numbers_has_no_labels_to_leak():
+    columns = DPSelectKBest(2, target_bounds=(-1, 1)), DPLinearRegressor(target_bounds=(-1, 1))
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    assert len(find_leaks(make_private_pipeline(*columns, accountant=accountant))) == 0

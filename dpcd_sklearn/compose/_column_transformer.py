@@ -175,11 +175,14 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
     def _plain(self):
         """scikit-learn's, of copies of the steps."""
         steps = [(name, _copied(step), columns) for name, step, columns in self.transformers]
-        return ColumnTransformer(
+        plain = ColumnTransformer(
             steps,
             remainder=_copied(self.remainder),
             sparse_threshold=0,
             verbose_feature_names_out=self.verbose_feature_names_out,
+        )
+        return plain.set_output(
+            transform=getattr(self, "_sklearn_output_config", {}).get("transform")
         )
 
     def _pipeline(self):
@@ -251,18 +254,26 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
+        self._fit(X, y, "fit")
+        return self
+
+    def _fit(self, X, y, method):
+        """Fit all steps by a method of a plain one, whose answer is returned."""
         if self.charges_nothing:
             refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
-            self._take(self._plain().fit(X, y))
+            plain = self._plain()
+            answer = getattr(plain, method)(X, y)
+            self._take(plain)
             self.shares_, self.privacy_event_ = {}, FitEvent((), self.neighboring)
             self.privacy_spent_ = PrivacySpent(0.0, 0.0)
-            return self
-        fitted = self._pipeline().fit(X, y)
+            return answer
+        fitted = self._pipeline()
+        answer = getattr(fitted, method)(X, y)
         self._take(fitted.named_steps[_WITHIN])
         start = len(_WITHIN) + 2
         self.shares_ = {name[start:]: share for name, share in fitted.shares_.items()}
         self.privacy_event_, self.privacy_spent_ = fitted.privacy_event_, fitted.privacy_spent_
-        return self
+        return answer
 
     def fitted_without_records(self, X):
         """Fit a copy to nothing but shapes and names: private steps learn nothing.
@@ -273,8 +284,10 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         self._take(with_stand_ins(_WITHIN, self._plain())[0].fit(X))
         return self
 
+    @fit_context(prefer_skip_nested_validation=True)
+    @np.errstate(all="ignore")
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None):
-        """Fit all steps on one budget, and transform X by them.
+        """Fit all steps on one budget, and transform X by them; each as its own `fit_transform`.
 
         Parameters
         ----------
@@ -286,7 +299,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         X_transformed : {ndarray, data frame} of shape (n_samples, n_transformed_features)
             Not private.
         """
-        return self.fit(X, y).transform(X)
+        return self._fit(X, y, "fit_transform")
 
     def transform(self, X: ArrayLike):
         """Transform records by the fitted steps, each by itself.

@@ -61,8 +61,9 @@ def audit(
     Parameters
     ----------
     estimator : estimator
-        Clones of it are fitted, without its accountant and seeds. A linear model or
-        DPStandardScaler of this package; with two data sets also a pipeline that ends in a linear
+        Clones of it are fitted, without its accountant and seeds. A linear model of this
+        package, DPStandardScaler, DPRobustScaler, DPQuantileTransformer, DPPCA or a DPSimpleImputer
+        of means or medians; with two data sets also a pipeline that ends in a linear
         model of it, or any other estimator with a `claim`.
     data, neighbor : X and y, or two tuples (X, y) or (X, y, sample_weight), default=None
         X and y say of which shape, layout and labels records are made up: their values are not

@@ -7,7 +7,13 @@ import numpy as np
 from scipy.sparse import issparse, sparray
 
 from ..linear_model._private_linear_model import PrivateLinearModel
-from ..preprocessing import DPStandardScaler
+from ..preprocessing import (
+    DPPCA,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPStandardScaler,
+)
 from ..privacy.accounting._accounting import gdp_squared
 from ._audit_result import AuditResult
 from ._claims import mu_shown
@@ -16,12 +22,15 @@ from ._pairs import stated_width
 from ._release_audit import audit_releases
 
 _N_SAMPLES, _N_FEATURES = 10_000, 10
+_TRANSFORMERS = DPPCA, DPQuantileTransformer, DPRobustScaler, DPStandardScaler
 _FEWEST = 20  # of which a group differs
 
 
 def is_auditable(model):
     """Whether the model's releases are known one by one."""
-    return isinstance(model, (PrivateLinearModel, DPStandardScaler))
+    if isinstance(model, DPSimpleImputer):
+        return model.strategy in ("median", "mean")
+    return isinstance(model, (PrivateLinearModel, *_TRANSFORMERS))
 
 
 def shape_of(model, X, y, *, n_samples, n_features):

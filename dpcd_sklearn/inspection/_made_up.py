@@ -89,6 +89,12 @@ OF_METHOD = {
 }
 
 
+# Of transformers: multiples of half-widths. Cells 0 and 212 of 256 are told apart best.
+_ENDS = {
+    "release_running_counts": {"far apart": (-1.0, 2 * 212.5 / 256 - 1)},
+    "release_present_means": {"ends": (-1.0, 1.0)},
+    "release_curvature": {"other axis": ("half", "other half"), "from the middle": ("all", 0.0)},
+}
 _BESIDE = Change("one", "one", turns_target=False, weight=1e6)
 # Of the reach of a feature, for what is at right angles; the rest is for what is not.
 _ACROSS = 0.9
@@ -185,12 +191,13 @@ class MadeUp:
         asked : list of (of, quantiles, cells)
             As of `QuantileOracle.release_quantiles`: all of octaves, of linear cells or of tails.
         count : int
-            How many records move.
+            How many records differ: one that moves goes and comes under add_remove, and is two.
         eta : float
             Range of a choice.
         favoured : bool, default=False
             Whether the first of the tails' cells is favoured beforehand.
         """
+        count = count // 2 if self.adds else count
         tilt, steps = (_TAIL_ODDS / eta, _TAILS) if favoured else (0.0, _DOUBLINGS)
         moves = count / 2, -count / 2, 0.0
         return tuple(self._tied(asked, count, moved, tilt, np.array(steps)) for moved in moves)
@@ -255,6 +262,32 @@ class MadeUp:
         if change.other is not None:
             other = self._features(plan, _pattern(change.other, self.p), change)
         return self._with(one, other, change, plan, count, generator)
+
+    def pairs_of_transformer(self, method, asked, count, generator):
+        """Two data sets of rows within bounds that differ in so many, by name.
+
+        Parameters
+        ----------
+        method : str
+            What a transformer releases.
+        asked : tuple or None
+            Its first two are bounds, which were released before.
+        count, generator
+            As of `pair`.
+        """
+        stated = self._stated_bounds() or (-np.ones(self.p), np.ones(self.p))
+        lo, hi = asked[:2] if asked else stated
+        center, half_width, found = lo / 2 + hi / 2, hi / 2 - lo / 2, {}
+        for name, ends in _ENDS[method].items():
+            at = generator.choice(self.n, count, replace=False)
+            sets = [np.tile(center, (self.n, 1)) for _ in ends]
+            for X, end in zip(sets, ends, strict=True):
+                multiples = _pattern(end, self.p) if isinstance(end, str) else end
+                X[at] = center + half_width * multiples
+            if self.adds:
+                sets[1] = np.delete(sets[0], at, axis=0)
+            found[name] = tuple((self._laid_out(X), None, None) for X in sets)
+        return found
 
     def beside(self, steps, plan, count, generator):
         """Two data sets of records whose clipped differences from anchors point opposite ways.

@@ -27,9 +27,9 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._fits import separation
-from ._likelihood import choice_tables, rows_of
 from ._made_up import CHANGES, OF_METHOD
 from ._release_claims import game_of, unused
+from ._release_tests import OfCells, OfGreedyChoices, OfNumbers, OfRunningCounts
 from ._tape import EnoughError, Tape
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
@@ -275,6 +275,9 @@ class _Contest:
         method, group = self._kind.method, self._game.group
         if self._of_cells:
             return {"ties of quantiles": self._ties()[:2]}
+        if self._leader.plan is None:  # a transformer
+            asked = self._leader.asked[self._kind][0]
+            return self._made_up.pairs_of_transformer(method, asked, group, self._generator)
         names = list(OF_METHOD.get(method, CHANGES))
         if method not in OF_METHOD:  # squares alone need rest
             names = [name for name in names if not CHANGES[name].at_rest]
@@ -362,7 +365,7 @@ class _Contest:
 
     def _test(self, pair):
         if self._kind.method == "release_argmax":
-            return _OfGreedyChoices(self._leader, self._kind, self._game.calls, pair)
+            return OfGreedyChoices(self._leader, self._kind, self._game.calls, pair)
         low = None
         if self._of_cells:
             pair = self._ties()[2:]
@@ -375,8 +378,9 @@ class _Contest:
         if low is None:
             raise ValueError("no noise is small enough for a test")
         if self._of_cells:
-            return _OfCells(low[0])
-        return _OfNumbers(low)
+            return OfCells(low[0])
+        of_running = self._kind.method == "release_running_counts"
+        return (OfRunningCounts if of_running else OfNumbers)(low)
 
 
 def _claim_of(kind, count):
@@ -395,106 +399,3 @@ def _noticed(told, n_runs, confidence, claimed):
         if power_of(error * 1e6, 10**6, n_runs, confidence, claimed) >= REQUIRED_POWER:
             return round(float(share), 2)
     return None
-
-
-# ---- tests --------------------------------------------------------------------------------------
-
-
-class _Test:
-    """Says "first data set" above a threshold."""
-
-    threshold = 0.0
-
-    def errors(self, values):
-        """Wrong guesses of statistics of either side."""
-        one, other = values
-        return int(np.sum(one <= self.threshold) + np.sum(other > self.threshold))
-
-    def learn(self, looks):
-        """Fix what is not known beforehand."""
-        (one, wide), (other, narrow) = (
-            (float(np.mean(values)), float(np.std(values)) + 1e-300)
-            for values in map(self.of, looks)
-        )
-        self.threshold = (one * narrow + other * wide) / (wide + narrow)
-
-
-def numbers(answers):
-    """All numbers of a run's answers; of a symmetric matrix one of each pair of cells."""
-    found = []
-    for answer in answers:
-        for part in answer if isinstance(answer, (tuple, list)) else [answer]:
-            if part is None:
-                continue
-            part = np.asarray(part, dtype=float)
-            if part.ndim == 2 and part.shape[0] == part.shape[1]:
-                part = part[np.tril_indices(len(part))]
-            found.append(part.ravel())
-    return np.concatenate(found)
-
-
-class _OfNumbers(_Test):
-    """Along the difference of what next to no noise answers, over the variances."""
-
-    def __init__(self, low):
-        one, other = (np.mean([numbers(run) for run in side], axis=0) for side in low)
-        self._gap = np.nan_to_num(one - other)
-        self._weights = self._gap
-
-    def learn(self, looks):
-        values = [np.array([numbers(run) for run in look]) for look in looks]
-        variance = sum(np.var(side, axis=0, ddof=1) for side in values) / 2
-        typical = np.mean(variance) or 1.0
-        # a variance of a few runs is known to a part of itself
-        doubt = 4 / len(values[0])
-        around = (1 - doubt) * variance + doubt * np.median(variance)
-        self._weights = self._gap / np.maximum(around, 1e-12 * typical)
-        super().learn(looks)
-
-    def of(self, runs):
-        return np.array([numbers(run) for run in runs]) @ self._weights
-
-
-class _OfCells(_Test):
-    """How many choices are below the cells that hold the quantiles, less those above."""
-
-    def __init__(self, low):
-        self._middle = np.median([_cells(run) for run in low], axis=0)
-
-    def of(self, runs):
-        found = [np.sign(self._middle - _cells(run)).sum() for run in runs]
-        return np.array(found, dtype=float)
-
-
-def _cells(run):
-    return np.concatenate([np.ravel(answer) for answer in run]).astype(float)
-
-
-class _OfGreedyChoices(_Test):
-    """The log likelihood ratio: at the leader's iterates both data sets' scores are known."""
-
-    def __init__(self, leader, kind, calls, pair):
-        plan = leader.plan
-        asked = [leader.asked[kind][at] for at in calls]
-        self._tables = [choice_tables(plan, asked, rows) for rows in _rows_of_pair(plan, pair)]
-
-    def of(self, runs):
-        one, other = self._tables
-        return np.array(
-            [
-                sum(a(*choice) - b(*choice) for a, b, choice in zip(one, other, run, strict=True))
-                for run in runs
-            ]
-        )
-
-
-def _rows_of_pair(plan, pair):
-    request = plan.request
-    for X, y, weights in pair:
-        target = np.asarray(y)
-        if request.n_classes:
-            target = np.searchsorted(np.unique(target), target).astype(float)
-        else:
-            target = (target - request.target_center) / request.target_half_width
-            target = np.clip(target, -1.0, 1.0)
-        yield rows_of(plan, (X, target, weights), 1)

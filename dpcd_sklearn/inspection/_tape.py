@@ -18,7 +18,6 @@ from ..privacy.accounting._events import (
 )
 from ..privacy.mechanisms._batch_oracle import IterateOracle
 from ..privacy.mechanisms._oracle import Oracle
-from ..privacy.mechanisms._quantiles import QuantileUnits
 from ._recorders import RecordingIterateOracle, RecordingOracle
 
 
@@ -83,16 +82,21 @@ _WORDS = {
     ("MomentOracle", "release_mean_square"): "mean square of gradients",
     "release_moments": "moments for inference",
     "release_last_iterate": "last iterate",
+    "release_running_counts": "running counts",
+    "release_present_means": "means of what is present",
+    ("SecondMomentOracle", "release_curvature"): "second moments",
 }
 
 
 def with_share_of_noise(plan, share):
-    """A plan, or units of choices, that releases with such a share of the noise."""
+    """A plan that releases with such a share of the noise."""
     if share == 1.0:
         return plan
-    if isinstance(plan, QuantileUnits):
-        return QuantileUnits(with_noise(plan.event, share))
     return plan.paid_by(tuple(with_noise(part, share) for part in plan.parts))
+
+
+# Their bounds are kept: records are made up for them.
+_WITHIN_BOUNDS = ("release_running_counts", "release_present_means")
 
 
 class EnoughError(Exception):
@@ -143,6 +147,10 @@ class Tape:
         """The plan with the share of its noise; one in found scales has it already."""
         self.plan = with_share_of_noise(plan, self.noise) if self.plan is None else plan
         return self.plan
+
+    def planned_event(self, event):
+        """The event of a transformer with the share of its noise."""
+        return with_noise(event, self.noise)
 
     def stand_before(self, mechanism, units):
         """What a solver sees in place of a mechanism."""
@@ -213,7 +221,8 @@ class _Heard:
             if name == "release_quantiles":
                 return self._choose(found, *args, **options)
             mine = found(*args, **options) if self._stand.draws(name) else None
-            return self._stand.keep(name, mine, 2 if name == "release_moments" else 1)
+            asked = args if name in _WITHIN_BOUNDS else None
+            return self._stand.keep(name, mine, 2 if name == "release_moments" else 1, asked)
 
         return release
 

@@ -11,6 +11,7 @@ from ._learns_nothing import is_elementwise
 
 _AS_GIVEN = {
     "dpcd_sklearn.preprocessing.BoundsScaler",
+    "dpcd_sklearn.preprocessing.DPRobustScaler",
     "dpcd_sklearn.preprocessing.DPSelectKBest",
     "dpcd_sklearn.preprocessing.DPSimpleImputer",
     "dpcd_sklearn.preprocessing.DPStandardScaler",
@@ -31,7 +32,9 @@ _IS_DENSE = dict.fromkeys(_AS_GIVEN, lambda params, given: given) | {
         params["sparse_output"] is False
     ),
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder": lambda params, given: True,
+    "dpcd_sklearn.preprocessing.DPQuantileTransformer": lambda params, given: True,
     "dpcd_sklearn.preprocessing.DPPCA": lambda params, given: True,
+    "dpcd_sklearn.preprocessing.DPTargetEncoder": lambda params, given: True,
     "sklearn.impute.MissingIndicator": lambda params, given: (
         params.get("sparse") is False or (params.get("sparse") == "auto" and given)
     ),

@@ -104,6 +104,8 @@ _BY_BATCH = (
 )
 
 _BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
+_ROBUST = "dpcd_sklearn.preprocessing.DPRobustScaler, or BoundsScaler with public bounds"
+_LAW = "dpcd_sklearn.preprocessing.DPQuantileTransformer, DPStandardScaler, or public bounds"
 _ENCODE = (
     "dpcd_sklearn.preprocessing.DPOneHotEncoder, or OneHotEncoder(categories=[...], "
     "handle_unknown='ignore') with public categories"
@@ -112,6 +114,7 @@ _NUMBER = (
     "dpcd_sklearn.preprocessing.DPOrdinalEncoder, or OrdinalEncoder(categories=[...], "
     "handle_unknown='use_encoded_value') with public categories"
 )
+_MEAN_OF_TARGET = "dpcd_sklearn.preprocessing.DPTargetEncoder, or DPOneHotEncoder"
 _IMPUTE = (
     "dpcd_sklearn.preprocessing.DPSimpleImputer, or SimpleImputer(strategy='constant', "
     "keep_empty_features=True)"
@@ -123,10 +126,12 @@ _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by i
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
 _SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public knots"
 _IN_PLACE_OF = {
-    _BOUNDS: "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler PowerTransformer "
-    "QuantileTransformer",
+    _BOUNDS: "StandardScaler MinMaxScaler MaxAbsScaler",
+    _ROBUST: "RobustScaler",
+    _LAW: "QuantileTransformer PowerTransformer",
     _NUMBER: "OrdinalEncoder",
-    _ENCODE: "OneHotEncoder TargetEncoder LabelEncoder LabelBinarizer "
+    _MEAN_OF_TARGET: "TargetEncoder",
+    _ENCODE: "OneHotEncoder LabelEncoder LabelBinarizer "
     "MultiLabelBinarizer DictVectorizer",
     _IMPUTE: "SimpleImputer KNNImputer IterativeImputer",
     "MissingIndicator(features='all')": "MissingIndicator",

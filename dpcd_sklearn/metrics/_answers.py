@@ -28,13 +28,13 @@ _MODELS = {
 }
 _PIPELINES = {f"{_OURS}pipeline.PrivatePipeline", "sklearn.pipeline.Pipeline"}
 _SEARCHES = {f"{_OURS}model_selection.PrivateSearchCV"}
-# Sums, products, quotients, comparisons and copies of cells, whose rounding is no one's choice;
-# whether the output is sparse was settled in the fit.
+# Sums, products, quotients, interpolations, comparisons and copies of cells, whose rounding is no
+# one's choice; whether the output is sparse was settled in the fit.
 _STEPS = {
     f"{room}.{name}"
     for room, names in {
-        f"{_OURS}preprocessing": "BoundsScaler DPOneHotEncoder DPOrdinalEncoder DPSimpleImputer "
-        "DPStandardScaler RowNormClipper",
+        f"{_OURS}preprocessing": "BoundsScaler DPOneHotEncoder DPOrdinalEncoder "
+        "DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler RowNormClipper",
         "sklearn.impute": "SimpleImputer",
         "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler OneHotEncoder OrdinalEncoder "
         "PolynomialFeatures StandardScaler",

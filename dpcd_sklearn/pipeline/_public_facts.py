@@ -26,11 +26,14 @@ from ..preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPQuantileTransformer,
     DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTargetEncoder,
     RowNormClipper,
 )
+from ..preprocessing._quantile_transformer import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..utils._public import check_bounds
@@ -179,6 +182,12 @@ def _after_numbers_of_categories(step, before, n_features):
     return PublicFacts(n_features, (np.zeros(n_features), np.array(most, dtype=float)))
 
 
+def _after_quantiles(step, before, n_features):
+    if step.output_distribution == "normal":
+        return _within(n_features, -NORMAL_BOUND, NORMAL_BOUND)
+    return replace(_within(n_features, 0.0, 1.0), fills_bounds=True)
+
+
 def _after_imputer(step, before, n_features):
     """Bounds that are stated are kept; indicators lie in [0, 1]."""
     n_numbers = n_features // 2 if step.add_indicator else n_features
@@ -200,6 +209,12 @@ def _after_selection(step, before, n_features):
         n_features=n_features,
         bounds=(np.full(n_features, lo.min()), np.full(n_features, hi.max())),
     )
+
+
+def _after_means_of_target(step, before, n_features):
+    if step.classes is not None:
+        return _within(n_features, 0.0, 1.0)
+    return _within(n_features, *map(float, step.target_bounds))
 
 
 def _after_row_norm_clipper(step, before, n_features):
@@ -263,9 +278,11 @@ _RULES = {
     BoundsScaler: _after_bounds_scaler,
     DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
     DPOrdinalEncoder: _after_numbers_of_categories,
+    DPQuantileTransformer: _after_quantiles,
     DPSelectKBest: _after_selection,
     DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
+    DPTargetEncoder: _after_means_of_target,
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),

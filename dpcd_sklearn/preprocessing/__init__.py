@@ -4,10 +4,14 @@ from ._bounds_scaler import BoundsScaler
 from ._one_hot_encoder import DPOneHotEncoder
 from ._ordinal_encoder import DPOrdinalEncoder
 from ._pca import DPPCA
+from ._quantile_transformer import DPQuantileTransformer
+from ._robust_scaler import DPRobustScaler
 from ._row_norm_clipper import RowNormClipper
 from ._select_k_best import DPSelectKBest
 from ._simple_imputer import DPSimpleImputer
 from ._standard_scaler import DPStandardScaler
+from ._target_encoder import DPTargetEncoder
 
-__all__ = ["DPPCA", "BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder", "DPSelectKBest"]
-__all__ += ["DPSimpleImputer", "DPStandardScaler", "RowNormClipper"]
+__all__ = ["DPPCA", "BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder"]
+__all__ += ["DPQuantileTransformer", "DPRobustScaler", "DPSelectKBest", "DPSimpleImputer"]
+__all__ += ["DPStandardScaler", "DPTargetEncoder", "RowNormClipper"]

@@ -73,6 +73,10 @@ class CategoryEncoder(PrivateTransformer):
             return FitEvent((), self.neighboring)
         return partition_event(float(self.epsilon), delta, self.neighboring)
 
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        return [PartitionUnits(event, n_columns=self._n_learnt(n_features), **sizes)]
+
     def _stated(self):
         """Of each column its stated categories, or None if they are learnt."""
         n = self.n_features_in_
@@ -111,22 +115,25 @@ class CategoryEncoder(PrivateTransformer):
         """
         columns, n_samples = columns_of(self, X, reset=True)
         stated = self._stated()
+        plan, receipt, key = self._planned(n_samples, len(columns)), None, None
+        if plan.units:
+            receipt, key = self._paid(plan, len(columns))
+        self._name(columns, n_samples, stated, plan, receipt, key)
+        self._promise(plan)
+        return self
+
+    def _name(self, columns, n_samples, stated, plan, receipt, key):
+        """Find the categories that are not stated, by the first units of the plan; keep all."""
         learnt = [j for j, given in enumerate(stated) if given is None]
-        plan = self._planned(n_samples, len(columns))
         found, self.threshold_ = {}, None
         if learnt:
-            units = PartitionUnits(
-                plan[0], n_columns=len(learnt), n_samples=n_samples, n_normalizer=plan[1]
-            )
-            receipt, key = self._paid(plan, len(columns))
+            units = plan.units[0]
             place = CategoryPlace([columns[j] for j in learnt], n_samples)
             released = PartitionOracle(receipt, units, place, key=key).release_categories()
             found = dict(zip(learnt, released, strict=True))
             self.threshold_ = units.threshold
-            self._warn_of_little_evidence(units, plan[1])
-        self._keep(stated, found, plan[1])
-        self._promise(plan)
-        return self
+            self._warn_of_little_evidence(units, plan.n_normalizer)
+        self._keep(stated, found, plan.n_normalizer)
 
     def fitted_without_records(self, X):
         """Fit a copy to nothing but the shape and the names: no category is found, all is public.
@@ -181,7 +188,7 @@ class CategoryEncoder(PrivateTransformer):
             f"records are found at epsilon={float(self.epsilon):g}. Raise epsilon, or state the "
             "categories that you know: those are free",
             UserWarning,
-            stacklevel=4,  # the caller of fit, beyond a decorator
+            stacklevel=5,  # the caller of fit, beyond a decorator
         )
 
     def __sklearn_tags__(self):

@@ -136,6 +136,26 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             )
         return gaussian_fit_event(float(self.epsilon), delta, 1, self.neighboring)
 
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        length, constant = self._length(n_features)
+        return [
+            SecondMomentUnits(
+                event, n_samples=n_samples, n_normalizer=n_normalizer, n_features=n_features,
+                row_norm=math.hypot(length, constant), constant=constant,
+            )
+        ]  # fmt: skip
+
+    def _length(self, n_features):
+        """What rows are clipped to, and the constant that stands behind each."""
+        named = len(getattr(self, "feature_names_in_", ())) == n_features
+        if isinstance(self.feature_bounds, dict) and not named:  # in a plan columns have no names
+            lo, hi = -np.ones(n_features), np.ones(n_features)
+        else:
+            lo, hi = self._bounds(n_features)
+        longest = math.sqrt(math.fsum((hi / 2 - lo / 2) ** 2)) or 1.0
+        length = min(self.row_norm or _USUAL_LENGTH * longest, longest)
+        return length, length / 2  # so that the mean is known about as well as the rest
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Find the components, charging the accountant before a record is used.
@@ -160,21 +180,16 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         X = self._read(X, reset=True)
         n_samples, n_features = X.shape
-        lo, hi = self._bounds()
-        center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
-        longest = math.sqrt(math.fsum(half_width**2)) or 1.0
-        of_features = min(self.row_norm or _USUAL_LENGTH * longest, longest)
-        constant = of_features / 2  # so that the mean is known about as well as the rest
+        lo, hi = self._bounds(n_features)
+        center = lo / 2 + hi / 2
         plan = self._planned(n_samples, n_features)
-        units = SecondMomentUnits(
-            plan[0], n_samples=n_samples, n_normalizer=plan[1], n_features=n_features,
-            row_norm=math.hypot(of_features, constant), constant=constant,
-        )  # fmt: skip
+        (units,) = plan.units
         receipt, key = self._paid(plan, n_features)
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             place = LocalPlace(X, np.zeros(n_samples), None, (lo, hi, center))
-            moments = SecondMomentOracle(receipt, units, place, key=key).release_curvature()
-        mean = moments[-1, :-1] / constant
+            oracle = SecondMomentOracle(receipt, units, place, key=key)
+            moments = receipt.shown(oracle, units).release_curvature()
+        mean = moments[-1, :-1] / units.constant
         self.mean_ = np.clip(center + mean, lo, hi)
         self._keep(moments[:-1, :-1] - np.outer(mean, mean))
         self._promise(plan)
@@ -188,7 +203,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self._validate_params()
         X = self._read(X, reset=True)
         self._event(X.shape[1], 1, 0.5)
-        self.mean_ = sum(self._bounds()) / 2
+        self.mean_ = sum(self._bounds(X.shape[1])) / 2
         self._keep(np.eye(X.shape[1]))
         return self
 
@@ -198,10 +213,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         checks = CHECKS | {"accept_sparse": False}
         return read_records(self, X, reset=reset, **checks)
 
-    def _bounds(self):
+    def _bounds(self, n_features):
         stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
         names = getattr(self, "feature_names_in_", None)
-        return check_bounds(stated, self.n_features_in_, columns=names)
+        return check_bounds(stated, n_features, columns=names)
 
     def _keep(self, covariance):
         values, vectors = eigh(covariance)
@@ -227,7 +242,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         check_is_fitted(self, "components_")  # a refused fit leaves n_features_in_
         X = self._read(X, reset=False)
-        lo, hi = self._bounds()
+        lo, hi = self._bounds(X.shape[1])
         projected = np.zeros((X.shape[0], len(self.components_)))
         for rows in row_tiles(X):
             centred = np.clip(X[rows].astype(np.float64), lo, hi) - self.mean_

@@ -3,12 +3,16 @@
 import math
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
+from typing import NamedTuple
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..privacy.accounting._accounting import zcdp_rho
+from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.mechanisms._quantiles import MOST_RANGE
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -24,6 +28,15 @@ OF_BUDGET = {
 }
 
 
+class Plan(NamedTuple):
+    """What a fit would release: the event, the public number of records, delta, and units."""
+
+    event: FitEvent
+    n_normalizer: int
+    delta: float
+    units: tuple  # of each release, in order
+
+
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """A transformer that learns from records, at a price that is known beforehand."""
 
@@ -36,6 +49,10 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     @abstractmethod
     def _event(self, n_features, n_normalizer, delta):
         """What a fit releases, from public facts alone."""
+
+    @abstractmethod
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        """Units of each release in order; they refuse what can't be carried out."""
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
@@ -65,19 +82,27 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._validate_params()
         n_features, _ = width_and_layout(n_features)
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-        return self._planned(n_samples, n_features)[0]
+        if self.neighboring == "add_remove" and self.n_public is not None:
+            n_samples = self.n_public
+        return self._planned(n_samples, n_features).event
 
     def _planned(self, n_samples, n_features):
-        """The event, the public number of records and delta."""
+        """The plan of a fit; whatever can't be carried out is refused here."""
         self._check_budget()
         if self.charges_nothing:
-            return FitEvent((), self.neighboring), int(n_samples), 0.0
+            return Plan(FitEvent((), self.neighboring), int(n_samples), 0.0, ())
         n_normalizer, delta = self._public_number_and_delta(n_samples)
-        return self._event(n_features, n_normalizer, delta), n_normalizer, delta
+        event = self._event(n_features, n_normalizer, delta)
+        if self._recorder is not None:  # of an audit, which may ask for less noise
+            event = self._recorder.planned_event(event)
+        units = ()
+        if event.releases:
+            units = tuple(self._units(event, n_features, n_samples, n_normalizer))
+        return Plan(event, n_normalizer, delta, units)
 
     def _paid(self, plan, n_features):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""
-        event, n_normalizer, delta = plan
+        event, n_normalizer, delta, _ = plan
         self._refuse_unprotected_charge()
         key, _ = self._randomness()
         self._warn_before_charge(delta, n_normalizer)
@@ -96,11 +121,30 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""
-        event, _, delta = plan
-        spent = (float(self.epsilon), delta) if event.releases else (0.0, 0.0)
+        event = plan.event
+        spent = (float(self.epsilon), plan.delta) if event.releases else (0.0, 0.0)
         self.privacy_event_, self.privacy_spent_ = event, PrivacySpent(*spent)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
         return tags
+
+
+def after_choices(epsilon, delta, count, share, main, neighboring):
+    """An event of so many choices, which have a share of ρ, and of a release behind them.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of all together.
+    count : int
+    share : float
+    main : FitEvent
+        (epsilon, delta)-DP by itself; it gets more noise.
+    neighboring : str
+    """
+    eta = math.sqrt(8 * share * zcdp_rho(epsilon, delta) / count)
+    choices = choices_event(min(eta, MOST_RANGE), count, neighboring)
+    parts = joint_fit_event(epsilon, delta, choices, main)
+    return FitEvent(sum((part.releases for part in parts), ()), neighboring)

@@ -13,17 +13,16 @@ from ..engines._release import own_key
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
-from ..privacy.mechanisms._top_columns import MOST_CLASSES, ColumnOracle, ColumnUnits
-from ..privacy.sums._categories import category_of, coded
+from ..privacy.mechanisms._top_columns import ColumnOracle, ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, fit_context
-from ..utils._input import read_input, read_labels, read_records
-from ..utils._public import check_bounds, check_interval
+from ..utils._input import read_records
+from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
-from ._columns import kept_cells
 from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._stated_target import read_target
 
 _SHARE_OF_MEAN = 0.05  # of μ²
 
@@ -149,6 +148,14 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         parts = joint_fit_event(epsilon, delta, mean, choices)
         return FitEvent(sum((part.releases for part in parts), ()), self.neighboring)
 
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        n_targets = 1 if self.classes is None else len(self.classes)
+        *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
+        units = [PresentUnits(part, n_columns=n_targets, **sizes) for part in of_mean]
+        k = min(self.k, n_features)
+        return [*units, ColumnUnits(choices, n_chosen=k, width=n_features, **sizes)]
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose columns, charging the accountant before a record is used.
@@ -171,20 +178,12 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         TypeError, ValueError
             If a parameter, X or y is invalid; nothing was charged.
         """
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None"
-            )
         X = read_records(self, X, **CHECKS)
-        target, bounds = self._target(y, X.shape[0])
+        target, bounds = read_target(self, y, X.shape[0])
+        target = np.eye(len(self.classes))[target] if bounds is None else target[:, np.newaxis]
         lo, hi = self._bounds(issparse(X))
         plan = self._planned(*X.shape)
-        event, n_normalizer, _ = plan
-        sizes = {"n_samples": X.shape[0], "n_normalizer": n_normalizer}
-        *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
-        units = ColumnUnits(choices, n_chosen=min(self.k, X.shape[1]), width=X.shape[1], **sizes)
-        of_mean = [PresentUnits(part, n_columns=target.shape[1], **sizes) for part in of_mean]
+        *of_mean, units = plan.units
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             means = target.mean(axis=0) if units.noiseless else None
@@ -221,33 +220,6 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
             lo = -hi
         return lo, hi
 
-    def _target(self, y, n_samples):
-        """The target as columns of floats, and its bounds; None are classes."""
-        bounds = None
-        if self.classes is None:
-            bounds = check_interval(tuple(self.target_bounds), "target_bounds")
-            if not np.isfinite(bounds).all():
-                raise ValueError("target_bounds must be finite")
-        if bounds is not None:
-            y = read_input(np.asarray, y, dtype=np.float64, name="y")
-        else:
-            y = read_labels(y)
-        if y.shape not in ((n_samples,), (n_samples, 1)):
-            raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
-        y = y.reshape(n_samples)
-        if bounds is not None:
-            if not np.isfinite(y).all():
-                raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
-            return np.clip(y, *bounds)[:, np.newaxis], bounds
-        labels = tuple(category_of(label) for label in np.asarray(self.classes).tolist())
-        if not 2 <= len(set(labels)) == len(labels) <= MOST_CLASSES:
-            raise ValueError(
-                f"classes are 2 to {MOST_CLASSES} labels, each of them once; got {len(labels)}"
-            )
-        codes = coded(kept_cells(y), labels)
-        codes[codes == len(labels)] = 0
-        return np.eye(len(labels))[codes], None
-
     def _get_support_mask(self):
         check_is_fitted(self, "ranking_")  # a refused fit leaves n_features_in_
         mask = np.zeros(self.n_features_in_, dtype=bool)
@@ -259,4 +231,3 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-

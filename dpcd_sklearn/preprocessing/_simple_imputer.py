@@ -11,18 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engines._release import own_key
 from ..engines._scales import LEAST_EVIDENCE, QUARTILES, find_medians, find_scales, n_choices
-from ..privacy.accounting._accounting import zcdp_rho
-from ..privacy.accounting._calibration import (
-    choices_event,
-    gaussian_fit_event,
-    greedy_fit_event,
-    joint_fit_event,
-)
+from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._table_events import partition_event
 from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
-from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._categories import CategoryPlace, category_of
 from ..privacy.sums._present_place import PresentPlace
@@ -33,7 +27,7 @@ from ..utils._public import check_bounds
 from ..utils._tiles import stored_tiles
 from ..utils._typing import ArrayLike
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_choices
 
 _OF_NUMBERS = {
     "accept_sparse": ("csr", "csc"),
@@ -188,10 +182,7 @@ class DPSimpleImputer(PrivateTransformer):
         if stated or math.isinf(epsilon):
             return means
         count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
-        eta = math.sqrt(8 * _SHARE_OF_SCALES * zcdp_rho(epsilon, delta) / count)
-        scales = choices_event(min(eta, MOST_RANGE), count, self.neighboring)
-        parts = joint_fit_event(epsilon, delta, scales, means)
-        return FitEvent(sum((part.releases for part in parts), ()), self.neighboring)
+        return after_choices(epsilon, delta, count, _SHARE_OF_SCALES, means, self.neighboring)
 
     def _check_together(self):
         """Conditions on several parameters.
@@ -238,14 +229,13 @@ class DPSimpleImputer(PrivateTransformer):
         bounds, fill = self._bounds(), self._constants(X)
         plan = self._planned(*shape)
         if not self.charges_nothing:
-            units = self._units(plan, *shape)
             receipt, key = self._paid(plan, shape[1])
             if self.strategy == "most_frequent":
-                oracle = PartitionOracle(receipt, *units, CategoryPlace(X, shape[0]), key=key)
+                oracle = PartitionOracle(receipt, *plan.units, CategoryPlace(X, shape[0]), key=key)
                 fill = _most_frequent(oracle.release_categories(), otherwise=fill)
             else:
-                fill = _median_or_mean(X, units, receipt, bounds, self.strategy, key)
-            self._warn_of_few(units[0], plan[1])
+                fill = _median_or_mean(X, plan.units, receipt, bounds, self.strategy, key)
+            self._warn_of_few(plan.units[0], plan.n_normalizer)
         self._keep(fill, bounds)
         self._promise(plan)
         return self
@@ -292,9 +282,7 @@ class DPSimpleImputer(PrivateTransformer):
         if bounds is not None:
             self.statistics_ = np.clip(self.statistics_, *bounds)
 
-    def _units(self, plan, n_samples, n_features):
-        """Units of each release, in order."""
-        event, n_normalizer, _ = plan
+    def _units(self, event, n_features, n_samples, n_normalizer):
         sizes = {"n_columns": n_features, "n_samples": n_samples, "n_normalizer": n_normalizer}
         if self.strategy == "most_frequent":
             return [PartitionUnits(event, **sizes)]
@@ -408,16 +396,18 @@ def _median_or_mean(X, units, receipt, bounds, strategy, key):
     *scales, last = units
     place = PresentPlace(X)
     if strategy == "median":
-        return find_medians(QuantileOracle(receipt, last, place, key=key), bounds)
+        oracle = receipt.shown(QuantileOracle(receipt, last, place, key=key), last)
+        return find_medians(oracle, bounds)
     for of_scales in scales:
         oracle = QuantileOracle(receipt, of_scales, place, key=own_key("scales", key))
+        oracle = receipt.shown(oracle, of_scales)
         center, half_width = find_scales(oracle, "features", "quartiles", twice=True)
         bounds = center - half_width, center + half_width
     if last.noiseless:
         last.redeem(receipt)
         return _exact_means(X, bounds)
     oracle = PresentOracle(receipt, last, place, key=own_key("means", key))
-    return oracle.release_present_means(*bounds)
+    return receipt.shown(oracle, last).release_present_means(*bounds)
 
 
 def _indicator(X):

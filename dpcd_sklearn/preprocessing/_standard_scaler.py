@@ -160,16 +160,15 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         X = read_records(self, X, **CHECKS)
         if issparse(X) and self.with_centering:
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
-        event, n_normalizer, delta = self._planned(*X.shape)
-        units = self._shown(QuantileUnits(event))
-        plan = units.event, n_normalizer, delta
+        plan = self._planned(*X.shape)
+        (units,) = plan.units
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
             self.center_, self.scale_ = find_scales(oracle, "features", self._how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self._promise(plan)
-        self._warn_of_little_evidence(units, n_normalizer)
+        self._warn_of_little_evidence(units, plan.n_normalizer)
         return self
 
     @property
@@ -178,8 +177,10 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     def _event(self, n_features, n_normalizer, delta):
         count = n_choices(n_features, self._how)
-        event = greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
-        return QuantileUnits(event).event  # which refuses ranges that are not proved
+        return greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
+
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        return [QuantileUnits(event)]
 
     def _warn_of_little_evidence(self, units, n_normalizer):
         if units.noiseless or n_normalizer * units.eta >= LEAST_EVIDENCE:

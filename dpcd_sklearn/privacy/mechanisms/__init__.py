@@ -9,13 +9,15 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``proofs/release_counts.md``, ``proofs/release_mean_squares.md``, ``proofs/release_mean_row.md``,
 ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``, ``proofs/release_score.md``,
 ``proofs/release_categories.md``, ``proofs/release_present_means.md``,
-``proofs/release_columns.md`` and ``proofs/release_last_iterate.md``. Mutants with half the noise
-are caught in ``tests/test_privacy_audit.py``, ``tests/test_solver_audits.py``,
+``proofs/release_columns.md``, ``proofs/release_running_counts.md``,
+``proofs/release_target_sums.md`` and ``proofs/release_last_iterate.md``. Mutants with half the
+noise are caught in ``tests/test_privacy_audit.py``, ``tests/test_solver_audits.py``,
 ``tests/test_quantiles.py``, ``tests/test_label_prior.py``, ``tests/test_scorers.py``,
 ``tests/test_hidden_state.py``, ``tests/test_smoothness.py``, ``tests/test_row_moments.py``,
 ``tests/test_partition_selection.py``, ``tests/test_present_means.py``,
-``tests/test_select_k_best.py`` and ``tests/test_curvature.py``, choices that are not as random as
-they claim in ``tests/test_lazy_selection.py``.
+``tests/test_select_k_best.py``, ``tests/test_running_counts.py``, ``tests/test_target_sums.py`` and
+``tests/test_curvature.py``, choices that are not as random as they claim in
+``tests/test_lazy_selection.py``.
 """
 
 from ._batch_oracle import BatchOracle
@@ -30,8 +32,10 @@ from ._oracle import RecordOracle
 from ._partitions import PartitionOracle, PartitionUnits
 from ._present_means import PresentOracle, PresentUnits
 from ._quantiles import QuantileOracle, QuantileUnits
+from ._running_counts import RunningOracle, RunningUnits
 from ._scores import ScoreOracle, ScoreUnits
 from ._second_moments import SecondMomentOracle, SecondMomentUnits
+from ._target_sums import TargetOracle, TargetUnits
 from ._top_columns import ColumnOracle, ColumnUnits
 from ._units import CoordinateUnits, MeanUnits
 
@@ -39,6 +43,7 @@ __all__ = ["BatchOracle", "ColumnOracle", "ColumnUnits"]
 __all__ += ["CoordinateUnits", "CountOracle", "CountUnits", "CurvatureOracle"]
 __all__ += ["CurvatureUnits", "LazyChoice", "Descent", "MeanUnits", "MomentOracle", "MomentUnits"]
 __all__ += ["PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits"]
+__all__ += ["RunningOracle", "RunningUnits", "TargetOracle", "TargetUnits"]
 __all__ += ["SecondMomentOracle", "SecondMomentUnits"]
 __all__ += ["OutsideOracle", "QuantileOracle", "QuantileUnits", "RecordOracle", "ScoreOracle"]
 __all__ += ["ScoreUnits", "SmoothnessOracle", "SmoothnessUnits", "release_last_iterate"]

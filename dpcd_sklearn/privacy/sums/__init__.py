@@ -23,5 +23,7 @@ from ._present_place import PresentPlace
 from ._remote_place import Dialogue
 from ._score_of_columns import TargetPlace
 from ._sums import Place
+from ._target_sums import GroupPlace
 
-__all__ = ["CategoryPlace", "Dialogue", "LocalPlace", "Place", "PresentPlace", "TargetPlace"]
+__all__ = ["CategoryPlace", "Dialogue", "GroupPlace", "LocalPlace", "Place", "PresentPlace"]
+__all__ += ["TargetPlace"]

@@ -1,0 +1,126 @@
+"""Tests that tell two data sets by what releases answer: each is fixed before it is judged."""
+
+import numpy as np
+
+from ..privacy.mechanisms._running_counts import halfway
+from ._likelihood import choice_tables, rows_of
+
+
+class ReleaseTest:
+    """Says "first data set" above a threshold."""
+
+    threshold = 0.0
+
+    def errors(self, values):
+        """Wrong guesses of statistics of either side."""
+        one, other = values
+        return int(np.sum(one <= self.threshold) + np.sum(other > self.threshold))
+
+    def learn(self, looks):
+        """Fix what is not known beforehand."""
+        (one, wide), (other, narrow) = (
+            (float(np.mean(values)), float(np.std(values)) + 1e-300)
+            for values in map(self.of, looks)
+        )
+        self.threshold = (one * narrow + other * wide) / (wide + narrow)
+
+
+def numbers(answers):
+    """All numbers of a run's answers; of a symmetric matrix one of each pair of cells."""
+    found = []
+    for answer in answers:
+        for part in answer if isinstance(answer, (tuple, list)) else [answer]:
+            if part is None:
+                continue
+            part = np.asarray(part, dtype=float)
+            if part.ndim == 2 and part.shape[0] == part.shape[1]:
+                part = part[np.tril_indices(len(part))]
+            found.append(part.ravel())
+    return np.concatenate(found)
+
+
+class OfNumbers(ReleaseTest):
+    """Along the difference of what next to no noise answers, over the variances."""
+
+    def __init__(self, low):
+        one, other = (np.mean([numbers(run) for run in side], axis=0) for side in low)
+        self._gap = np.nan_to_num(one - other)
+        self._weights = self._gap
+
+    def learn(self, looks):
+        values = [np.array([numbers(run) for run in look]) for look in looks]
+        variance = sum(np.var(side, axis=0, ddof=1) for side in values) / 2
+        typical = np.mean(variance) or 1.0
+        # a variance of a few runs is known to a part of itself
+        doubt = 4 / len(values[0])
+        around = (1 - doubt) * variance + doubt * np.median(variance)
+        self._weights = self._gap / np.maximum(around, 1e-12 * typical)
+        super().learn(looks)
+
+    def of(self, runs):
+        return np.array([numbers(run) for run in runs]) @ self._weights
+
+
+class OfRunningCounts(OfNumbers):
+    """The same, of what running counts are made of: its noise is independent."""
+
+    def __init__(self, low):
+        super().__init__([_halfway(runs) for runs in low])
+
+    def learn(self, looks):
+        values = [np.array([numbers(run) for run in _halfway(look)]) for look in looks]
+        variance = sum(np.var(side, axis=0, ddof=1) for side in values) / 2
+        self._weights = self._gap / np.mean(variance)  # all have the same noise
+        ReleaseTest.learn(self, looks)
+
+    def of(self, runs):
+        return super().of(_halfway(runs))
+
+
+def _halfway(runs):
+    return [[halfway(answer) for answer in run] for run in runs]
+
+
+class OfCells(ReleaseTest):
+    """How many choices are below the cells that hold the quantiles, less those above."""
+
+    def __init__(self, low):
+        self._middle = np.median([_cells(run) for run in low], axis=0)
+
+    def of(self, runs):
+        found = [np.sign(self._middle - _cells(run)).sum() for run in runs]
+        return np.array(found, dtype=float)
+
+
+def _cells(run):
+    return np.concatenate([np.ravel(answer) for answer in run]).astype(float)
+
+
+class OfGreedyChoices(ReleaseTest):
+    """The log likelihood ratio: at the leader's iterates both data sets' scores are known."""
+
+    def __init__(self, leader, kind, calls, pair):
+        plan = leader.plan
+        asked = [leader.asked[kind][at] for at in calls]
+        self._tables = [choice_tables(plan, asked, rows) for rows in _rows_of_pair(plan, pair)]
+
+    def of(self, runs):
+        one, other = self._tables
+        return np.array(
+            [
+                sum(a(*choice) - b(*choice) for a, b, choice in zip(one, other, run, strict=True))
+                for run in runs
+            ]
+        )
+
+
+def _rows_of_pair(plan, pair):
+    request = plan.request
+    for X, y, weights in pair:
+        target = np.asarray(y)
+        if request.n_classes:
+            target = np.searchsorted(np.unique(target), target).astype(float)
+        else:
+            target = (target - request.target_center) / request.target_half_width
+            target = np.clip(target, -1.0, 1.0)
+        yield rows_of(plan, (X, target, weights), 1)

@@ -1,0 +1,169 @@
+"""What scalers by quantiles share: all quantiles of a column from one release of running counts."""
+
+import math
+import warnings
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.isotonic import isotonic_regression
+
+from ..engines._release import own_key
+from ..engines._scales import LEAST_EVIDENCE, QUARTILES, find_scales, n_choices
+from ..privacy.accounting._calibration import gaussian_fit_event
+from ..privacy.accounting._events import FitEvent
+from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._running_counts import RunningOracle, RunningUnits
+from ..privacy.mechanisms._units import Units
+from ..privacy.sums._counts import N_LINEAR
+from ..privacy.sums._place import LocalPlace
+from ..utils._compat import fit_context
+from ..utils._input import read_records
+from ..utils._public import check_bounds
+from ..utils._typing import ArrayLike
+from ._bounded_map import CHECKS
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_choices
+
+_SHARE_OF_RANGE = 0.3  # of ρ, where no bounds are stated
+_WIDTH = 3.0  # of the range that is found, in inter-quartile ranges to either side
+
+
+class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
+    """A transformer that learns quantiles of its columns."""
+
+    _parameter_constraints = OF_BUDGET | {"feature_bounds": [None, tuple, list, dict]}
+
+    @abstractmethod
+    def _quantiles(self):
+        """Which quantiles are learnt: a list of numbers in [0, 1]."""
+
+    @abstractmethod
+    def _keep(self, values, lo, hi):
+        """Keep what was released: an array (n_quantiles, n_features), and ends of the range."""
+
+    # ---- the plan ----
+
+    def _event(self, n_features, n_normalizer, delta):
+        epsilon = float(self.epsilon)
+        counts = gaussian_fit_event(epsilon, delta, 1, self.neighboring)
+        if self.feature_bounds is not None or math.isinf(epsilon):
+            return counts
+        count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
+        return after_choices(epsilon, delta, count, _SHARE_OF_RANGE, counts, self.neighboring)
+
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        if math.isinf(self.epsilon):
+            return [Units(event)]
+        *ranges, counts = (FitEvent((part,), event.neighboring) for part in event.releases)
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        return [*map(QuantileUnits, ranges), RunningUnits(counts, n_columns=n_features, **sizes)]
+
+    # ---- fitting ----
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Find quantiles, charging the accountant before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The records; sparse ones only where zero stays zero.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter or X is invalid; nothing was charged.
+        """
+        X = self._read(X, reset=True)
+        bounds, plan = self._bounds(), self._planned(*X.shape)
+        values, lo, hi = np.empty((0, X.shape[1])), None, None
+        if plan.units:
+            receipt, key = self._paid(plan, X.shape[1])
+            values, lo, hi = self._found(X, plan, receipt, key, bounds)
+            self._warn_of_few(plan)
+        self._keep(values, lo, hi)
+        self._promise(plan)
+        return self
+
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
+    def _found(self, X, plan, receipt, key, bounds):
+        *ranges, units = plan.units
+        wanted = np.array(self._quantiles())
+        if units.noiseless:
+            units.redeem(receipt)
+            values = np.quantile(X.toarray() if issparse(X) else X, wanted, axis=0)
+            return (values, *(bounds or (values[0], values[-1])))
+        place = LocalPlace(X)
+        for of_range in ranges:
+            oracle = QuantileOracle(receipt, of_range, place, key=own_key("range", key))
+            oracle = receipt.shown(oracle, of_range)
+            center, half_width = find_scales(oracle, "features", "quartiles", _WIDTH, twice=True)
+            bounds = center - half_width, center + half_width
+        oracle = RunningOracle(receipt, units, place, key=own_key("counts", key))
+        n_known = X.shape[0] if self.neighboring == "replace_one" else None
+        oracle = receipt.shown(oracle, units)
+        running = oracle.release_running_counts(*bounds, n_known)
+        return (_inverted(running, wanted, *bounds), *bounds)
+
+    def _read(self, X, reset):
+        checks = CHECKS if self._takes_sparse else CHECKS | {"accept_sparse": False}
+        if issparse(X) and not self._takes_sparse:
+            raise TypeError(
+                f"X is sparse, but {type(self).__name__} as its parameters are would make it "
+                "dense; pass X.toarray(), or a scaler with with_centering=False"
+            )
+        return read_records(self, X, reset=reset, **checks)
+
+    @property
+    def _takes_sparse(self):
+        """Whether zero stays zero."""
+        return False
+
+    def _bounds(self):
+        if self.feature_bounds is None:
+            return None
+        names = getattr(self, "feature_names_in_", None)
+        return check_bounds(self.feature_bounds, self.n_features_in_, columns=names)
+
+    def _warn_of_few(self, plan):
+        units = plan.units[0]
+        if not isinstance(units, QuantileUnits) or plan.n_normalizer * units.eta >= LEAST_EVIDENCE:
+            return
+        warnings.warn(
+            f"{plan.n_normalizer} records at epsilon={float(self.epsilon):g} are few for quantiles "
+            f"of {self.n_features_in_} columns, which may be far off. Raise epsilon, or state "
+            "feature_bounds that you know",
+            UserWarning,
+            stacklevel=4,  # the caller of fit, beyond a decorator
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _inverted(running, quantiles, lo, hi):
+    """Quantiles of each column from noisy running counts: linear within cells."""
+    cells = np.arange(N_LINEAR + 1) / N_LINEAR
+    found = np.empty((len(quantiles), len(running)))
+    for j, counts in enumerate(running):
+        below = np.append(0.0, isotonic_regression(np.clip(counts, 0.0, max(counts[-1], 0.0))))
+        low = np.interp(quantiles * below[-1], below, cells)
+        # beyond the last record counts are alike: there the first cell of so many is right
+        high = 1.0 - np.interp((1 - quantiles) * below[-1], below[-1] - below[::-1], cells)
+        share = np.where(quantiles > 0.5, high, low)
+        found[:, j] = lo[j] + share * (hi[j] - lo[j])
+    return np.clip(found, lo, hi)

@@ -1,0 +1,82 @@
+"""The target of a transformer: numbers within stated bounds, or stated classes."""
+
+import numpy as np
+
+from ..privacy.mechanisms._top_columns import MOST_CLASSES
+from ..privacy.sums._categories import category_of, coded
+from ..utils._input import read_input, read_labels
+from ..utils._public import check_interval
+from ._columns import kept_cells
+
+
+def read_target(estimator, y, n_samples):
+    """The target of each record, before the charge; no error quotes one.
+
+    Parameters
+    ----------
+    estimator : transformer with `classes` and `target_bounds`
+    y : array-like of shape (n_samples,) or (n_samples, 1)
+    n_samples : int
+
+    Returns
+    -------
+    target : float64 or intp ndarray of shape (n_samples,)
+        Within bounds; or numbers of classes, of which unknown ones have the first.
+    bounds : tuple (lo, hi) or None
+        None are classes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter or y is invalid.
+    """
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None"
+        )
+    labels, bounds = stated_classes(estimator), None
+    if labels is None:
+        bounds = stated_bounds(estimator)
+        y = read_input(np.asarray, y, dtype=np.float64, name="y")
+    else:
+        y = read_labels(y)
+    if y.shape not in ((n_samples,), (n_samples, 1)):
+        raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
+    y = y.reshape(n_samples)
+    if bounds is not None:
+        if not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
+        return np.clip(y, *bounds), bounds
+    codes = coded(kept_cells(y), labels)
+    return np.where(codes == len(labels), 0, codes), None
+
+
+def stated_bounds(estimator):
+    """Bounds of a target of numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    bounds = check_interval(tuple(estimator.target_bounds), "target_bounds")
+    if not np.isfinite(bounds).all():
+        raise ValueError("target_bounds must be finite")
+    return bounds
+
+
+def stated_classes(estimator):
+    """Labels of a target of classes, or None.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if estimator.classes is None:
+        return None
+    labels = tuple(category_of(label) for label in np.asarray(estimator.classes).tolist())
+    if not 2 <= len(set(labels)) == len(labels) <= MOST_CLASSES:
+        raise ValueError(
+            f"classes are 2 to {MOST_CLASSES} labels, each of them once; got {len(labels)}"
+        )
+    return labels

@@ -1,0 +1,426 @@
+"""Categories as means of the target, which are released privately."""
+
+import math
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+
+from ..engines._release import own_key
+from ..privacy.accounting._calibration import gaussian_fit_event
+from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._joint import joint_budgets
+from ..privacy.accounting._table_events import partition_event
+from ..privacy.mechanisms._partitions import PartitionUnits
+from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
+from ..privacy.sums._categories import coded
+from ..privacy.sums._target_sums import GroupPlace
+from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._typing import ArrayLike
+from ._category_encoder import CategoryEncoder
+from ._columns import columns_of, names_of
+from ._stated_target import read_target, stated_bounds, stated_classes
+
+_SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
+_MOST_SUMS = 2**26  # half a gigabyte
+
+
+class DPTargetEncoder(CategoryEncoder):
+    r"""Encode categories as noisy means of the target, drawn to the mean of all.
+
+    For columns of many categories: each stays one column, or one for each of several classes. The
+    mean of a category whose noise is large is drawn to that of all records.
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``). Given them each record is mapped by itself, and by its row
+      number if `cv` is stated, so neighbouring data sets stay neighbours, and the budget of the
+      next step comes on top.
+    - Charged, as one event, before a record is used: sums of the target and numbers of records of
+      all categories of all columns together; and one release of the counts of categories, where
+      some are learnt.
+    - Rare categories stay secret, as in `DPOneHotEncoder`: they count as one category of their own.
+    - Assumptions: `classes`, `target_bounds` and stated `categories` are public, never from the
+      data.
+    - Not protected: shapes, dtypes and names of columns; the time of a fit, which follows the
+      number of categories. The transformed records are as sensitive as the records, targets
+      included.
+
+    Parameters
+    ----------
+    categories : "auto", list or dict {column name: list}, default="auto"
+        "auto" learns the categories of all columns. A list has for each column its public
+        categories or "auto"; a dict those of some columns of a data frame, and the others are
+        learnt. Public: never from the data.
+    epsilon : float in (0, inf], default=0.2
+        Budget of this step alone. Infinity names every category and adds no noise.
+    $delta
+    classes : list, default=None
+        Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
+        none of them counts as the first one.
+    target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
+        Bounds of a target of numbers, which is cut to them.
+    smooth : "auto" or float >= 0, default="auto"
+        How many records with the mean of all each category has beside its own. "auto" draws means
+        by the share of their variance that is noise.
+    cv : int >= 2 or None, default=None
+        Into how many folds row numbers are divided, i modulo `cv`: `fit_transform` encodes a record
+        by the other folds. They share the budget, so what `transform` uses has `cv` times the
+        variance of noise; without them a record has its own part in the mean of its category, which
+        is small where categories are learnt. Needs ``neighboring="replace_one"``.
+    min_frequency : int >= 1, float in (0, 1) or None, default=None
+        Least noisy number of records, or share of them, of a category that is learnt.
+    max_categories : int >= 2, default=1024
+        Most categories of a learnt column, that of infrequent ones included.
+    $neighboring
+    $n_public
+    $accountant
+    $random_state
+
+    Attributes
+    ----------
+    categories_ : list of ndarrays of objects
+        The categories of each column; NaN is what is missing. Released, or stated.
+    category_counts_ : list of ndarrays, or None where categories are stated
+        Noisy numbers of records of each category. Released.
+    threshold_ : float or None
+        The noisy number of records that a category is named from; None if nothing is learnt.
+        Public.
+    encodings_ : list of ndarrays of shape (n_categories + 1, n_encodings)
+        What each category of a column becomes; the last row is for all others. Released.
+    target_mean_ : ndarray of shape (n_encodings,)
+        What they are drawn to. Released.
+    $privacy_event_
+    $privacy_spent_
+    $n_features_in_
+    $feature_names_in_
+
+    Raises
+    ------
+    $BudgetExceededError
+    $LedgerError
+    TypeError, ValueError
+        If a parameter or y is invalid, a cell is no string, number or boolean, there might be more
+        sums than memory holds, or folds are asked for under "add_remove"; nothing was charged.
+
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are so small that few categories can be found: a public fact.
+
+    See Also
+    --------
+    DPOneHotEncoder : Indicator columns, for columns of few categories.
+
+    Notes
+    -----
+    A record lies in one category of each column, and in one fold by its row number. Proof:
+    ``privacy/proofs/release_target_sums.md``. Of two classes the share of the second one is
+    encoded; of more, columns of each class follow one another for each column of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.preprocessing import DPTargetEncoder
+    >>> rng = np.random.default_rng(0)
+    >>> towns = rng.choice(["Lille", "Lens"], size=(20_000, 1))
+    >>> rents = np.where(towns[:, 0] == "Lille", 9.0, 5.0) + rng.normal(size=20_000)
+    >>> encoder = DPTargetEncoder(epsilon=1.0, target_bounds=(0, 20)).fit(towns, rents)
+    >>> encoder.transform([["Lille"], ["Lens"]]).round().ravel()
+    array([9., 5.])
+    """
+
+    _parameter_constraints = CategoryEncoder._parameter_constraints | {
+        "classes": [None, "array-like"],
+        "target_bounds": [tuple, list],
+        "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "cv": [None, Interval(Integral, 2, 100, closed="both")],
+    }
+    charges_nothing = False
+    _has_infrequent = True
+
+    def __init__(
+        self,
+        categories="auto",
+        *,
+        epsilon: float = 0.2,
+        delta="auto",
+        classes=None,
+        target_bounds=(-1.0, 1.0),
+        smooth="auto",
+        cv: int | None = None,
+        min_frequency=None,
+        max_categories: int = 1024,
+        neighboring: str = "replace_one",
+        n_public: int | None = None,
+        accountant=None,
+        random_state=None,
+    ):
+        self.categories = categories
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.target_bounds = target_bounds
+        self.smooth = smooth
+        self.cv = cv
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.accountant = accountant
+        self.random_state = random_state
+
+    # ---- the plan ----
+
+    @property
+    def _n_classes(self):
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def _n_encodings(self):
+        """How many columns a column becomes."""
+        return self._n_classes if self._n_classes > 2 else 1
+
+    def _event(self, n_features, n_normalizer, delta):
+        self._check_together(n_features)
+        epsilon, relation = float(self.epsilon), self.neighboring
+        parts = [lambda e, d: gaussian_fit_event(e, d, 1, relation)]
+        if self._n_learnt(n_features):
+            parts.insert(0, lambda e, d: partition_event(e, d, relation))
+        shares = [_SHARE_OF_NAMES, 1 - _SHARE_OF_NAMES][-len(parts) :]
+        return joint_budgets(parts, shares, epsilon, delta)[1]
+
+    def _check_together(self, n_features):
+        """Conditions on several parameters.
+
+        Raises
+        ------
+        TypeError, ValueError
+        """
+        if self.cv is not None and self.neighboring == "add_remove":
+            raise ValueError(
+                "cv divides records by row number, which is not public under add_remove: one "
+                "record more moves all that follow. Leave cv=None"
+            )
+        if stated_classes(self) is None:
+            stated_bounds(self)
+        named = [self.max_categories] * self._n_learnt(n_features)
+        if not isinstance(self.categories, str):
+            stated = self.categories
+            stated = stated.values() if isinstance(stated, dict) else stated
+            named += [len(c) + 1 for c in stated if not isinstance(c, str)]
+        n_sums = sum(named) * (self._n_classes or 2) * (self.cv or 1)
+        if n_sums > _MOST_SUMS:
+            raise ValueError(
+                f"{n_sums:,} sums of the target may be more than memory holds; lower "
+                "max_categories, cv, or the number of columns or classes"
+            )
+
+    def _units(self, event, n_features, n_samples, n_normalizer):
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        *names, sums = (FitEvent((part,), event.neighboring) for part in event.releases)
+        n_learnt = self._n_learnt(n_features)
+        units = [PartitionUnits(part, n_columns=n_learnt, **sizes) for part in names]
+        sums = TargetUnits(sums, n_columns=n_features, n_classes=self._n_classes, **sizes)
+        return [*units, sums]
+
+    # ---- fitting ----
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Find categories and means of the target, charging before a record is used.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Strings, numbers, booleans; None and NaN are missing, which is a category too.
+        y : array-like of shape (n_samples,)
+            Numbers, or labels if `classes` are stated.
+
+        Returns
+        -------
+        self : DPTargetEncoder
+            The fitted encoder.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter, X or y is invalid; nothing was charged.
+        """
+        columns, n_samples = columns_of(self, X, reset=True)
+        target, bounds = read_target(self, y, n_samples)
+        stated = self._stated()
+        plan = self._planned(n_samples, len(columns))
+        receipt, key = self._paid(plan, len(columns))
+        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
+            names_key = own_key("categories", key)
+            self._name(columns, n_samples, stated, plan, receipt, names_key)
+            if bounds is not None:
+                target = _in_half_widths(target, *bounds)
+            tables = self._released(columns, target, plan.units[-1], receipt, key)
+            self._encode(tables, bounds, plan.units[-1].noise_std)
+        self._promise(plan)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike):
+        """Fit, and encode each record: with `cv` by what the other folds say.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        X_encoded : ndarray of shape (n_samples, n_features * n_encodings)
+            Not private.
+        """
+        self.fit(X, y)
+        if self.cv is None:
+            return self._looked_up(X, [self.encodings_], 1)
+        return self._looked_up(X, self._of_others, self.cv)
+
+    def fitted_without_records(self, X):
+        """Fit a copy to nothing but the shape and the names: no category is found.
+
+        A plan asks what comes out: as many columns as after a fit.
+        """
+        self._validate_params()
+        columns, _ = columns_of(self, X, reset=True)
+        self._check_together(len(columns))
+        self._keep(self._stated(), {}, 1)
+        self.target_mean_ = np.zeros(self._n_encodings)
+        self.encodings_ = [np.zeros((len(c) + 1, self._n_encodings)) for c in self._categories]
+        self._of_others = [self.encodings_] * (self.cv or 1)
+        return self
+
+    def _released(self, columns, target, units, receipt, key):
+        """Noisy sums of each fold and group, of each column; see `GroupPlace.group_sums`."""
+        n_folds = self.cv or 1
+        codes = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
+        sizes = [len(known) + 1 for known in self._categories]
+        folds = np.arange(len(target)) % n_folds
+        place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
+        oracle = TargetOracle(receipt, units, place, key=own_key("sums", key))
+        return oracle.release_target_sums()
+
+    def _encode(self, tables, bounds, noise_std):
+        """Keep encodings of all folds, and of all but each."""
+        n_folds = self.cv or 1
+        pooled = [table.sum(axis=0) for table in tables]
+        mean = _mean_of(pooled, self._n_classes)
+        self.encodings_ = self._means(pooled, mean, noise_std * math.sqrt(n_folds), bounds)
+        self._of_others = []
+        for fold in range(n_folds if n_folds > 1 else 0):
+            others = [whole - table[fold] for whole, table in zip(pooled, tables, strict=True)]
+            of_others = noise_std * math.sqrt(n_folds - 1)
+            self._of_others.append(self._means(others, mean, of_others, bounds))
+        self.target_mean_ = self._in_units_of_target(mean, bounds)
+
+    def _means(self, tables, mean, noise_std, bounds):
+        found = []
+        for table in tables:
+            means = _drawn_means(table, mean, self._n_classes, noise_std, self.smooth)
+            found.append(self._in_units_of_target(means, bounds))
+        return found
+
+    def _in_units_of_target(self, means, bounds):
+        """Within bounds of the target, or shares of the classes that are encoded."""
+        if bounds is None:
+            shares = np.clip(means, 0.0, 1.0)
+            return shares if self._n_classes > 2 else shares[..., 1:]
+        lo, hi = bounds
+        return np.clip(lo / 2 + hi / 2 + np.clip(means, -1.0, 1.0) * (hi / 2 - lo / 2), lo, hi)
+
+    # ---- transforming ----
+
+    def transform(self, X: ArrayLike):
+        """Encode records, each by itself.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_encoded : ndarray of shape (n_samples, n_features * n_encodings)
+        """
+        return self._looked_up(X, None, 1)
+
+    def _looked_up(self, X, encodings, n_folds):
+        codes, n_samples = self._codes(X)
+        encodings, folds = encodings or [self.encodings_], np.arange(n_samples) % n_folds
+        found = np.empty((n_samples, len(codes) * self._n_encodings))
+        for fold, of_columns in enumerate(encodings):
+            rows = np.flatnonzero(folds == fold)
+            for j, (code, means) in enumerate(zip(codes, of_columns, strict=True)):
+                start = j * self._n_encodings
+                found[rows, start : start + self._n_encodings] = means[code[rows]]
+        return found
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns, each with its classes if there are more than two.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns of X; None takes those of the fit, or x0, x1, ...
+
+        Returns
+        -------
+        names : ndarray of objects
+        """
+        names = list(names_of(self, input_features))
+        if self._n_encodings > 1:
+            names = [f"{name}_{label}" for name in names for label in self.classes]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _in_half_widths(target, lo, hi):
+    half_width = hi / 2 - lo / 2
+    return (target - (lo / 2 + hi / 2)) / (half_width if half_width > 0 else 1.0)
+
+
+def _parts_of(table, n_classes):
+    """Sums of each encoding, and numbers of records, of each group."""
+    if n_classes:
+        return table, table.sum(axis=1)
+    return table[:, :1], table[:, 1]
+
+
+def _mean_of(tables, n_classes):
+    """The mean of the target of all records, of all columns together."""
+    parts = [_parts_of(table, n_classes) for table in tables]
+    total = sum(sums.sum(axis=0) for sums, _ in parts)
+    count = sum(float(counts.sum()) for _, counts in parts)
+    mean = np.clip(total / max(count, 1.0), 0.0 if n_classes else -1.0, 1.0)
+    if not n_classes:
+        return mean
+    whole = mean.sum()
+    return mean / whole if whole > 0 else np.full(n_classes, 1 / n_classes)
+
+
+def _drawn_means(table, mean, n_classes, noise_std, smooth):
+    """Means of groups, drawn to the mean of all by as much as their noise says."""
+    sums, counts = _parts_of(table, n_classes)
+    off = sums - counts[:, np.newaxis] * mean
+    counts = np.maximum(counts, max(noise_std, 1.0))[:, np.newaxis]
+    if smooth != "auto":
+        return mean + off / (counts + smooth)
+    variance = noise_std**2 * (1 + mean**2)
+    if n_classes:  # and that of labels
+        variance = noise_std**2 * ((1 - mean) ** 2 + (n_classes - 1) * mean**2)
+        variance = variance + counts * mean * (1 - mean)
+    apart = (off**2 - variance).sum(axis=0) / (counts**2).sum(axis=0)
+    apart = counts**2 * np.maximum(apart, 0.0)
+    share = np.where(apart > 0, apart / np.maximum(apart + variance, 1e-300), 0.0)
+    return mean + share * off / counts

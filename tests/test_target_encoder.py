@@ -1,0 +1,301 @@
+"""The private target encoder: its means, its folds, what is charged, and what stays secret."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import TargetEncoder
+from tables import table
+
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.compose import make_private_column_transformer
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import DPStandardScaler, DPTargetEncoder
+from dpcd_sklearn.privacy.accounting import epsilon_of
+
+N = 12_000
+TOWNS = ["Lens", "Lille", "Roubaix", "Tourcoing"]
+
+
+@pytest.fixture(name="frame")
+def records():
+    rng = np.random.default_rng(0)
+    town = rng.choice([*TOWNS, None], N, p=[0.3, 0.3, 0.2, 0.1, 0.1]).astype(object)
+    town[:3] = "a farm"
+    return pd.DataFrame({"town": town, "rooms": rng.integers(1, 6, N)})
+
+
+@pytest.fixture(name="rent")
+def target(frame):
+    level = frame["town"].map({"Lens": 300, "Lille": 700, "Roubaix": 500, "Tourcoing": 400})
+    noise = np.random.default_rng(1).normal(0, 50, N)
+    return (level.fillna(100) + 80 * frame["rooms"] + noise).to_numpy()
+
+
+CLASSES = {2: ["cheap", "dear"], 3: ["cheap", "dear", "usual"]}
+
+
+def labels_of(rent, n_classes):
+    edges = {2: [600], 3: [500, 800]}[n_classes]
+    return (
+        np.array(["cheap", "usual", "dear"][: n_classes + 1])[np.digitize(rent, edges)]
+        if (n_classes == 3)
+        else np.where(rent > 600, "dear", "cheap")
+    )
+
+
+def means_of(encoder, j):
+    return dict(zip(encoder.categories_[j], encoder.encodings_[j], strict=False))
+
+
+@pytest.mark.parametrize("cv", [None, 2])
+@pytest.mark.parametrize("categories", ["auto", [TOWNS, [1, 2, 3, 4, 5]]])
+def test_means_of_a_number_are_those_of_the_categories(frame, rent, categories, cv):
+    encoder = DPTargetEncoder(
+        categories, epsilon=2.0, delta=1e-6, target_bounds=(0, 1500), cv=cv
+    ).fit(frame, rent)
+    assert "a farm" not in encoder.categories_[0]
+    for j, name in enumerate(frame):
+        for category, found in means_of(encoder, j).items():
+            of_it = frame[name].isna() if category != category else frame[name] == category
+            assert abs(found[0] - rent[of_it].mean()) < 25
+    assert abs(encoder.target_mean_[0] - rent.mean()) < 10
+    Z = encoder.transform(frame)
+    assert Z.shape == (N, 2) and np.corrcoef(Z.sum(axis=1), rent)[0, 1] > 0.9
+    unknown = encoder.transform(pd.DataFrame({"town": ["elsewhere"], "rooms": [77]}))
+    np.testing.assert_array_equal(unknown[0], [e[-1, 0] for e in encoder.encodings_])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_become_their_shares(frame, rent, n_classes):
+    classes, y = CLASSES[n_classes], labels_of(rent, n_classes)
+    encoder = DPTargetEncoder(epsilon=2.0, delta=1e-6, classes=classes).fit(frame, y)
+    kept = classes[1:] if n_classes == 2 else classes
+    for category, found in means_of(encoder, 0).items():
+        of_it = frame["town"].isna() if category != category else frame["town"] == category
+        shares = [(y[of_it] == label).mean() for label in kept]
+        np.testing.assert_allclose(found, shares, atol=0.05)
+    names = encoder.get_feature_names_out().tolist()
+    if n_classes == 2:
+        assert names == ["town", "rooms"]
+    else:
+        assert names == [f"{c}_{label}" for c in ("town", "rooms") for label in classes]
+    assert encoder.transform(frame).shape == (N, len(names))
+
+
+def test_without_noise_it_is_scikit_learns(frame, rent):
+    frame = frame[["rooms"]]
+    ours = DPTargetEncoder(epsilon=math.inf, target_bounds=(0, 1500), smooth=7.0)
+    theirs = TargetEncoder(target_type="continuous", smooth=7.0).fit(frame, rent)
+    np.testing.assert_allclose(ours.fit(frame, rent).transform(frame), theirs.transform(frame))
+    y = labels_of(rent, 3)
+    ours = DPTargetEncoder(epsilon=math.inf, classes=CLASSES[3], smooth=7.0).fit(frame, y)
+    theirs = TargetEncoder(smooth=7.0).fit(frame, y)
+    np.testing.assert_allclose(ours.transform(frame), theirs.transform(frame))
+
+
+def test_a_record_is_encoded_by_the_other_folds(frame, rent):
+    options = {"epsilon": math.inf, "target_bounds": (0, 1500), "smooth": 0.0, "cv": 3}
+    frame = frame[["rooms"]]
+    Z = DPTargetEncoder(**options).fit_transform(frame, rent)
+    rooms, fold = frame["rooms"].to_numpy(), np.arange(N) % 3
+    for i in (0, 1, 2, 5000, N - 1):
+        others = (rooms == rooms[i]) & (fold != fold[i])
+        assert Z[i, 0] == pytest.approx(rent[others].mean(), rel=1e-6)
+    moved = rent.copy()
+    moved[7] += 300  # of its own target a record sees nothing
+    other = DPTargetEncoder(**options).fit_transform(frame, moved)
+    assert other[7, 0] == Z[7, 0] and other[8:].tolist() != Z[8:].tolist()
+
+
+def test_columns_side_by_side_are_encoded_by_the_other_folds(frame, rent):
+    options = {"target_bounds": (0, 1500), "smooth": 0.0, "cv": 2}
+    rooms = [[1, 2, 3, 4, 5]]
+    alone = DPTargetEncoder(rooms, epsilon=math.inf, **options).fit_transform(
+        frame[["rooms"]], rent
+    )
+    columns = make_private_column_transformer(
+        (DPTargetEncoder(rooms, **options), ["rooms"]), epsilon=math.inf
+    )
+    np.testing.assert_array_equal(columns.fit_transform(frame, rent), alone)
+    assert not np.array_equal(columns.transform(frame), alone)
+    named = columns.set_output(transform="pandas").fit_transform(frame, rent)
+    assert list(named.columns) == ["rooms"]
+    np.testing.assert_array_equal(named, alone)
+
+
+def test_means_of_much_noise_are_drawn_to_that_of_all():
+    rng = np.random.default_rng(0)
+    codes, y = rng.integers(0, 200, (2000, 1)), rng.uniform(-1, 1, 2000)  # nothing to learn
+    found = {}
+    for smooth in ("auto", 0.0):
+        encoder = DPTargetEncoder([list(range(200))], epsilon=0.5, smooth=smooth).fit(codes, y)
+        found[smooth] = np.abs(encoder.encodings_[0] - encoder.target_mean_).mean()
+    assert found["auto"] < 0.5 * found[0.0]
+
+
+# ---- what is charged -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("categories", ["auto", [TOWNS, [1, 2, 3]], [TOWNS, "auto"]])
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_what_was_planned_is_charged_once_and_is_worth_its_epsilon(
+    frame, rent, categories, neighboring
+):
+    n_public = 10_000 if neighboring == "add_remove" else None
+    accountant = PrivacyAccountant(2.0, 1e-5, neighboring=neighboring, n_public=n_public)
+    encoder = DPTargetEncoder(
+        categories, epsilon=0.5, delta=1e-6, neighboring=neighboring, n_public=n_public,
+        accountant=accountant, target_bounds=(0, 1500),
+    )  # fmt: skip
+    planned = encoder.planned_event(N, 2)
+    assert 0.5 * (1 - 2e-3) < epsilon_of(planned, 1e-6) <= 0.5
+    encoder.fit(frame, rent)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned) and encoder.privacy_event_ == planned
+    assert entry.n_samples == (n_public or N) and entry.n_features == 2
+
+
+def test_folds_cost_nothing_more(frame):
+    events = [DPTargetEncoder(cv=cv, delta=1e-6).planned_event(N, 2) for cv in (None, 2, 5)]
+    assert events[0] == events[1] == events[2]
+
+
+BAD = {
+    "cv": {"cv": 1},
+    "smooth": {"smooth": -1.0},
+    "one class": {"classes": [0]},
+    "a class twice": {"classes": [0, 0.0]},
+    "bounds": {"target_bounds": (1, 0)},
+    "endless bounds": {"target_bounds": (0, math.inf)},
+    "categories of others": {"categories": [[1, 2]]},
+    "folds": {"cv": 2, "neighboring": "add_remove", "n_public": N, "delta": 1e-6},
+    "memory": {"max_categories": 2**20, "cv": 100},
+    "memory for classes": {"max_categories": 2**20, "classes": list(range(256))},
+    "epsilon": {"epsilon": 0.0},
+}
+
+
+@pytest.mark.parametrize("params", BAD.values(), ids=BAD)
+def test_bad_parameters_are_refused_before_the_charge(frame, rent, params):
+    n_public = params.get("n_public")
+    accountant = PrivacyAccountant(
+        10.0, 1e-6, neighboring=params.get("neighboring", "replace_one"), n_public=n_public
+    )
+    encoder = DPTargetEncoder(accountant=accountant).set_params(**params)
+    with pytest.raises((TypeError, ValueError)):
+        encoder.fit(frame, rent)
+    with pytest.raises((TypeError, ValueError)):
+        encoder.planned_event(N, 2)
+    assert accountant.entries() == []
+
+
+def test_bad_targets_and_cells_are_refused_before_the_charge_and_not_quoted(frame, rent):
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    encoder = DPTargetEncoder(accountant=accountant)
+    for y in (None, rent[:5], np.full(N, math.nan), np.full(N, "secret")):
+        with pytest.raises((TypeError, ValueError)) as raised:
+            encoder.fit(frame, y)
+        assert "secret" not in str(raised.value)
+    with pytest.raises(TypeError):
+        encoder.fit(frame.assign(town=[{"secret"}] * N), rent)
+    assert accountant.entries() == []
+
+
+def test_a_refused_fit_releases_nothing(frame, rent):
+    encoder = DPTargetEncoder(accountant=PrivacyAccountant(0.01, 1e-6))
+    with pytest.raises(BudgetExceededError):
+        encoder.fit(frame, rent)
+    with pytest.raises(NotFittedError):
+        encoder.transform(frame)
+
+
+# ---- what does not leak --------------------------------------------------------------------------
+
+
+ALIKE = {
+    "all missing": lambda frame: frame.assign(town=np.full(N, None)),
+    "all alike": lambda frame: frame.assign(town="Lens", rooms=1),
+    "each its own": lambda frame: frame.assign(town=list(map(str, range(N)))),
+}
+
+
+def public_outcome(encoder, frame, y):
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        Z = encoder.fit_transform(frame, y)
+    assert np.isfinite(Z).all() and Z.min() >= 0 and Z.max() <= 1500
+    told = [(w.category, str(w.message), w.filename) for w in shown]
+    return Z.shape, Z.dtype, encoder.privacy_event_, encoder.threshold_, told
+
+
+@table("alike", ALIKE)
+@table("epsilon", [0.005, 1.0])
+def test_what_is_public_is_the_same_for_all_data_of_one_shape(frame, rent, alike, epsilon):
+    encoder = DPTargetEncoder(epsilon=epsilon, delta=1e-6, target_bounds=(0, 1500), cv=2)
+    expected = public_outcome(clone(encoder), frame, rent)
+    assert bool(expected[-1]) is (epsilon < 1)
+    for y in (rent, np.zeros(N), 1e308 * np.sign(rent - 500)):
+        assert public_outcome(clone(encoder), ALIKE[alike](frame), y) == expected
+
+
+def test_no_record_is_used_before_the_charge(frame, rent):
+    class Swapping(PrivacyAccountant):
+        def charge(self, event, **facts):
+            receipt = super().charge(event, **facts)
+            data[...] = 3
+            return receipt
+
+    data = frame[["rooms"]].to_numpy().copy()
+    encoder = DPTargetEncoder(epsilon=5.0, accountant=Swapping(10.0, 1e-3)).fit(data, rent)
+    assert encoder.categories_[0].tolist() == [3]
+
+
+# ---- in a pipeline -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_in_a_pipeline_it_tells_bounds_and_pays_its_part(frame, rent, n_classes):
+    if n_classes:
+        classes, y = CLASSES[n_classes], labels_of(rent, n_classes)
+        encoder, model = DPTargetEncoder(classes=classes), DPLinearClassifier(classes=classes)
+        told = 0.0, 1.0
+    else:
+        y, told = rent, (0.0, 1500.0)
+        encoder = DPTargetEncoder(target_bounds=(0, 1500), cv=2)
+        model = DPLinearRegressor(target_bounds=(0, 1500))
+    accountant = PrivacyAccountant(3.0, 1e-6)
+    pipeline = make_private_pipeline(encoder, model, epsilon=3.0, delta=1e-6, accountant=accountant)
+    planned = pipeline.planned_event(N, frame[:2], max(n_classes, 1))
+    pipeline.fit(frame, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(planned)
+    (facts,) = pipeline.told_.values()
+    assert facts["feature_bounds"] == told
+    assert pipeline.score(frame, y) > 0.6 and len(find_leaks(pipeline)) == 0
+
+
+def test_it_stands_beside_other_steps_on_one_budget(frame, rent):
+    columns = make_private_column_transformer(
+        (DPTargetEncoder(target_bounds=(0, 1500)), ["town"]), (DPStandardScaler(), ["rooms"])
+    )
+    pipeline = make_private_pipeline(
+        columns, DPLinearRegressor(target_bounds=(0, 1500)), epsilon=2.0, delta=1e-6
+    )
+    assert pipeline.fit(frame, rent).score(frame, rent) > 0.8
+
+
+def test_the_linter_knows_what_to_use_instead():
+    report = find_leaks(make_private_pipeline(TargetEncoder(), DPLinearRegressor()))
+    (void,) = [leak for leak in report if leak.severity == "void"]
+    assert "preprocessing.DPTargetEncoder," in void.instead
