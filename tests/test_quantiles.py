@@ -88,6 +88,25 @@ def test_counts_are_the_twins_in_every_layout(layout, dtype):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("shape", [(3, 1300), (1300, 3), (1, 512), (513, 1)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_lines_that_are_counted_in_pieces_lose_no_record(shape, order):
+    X = np.asarray(np.random.default_rng(0).standard_normal(shape), order=order)
+    lo, hi = np.full(shape[1], -0.5), np.full(shape[1], 0.25)
+    np.testing.assert_array_equal(LocalPlace(X).counts("features"), octaves_twin(X))
+    np.testing.assert_array_equal(
+        LocalPlace(X).counts("features", edges=(lo, hi)), linear_twin(X, lo, hi)
+    )
+
+
+def test_nan_lies_in_the_first_cell_and_infinity_in_an_outer_one():
+    X = np.array([[np.nan], [np.inf], [-np.inf]])
+    octaves = LocalPlace(X).counts("features")[0]
+    linear = LocalPlace(X).counts("features", edges=(np.array([-1.0]), np.array([1.0])))[0]
+    assert (octaves[0], octaves[-1]) == (1, 2) and octaves.sum() == 3
+    assert (linear[0], linear[-1]) == (2, 1) and linear.sum() == 3
+
+
 @every_dtype
 @every_layout
 def test_octaves_of_norms_are_the_twins_in_every_layout(layout, dtype):
