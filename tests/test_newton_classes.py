@@ -286,12 +286,13 @@ def newton(**params):
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, csr_matrix], ids="CFS")
 def test_without_noise_it_is_scikit_learns_model(make):
     X, y = classes_of(1000)
+    ridge = {"epsilon": np.inf, "penalty": "l2", "alpha": 1e-2}
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
-    found = newton(epsilon=np.inf, alpha=1e-2, tol=1e-10).fit(make(X), y, weights)
+    found = newton(**ridge, tol=1e-10).fit(make(X), y, weights)
     plain = LogisticRegression(C=1 / (1e-2 * len(X)), tol=1e-10, max_iter=1000).fit(X, y, weights)
     np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-6)
     np.testing.assert_allclose(found.predict_proba(X), plain.predict_proba(X), atol=1e-6)
-    short = newton(epsilon=np.inf, alpha=1e-2, tol=1e-8).fit(make(X.astype("f4")), y, weights)
+    short = newton(**ridge, tol=1e-8).fit(make(X.astype("f4")), y, weights)
     assert short.coef_.dtype == np.float32
     np.testing.assert_allclose(short.coef_, plain.coef_, atol=1e-5)
 

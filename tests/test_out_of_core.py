@@ -33,7 +33,7 @@ MODELS = {
     "DPRidgeSkGD": DPRidgeSkGD(max_iter=5, target_bounds=(0, 1)),
     "hidden state": DPLinearRegressor(max_iter=5, **HIDDEN),
     "DPLassoCD": DPLassoCD(0.01, max_iter=2),
-    "DPLassoCD, bounds": DPLassoCD(0.01, max_iter=2, feature_bounds=(-1, 2)),
+    "DPLassoCD, bounds": DPLassoCD(0.01, epsilon=5.0, max_iter=2, feature_bounds=(-1, 2)),
     "without noise": DPRidgeSkGD(epsilon=float("inf"), max_iter=50),
     "cd": DPLinearClassifier(solver="cd", max_iter=2),
     "gcd": DPLinearRegressor(solver="gcd", penalty="l1", max_iter=5),

@@ -32,9 +32,11 @@ from dpcd_sklearn.privacy.mechanisms import (
     PartitionUnits,
     PresentUnits,
     QuantileUnits,
+    RunningUnits,
     ScoreUnits,
     SecondMomentUnits,
     SmoothnessUnits,
+    TargetUnits,
 )
 from dpcd_sklearn.privacy.mechanisms._curvature_units import constant_of_rows
 from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS
@@ -152,6 +154,22 @@ TABLE = {
             *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
             *({"event": of(G(z))} for z in (1e-12, 1e300)),
             {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
+        ],
+    ),
+    RunningUnits: (
+        {"event": of(G(2.0)), "n_columns": 3} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
+            *({"event": of(G(z))} for z in (1e-12, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))},
+        ],
+    ),
+    TargetUnits: (
+        {"event": of(G(2.0)), "n_columns": 3, "n_classes": 0} | SIZES,
+        [
+            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1)),
+            *({"event": of(G(z))} for z in (1e-12, 1e300)),
+            {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))},
         ],
     ),
     ColumnUnits: (
