@@ -72,3 +72,16 @@ def test_summaries_and_displays_name_the_columns_that_reached_the_model():
     without = make_private_pipeline(BoundsScaler((0, 1)), DPRidgeSkGD(inference=True), epsilon=5.0)
     without.fit(X.to_numpy(), X["age"])
     assert [name for name, _ in without.summary().rows] == ["x0", "x1", "intercept"]
+
+
+def test_no_default_of_a_generic_estimator_removes_narrow_columns():
+    """A ridge in raw units would, in silence: alpha = 1e-4 takes a column of size 1e-3."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 4))
+    y = X @ [1.0, 2.0, -1.0, 1.0] + 0.3 * rng.standard_normal(len(X))
+    X[:, 1] *= 1e-4
+    for model, target in (
+        (DPLinearRegressor(epsilon=3.0), y),
+        (DPLinearClassifier(epsilon=3.0, classes=[0, 1]), (y > 0).astype(int)),
+    ):
+        assert model.fit(X, target).score(X, target) > 0.9

@@ -39,7 +39,7 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits
-from dpcd_sklearn.privacy.sums import Place
+from dpcd_sklearn.privacy.sums import LocalPlace, Place
 from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -711,6 +711,19 @@ def test_choices_of_twice_the_range_are_caught_and_the_real_ones_are_not(monkeyp
     scale = QuantileUnits.noise_scale
     monkeypatch.setattr(QuantileUnits, "noise_scale", lambda *args: scale(*args) / 2)
     assert shown() > eta
+
+
+def test_of_columns_of_zeros_and_ones_hardly_any_gets_the_scale_of_an_empty_octave():
+    """Nearly half ones: few records speak against octaves that hold none of them."""
+    n, n_columns = 2_000, 500
+    event = choices_event(40 / n, 3 * n_columns, "replace_one")
+    rng = np.random.default_rng(0)
+    X = (rng.random((n, n_columns)) < 0.43).astype(float)
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, np.zeros(n)))
+    center, half_width = _scales.find_scales(oracle, "features", "quartiles")
+    low, high = np.clip(0.0, center - half_width, center + half_width), 1.0
+    seen = np.clip(high, center - half_width, center + half_width) - low
+    assert (seen < 1e-3).mean() < 0.01  # .05 with the odds of zero below theirs
 
 
 # --- audits ---------------------------------------------------------------------------------------
