@@ -24,7 +24,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 README = CHECKOUT / "README.md"
 EXAMPLES = CHECKOUT / "examples"
 DEMO = EXAMPLES / "demo.py"
-LONG = {"plot_dask_parquet", "plot_private_search", "plot_solvers"}  # which the docs run anyway
+# The docs run these anyway.
+LONG = {"plot_dask_parquet", "plot_frozen_features", "plot_private_search", "plot_solvers"}
 GALLERY = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG))
     for path in sorted(EXAMPLES.rglob("plot_*.py"))
