@@ -40,8 +40,7 @@ class DPOneHotEncoder(CategoryEncoder):
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         names every category, and protects nobody.
     $delta
-    min_frequency : int >= 1, float in (0, 1) or None, default=None
-        Least noisy number of records, or share of them, of a category that is learnt.
+    $min_frequency
     max_categories : int >= 2, default=16
         Columns that each learnt column becomes, that of infrequent ones included, whatever is
         found: so the number of columns is public. The most frequent categories are kept, and
@@ -57,13 +56,9 @@ class DPOneHotEncoder(CategoryEncoder):
 
     Attributes
     ----------
-    categories_ : list of ndarrays of objects
-        The categories of each column; NaN is what is missing. Released, or stated.
-    category_counts_ : list of ndarrays, or None where categories are stated
-        Noisy numbers of records of each category. Released.
-    threshold_ : float or None
-        The noisy number of records that a category is named from; None if nothing is learnt.
-        Public.
+    $categories_
+    $category_counts_
+    $threshold_
     $privacy_event_
     $privacy_spent_
     $n_features_in_

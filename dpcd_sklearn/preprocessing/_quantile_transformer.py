@@ -42,9 +42,7 @@ class DPQuantileTransformer(QuantileStep):
     $delta
     output_distribution : {"uniform", "normal"}, default="uniform"
         Numbers from 0 to 1, or normal ones, cut to ∓5.2.
-    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
-        As in `BoundsScaler`: quantiles are looked for within them, to a 256th part. Public. None
-        finds a range of six inter-quartile ranges first.
+    $bounds_of_quantiles
     $neighboring
     $n_public
     $accountant

@@ -48,9 +48,7 @@ class DPRobustScaler(QuantileStep):
         Which quantiles, in percent: 0 < low < high < 100.
     unit_variance : bool, default=False
         Whether normal columns get a variance of one.
-    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
-        As in `BoundsScaler`: quantiles are looked for within them, to a 256th part. Public. None
-        finds a range of six inter-quartile ranges first.
+    $bounds_of_quantiles
     $neighboring
     $n_public
     $accountant

@@ -18,6 +18,23 @@ TEXTS = {
         Leave it None. This fit has no public choices that an int could draw; its noise comes from
         the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
         noise reproducible, hence **not private**: it warns, and an accountant refuses it.""",
+    "categories_": """\
+    categories_ : list of ndarrays of objects
+        The categories of each column; NaN is what is missing. Released, or stated.""",
+    "category_counts_": """\
+    category_counts_ : list of ndarrays, or None where categories are stated
+        Noisy numbers of records of each category. Released.""",
+    "threshold_": """\
+    threshold_ : float or None
+        The noisy number of records that a category is named from; None if nothing is learnt.
+        Public.""",
+    "min_frequency": """\
+    min_frequency : int >= 1, float in (0, 1) or None, default=None
+        Least noisy number of records, or share of them, of a category that is learnt.""",
+    "bounds_of_quantiles": """\
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
+        As in `BoundsScaler`: quantiles are looked for within them, to a 256th part. Public. None
+        finds a range of six inter-quartile ranges first.""",
     "privacy_event_": """\
     privacy_event_ : FitEvent
         What was released.""",

@@ -70,8 +70,7 @@ class DPTargetEncoder(CategoryEncoder):
         by the other folds. They share the budget, so what `transform` uses has `cv` times the
         variance of noise; without them a record has its own part in the mean of its category, which
         is small where categories are learnt. Needs ``neighboring="replace_one"``.
-    min_frequency : int >= 1, float in (0, 1) or None, default=None
-        Least noisy number of records, or share of them, of a category that is learnt.
+    $min_frequency
     max_categories : int >= 2, default=1024
         Most categories of a learnt column, that of infrequent ones included.
     $neighboring
@@ -81,13 +80,9 @@ class DPTargetEncoder(CategoryEncoder):
 
     Attributes
     ----------
-    categories_ : list of ndarrays of objects
-        The categories of each column; NaN is what is missing. Released, or stated.
-    category_counts_ : list of ndarrays, or None where categories are stated
-        Noisy numbers of records of each category. Released.
-    threshold_ : float or None
-        The noisy number of records that a category is named from; None if nothing is learnt.
-        Public.
+    $categories_
+    $category_counts_
+    $threshold_
     encodings_ : list of ndarrays of shape (n_categories + 1, n_encodings)
         What each category of a column becomes; the last row is for all others. Released.
     target_mean_ : ndarray of shape (n_encodings,)
