@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
@@ -17,10 +17,13 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.engines import _shrinkage
+from dpcd_sklearn.engines._margin_scale import margin_scale
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model import _private_linear_model
+from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.solvers import SkGD
+from dpcd_sklearn.solvers._problem import Tail
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [
@@ -59,6 +62,56 @@ def test_margins_are_smaller_and_probabilities_better_where_noise_is_loud(
     losses = [log_loss(y, one.predict_proba(X), labels=range(classes)) for one in (ours, plain)]
     # without counts of classes their shares are taken to be alike
     assert losses[0] < max(losses[1], 1.2 * np.log(classes))
+
+
+def noisy_labels(n, slope, classes=2, p=6, seed=0):
+    """Records whose classes follow a logistic model of this slope."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    margins = slope * X[:, :classes]
+    y = (margins + rng.gumbel(size=margins.shape)).argmax(axis=1)
+    return X, y, margins
+
+
+@pytest.mark.parametrize(("classes", "fault"), [(2, 1.5), (3, 1.2)])
+@pytest.mark.parametrize("slope", [0.3, 0.7])
+def test_a_narrow_clip_does_not_make_probabilities_too_sure(classes, fault, slope, monkeypatch):
+    X, y, margins = noisy_labels(6_000, slope, classes)
+    model = DPLinearClassifier(
+        epsilon=1.0, feature_bounds=(-4, 4), classes=range(classes), solver="newton"
+    )
+    ours, plain = pair(model, X, y, monkeypatch)
+    truth = margins - margins.mean(axis=1, keepdims=True)
+
+    def slope_of(one):
+        found = one.decision_function(X)
+        found = np.column_stack((-found / 2, found / 2)) if classes == 2 else found
+        return np.vdot(found, truth) / np.vdot(truth, truth)
+
+    assert slope_of(plain) > fault  # what is mended
+    assert 0.6 < slope_of(ours) < 1.4
+    losses = [log_loss(y, one.predict_proba(X)) for one in (ours, plain)]
+    assert losses[0] < losses[1]
+    assert losses[0] < log_loss(y, np.tile(np.bincount(y) / len(y), (len(y), 1)))
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_scale_of_margins_follows_from_a_clipped_gradient(classes, factor):
+    X, y, margins = noisy_labels(40_000, 1.0, classes)
+    loss, clip = LOSSES["logistic" if classes == 2 else "multinomial"](), 0.1
+    margins -= margins.mean(axis=1, keepdims=True)
+    residual = softmax(factor * margins, axis=1) - np.eye(classes)[y]
+    if classes == 2:  # of the second class alone
+        margins, residual = 2 * margins[:, 1:], residual[:, 1:]
+    length = np.linalg.norm(residual, axis=1, keepdims=True)
+    residual *= np.minimum(1.0, clip / length)
+    rows = np.column_stack((X, np.ones(len(X))))
+    coef = np.linalg.lstsq(rows, margins, rcond=None)[0].T
+    moments = loss.curvature * rows.T @ rows / len(rows)
+    tail = Tail(factor * coef, residual.T @ rows / len(rows), moments)
+    found = margin_scale(tail, np.ones(rows.shape[1]), loss, np.zeros(len(coef)), clip)
+    assert_allclose(found, 1 / factor, rtol=0.1)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ._margin_scale import margin_scale
 from ._smoothness import wants_mean_row
 
 # From these signals on all is kept: after descents, and after Newton steps, whose curvature tells
@@ -127,6 +128,7 @@ def shrunk(plan, solution, start):
     ]
     if plan.request.n_classes:  # classes are compared with each other
         factors = [sum(factors) / len(factors)] * len(factors)
+        factors = [min(factor, _borne_out(plan, solution, known)) for factor in factors]
     factor = np.array(factors)[:, np.newaxis] if len(outputs) > 1 else factors[0]
     path, noise = solution.path, solution.noise
     return replace(
@@ -134,6 +136,24 @@ def shrunk(plan, solution, start):
         coef=known + factor * moved,
         path=None if path is None else known + factor * (path - known),
         noise=None if noise is None else factor**2 * noise,
+    )
+
+
+def _borne_out(plan, solution, known):
+    """What the last gradients say of margins, where a curvature tells how these are spread.
+
+    Of weighted classes they tell of other margins.
+    """
+    request = plan.request
+    free_intercept = request.fit_intercept and not request.penalize_intercept
+    if solution.tail is None or request.class_weight is not None or not free_intercept:
+        return 1.0
+    return margin_scale(
+        solution.tail,
+        plan.geometry.smoothness,
+        plan.loss,
+        known.reshape(-1, request.n_coordinates)[:, -1],
+        plan.recipe["residual_clip"],
     )
 
 

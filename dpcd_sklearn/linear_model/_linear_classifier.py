@@ -174,9 +174,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
 
     Where noise is loud `coef_` and `intercept_` are shrunk towards the released shares of the
     classes, by a factor that follows from public numbers and, after a full descent, from how long
-    released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with a stated `clip` or `max_iter`, a solver's steps or averaging, bounds of
-    coefficients, inference or a warm start, nor with epsilon = inf.
+    released coefficients are beside what noise alone would make of them; after Newton steps margins
+    are no longer than the last gradients bear out, since a narrow clip makes them too long. Neither
+    costs anything. Nothing is shrunk with a stated `clip` or `max_iter`, a solver's steps or
+    averaging, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     Where n μ sqrt(0.02) >= 25 for each class, μ that of (epsilon, delta), a free intercept starts
     at the classes' shares of the records, times their `class_weight`. Their noisy counts have 2 %

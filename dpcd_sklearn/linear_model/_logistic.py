@@ -151,9 +151,10 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
 
     Where noise is loud `coef_` and `intercept_` are shrunk towards the released shares of the
     classes, by a factor that follows from public numbers and, after a full descent, from how long
-    released coefficients are beside what noise alone would make of them: it costs nothing. Nothing
-    is shrunk with a stated `clip` or `max_iter`, a solver's steps or averaging, bounds of
-    coefficients, inference or a warm start, nor with epsilon = inf.
+    released coefficients are beside what noise alone would make of them; after Newton steps margins
+    are no longer than the last gradients bear out, since a narrow clip makes them too long. Neither
+    costs anything. Nothing is shrunk with a stated `clip` or `max_iter`, a solver's steps or
+    averaging, bounds of coefficients, inference or a warm start, nor with epsilon = inf.
 
     With "newton" the mean of rows and of their squared norms is released, from which follows
     how they are centred and clipped, then a matrix of their second moments, and a few gradients

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from ..penalties import ElasticNet
 from ._covariance import NewtonWalk
-from ._problem import Solution
+from ._problem import Solution, Tail
 from ._quadratic import minimise
 
 # Least eigenvalue over the largest one: of what a grid of integers can hold, and without noise.
@@ -78,7 +78,9 @@ class _Path:
         values, vectors = np.linalg.eigh(self._curvature)
         values = denoised(values, factor * problem.curvature_edge)
         self._fix_geometry(values, vectors, factor * problem.curvature_floor)
-        self._linear, self._n_models = np.zeros_like(self.coef), 0
+        # means over the models that count: of what the last step minimises, of where gradients were
+        # released, and of these
+        self._means, self._n_models = [np.zeros_like(self.coef) for _ in range(3)], 0
         self._clips = []
 
     def _first(self):
@@ -143,12 +145,14 @@ class _Path:
         gradient = gradient.reshape(point.shape)
         if problem.zero_sum:  # clipped or not: the rest of the sum is noise
             gradient = gradient - gradient.mean(axis=0)
-        linear = point @ self._quadratic - self._roots * (gradient @ self._factor.T)
-        if problem.averaging != "last" and self._t >= problem.tail_start:
+        gradient = gradient @ self._factor.T
+        linear = point @ self._quadratic - self._roots * gradient
+        if self._t >= min(problem.tail_start, problem.n_updates - 1):
             self._n_models += 1
-            self._linear += (linear - self._linear) / self._n_models
+            for mean, one in zip(self._means, (linear, point * self._roots, gradient), strict=True):
+                mean += (one - mean) / self._n_models
             if self._t + 1 == problem.n_updates:
-                linear = self._linear
+                linear = self._means[0]
         return self._minimum(linear)
 
     def _clip(self):
@@ -184,4 +188,5 @@ class _Path:
         kept = np.reshape(path, (-1, *shape)) if problem.path_every else None
         seen = self._root @ self._curvature @ self._root.T
         walk = NewtonWalk(self._root, self._filled, np.array(self._clips), seen, self._least)
-        return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk)
+        tail = Tail(*self._means[1:], self._curvature) if self._n_models else None
+        return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk, tail=tail)

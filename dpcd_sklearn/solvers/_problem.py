@@ -119,6 +119,23 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
+class Tail:
+    """Means over the models that the coefficients are made of, all in the units of sqrt(M_j).
+
+    Attributes
+    ----------
+    point, gradient : ndarrays of shape (n_outputs, n_coordinates)
+        Where gradients were released, and what was.
+    second_moments : ndarray of shape (n_coordinates, n_coordinates)
+        Of rows, as they were released, times the curvature of the loss.
+    """
+
+    point: np.ndarray
+    gradient: np.ndarray
+    second_moments: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The released iterate, how many updates led to it, and iterates on the way if asked for.
 
@@ -135,6 +152,8 @@ class Solution:
     noise : ndarray of shape (n_coordinates, n_coordinates), or None
         Covariance by the noise alone, where it is known without an inference; NaN where the
         released numbers say that it is not safe.
+    tail : Tail or None
+        Of Newton steps.
     """
 
     coef: np.ndarray
@@ -144,6 +163,7 @@ class Solution:
     walk: object = None
     inference: object = None
     noise: np.ndarray | None = None
+    tail: Tail | None = None
 
 
 def refused():
