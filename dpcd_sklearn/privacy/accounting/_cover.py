@@ -5,6 +5,7 @@ one event in both directions, or one that holds for both. Proof: ``proofs/accoun
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -52,6 +53,7 @@ def cover(losses, spare):
     return max(_cover(loss, spare) for loss in losses)
 
 
+@lru_cache(maxsize=64)  # of a loss that is cached itself
 def _cover(loss, spare):
     """The check on every cell of a grid that ends where the event's curve is below `spare`.
 

@@ -8,6 +8,7 @@ more noise or less. No part is planned more often than it takes to see that it f
 """
 
 import math
+from functools import lru_cache
 
 from ._accounting import log_excess
 from ._calibration import with_noise
@@ -68,22 +69,14 @@ def joint_budgets(planned, shares, epsilon, delta):
         for plan, share in zip(planned, shares, strict=True)
     ]
 
-    def excess(events):
-        return log_excess(joined(events), epsilon, delta)
-
-    events = [part.event(0.0) for part in parts]
-    others = largest_within(
-        lambda log: excess([with_noise(event, math.exp(-log)) for event in events]),
-        0.0,
-        tolerance=_NEARLY,
-    )
+    budget = epsilon, delta
+    others = _scale_of_all(tuple(part.event(0.0) for part in parts), *budget)
     # When one factor of all parts is nearly right, the last part alone, which is mostly the model
     # and has most, makes up for what is missing: the others are planned no more.
     last = None
     if others is not None:
         *first, part = parts
-        first = [part.event(others) for part in first]
-        last = _followed(part, lambda event: excess([*first, event]), others)
+        last = _followed(tuple(part.event(others) for part in first), part, others, *budget)
     if last is None:
         raise ValueError(
             f"no division of epsilon={epsilon:g} was found: what a part releases must follow the "
@@ -110,24 +103,50 @@ class _Part:
         return self._events[log]
 
 
-def _followed(part, excess, start):
-    """The largest log at which a part is planned within bounds; None if there is none.
+def _followed(first, part, start, epsilon, delta):
+    """The largest log at which a part takes no more than the first leave; None if there is none.
 
     It is foreseen from the plan before, which is exact for Gaussians. A part that does not follow
     its budget, as where it releases more once it can afford it, is planned at every step.
     """
-    at = 0.0
+
+    def excess(log):
+        return log_excess(joined([*first, part.event(log)]), epsilon, delta)
+
+    log = 0.0
     for _ in range(_LOOKS):
-        event = part.event(at)
-        log = largest_within(
-            lambda log, at=at, event=event: excess(with_noise(event, math.exp(at - log))), start
-        )
-        if log is None or -TOLERANCE <= excess(part.event(log)) <= 0:
+        log = _scale_of_last(first, part.event(log), log, start, epsilon, delta)
+        if log is None or -TOLERANCE <= excess(log) <= 0:
             return log
-        at = log
-    return largest_within(lambda log: excess(part.event(log)), start)
+    return largest_within(excess, start)
 
 
+# ---- among curves: candidates of a search that release the same are divided once ----------------
+
+
+@lru_cache(maxsize=256)
+def _scale_of_all(events, epsilon, delta):
+    """The log of the factor at which these events nearly take a budget, by less noise or more."""
+
+    def excess(log):
+        scaled = [with_noise(event, math.exp(-log)) for event in events]
+        return log_excess(joined(scaled), epsilon, delta)
+
+    return largest_within(excess, 0.0, tolerance=_NEARLY)
+
+
+@lru_cache(maxsize=256)
+def _scale_of_last(first, event, at, start, epsilon, delta):
+    """The log at which an event, as it was planned at another, takes all that the first leave."""
+
+    def excess(log):
+        scaled = with_noise(event, math.exp(at - log))
+        return log_excess(joined([*first, scaled]), epsilon, delta)
+
+    return largest_within(excess, start)
+
+
+@lru_cache(maxsize=1024)
 def _budget(mu, delta):
     """(ε, δ) of a μ-GDP fit, at the δ of the whole or at one so small that ε is positive."""
     while (epsilon := gdp_epsilon(mu, delta)) == 0.0:
