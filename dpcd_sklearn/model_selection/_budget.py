@@ -88,8 +88,11 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
 
     highest = -math.log(release.noise_multiplier)
     start = min(math.log(start), highest)
-    if math.isinf(over(start, delta)):  # a fit that names categories takes its part of the spare
+    if math.isinf(above := over(start, delta)):
+        # a fit that names categories takes its part of the spare
         delta = min(delta, getattr(release, "spare", delta))
+    elif above > 0:
+        start -= above + _NEARLY / 2  # covers grow as μ does, nearly
     found = largest_within(lambda log: over(log, delta), start, highest, _NEARLY)
     if found is None:
         raise ValueError("no budget of this candidate is small enough for a run")
