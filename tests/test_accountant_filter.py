@@ -115,17 +115,6 @@ def any_event(rng, epsilon, delta, most):
     return search_fit_event(epsilon, delta, *runs, kind == 6, int(rng.integers(2)), ONE)[0]
 
 
-def with_less_noise(event, factor):
-    def changed(release):
-        if isinstance(release, TuningEvent):
-            return replace(release, base=with_less_noise(release.base, factor))
-        if isinstance(release, CoveredEvent):
-            return replace(release, noise_multiplier=factor * release.noise_multiplier)
-        return with_noise(FitEvent((release,)), factor).releases[0]
-
-    return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
-
-
 def told_otherwise(rng, event):
     """The same releases in another order, one of them in two parts, within a fit of its own."""
     releases = [event.releases[i] for i in rng.permutation(len(event.releases))]
@@ -145,7 +134,7 @@ def whole_budgets(seed, cases, most):
         prices = [_filter.price(ledger, event, first) for first in (True, False)]
         if not admits(ledger, [], prices[0].amount, first=True):
             wrong.append(f"refused {found}")
-        if math.isfinite(_filter.price(ledger, with_less_noise(event, 1 - 3e-6), True).amount):
+        if math.isfinite(_filter.price(ledger, with_noise(event, 1 - 3e-6), True).amount):
             wrong.append(f"admitted less noise than {found}")
         other = told_otherwise(rng, event)
         for first, price in zip((True, False), prices, strict=True):
@@ -155,7 +144,7 @@ def whole_budgets(seed, cases, most):
     return wrong
 
 
-def test_a_fresh_budget_admits_what_is_calibrated_to_it_and_nothing_with_less_noise():
+def test_a_fresh_budget_admits_what_is_calibrated_to_it_and_nothing_with_noise():
     assert whole_budgets(seed=0, cases=60, most=100) == []
 
 

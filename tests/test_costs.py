@@ -9,12 +9,17 @@ from tables import table
 
 from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.privacy.accounting import (
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
+    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
+    PoissonSampledEvent,
+    PureEvent,
     SelectionEvent,
     TuningEvent,
+    ZCDPEvent,
     _dp_event,
     _events,
     delta_of,
@@ -22,6 +27,7 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_epsilon,
     gdp_squared,
     rdp,
+    with_noise,
     zcdp,
 )
 from dpcd_sklearn.privacy.accounting._accounting import (
@@ -91,6 +97,26 @@ def test_every_event_has_a_row_in_both_tables():
 def test_a_row_without_a_bound_is_refused():
     with pytest.raises(TypeError, match="rho, renyi or loss"):
         Cost(checked=checked_numbers(amount=None), pure=lambda e: e.amount)
+
+
+GAUSSIAN = GaussianEvent(2.0, 3)
+WITH_NOISE = [
+    *(GAUSSIAN, SelectionEvent(0.5), LaplaceEvent(2.0), PureEvent(0.5), ZCDPEvent(0.1)),
+    *(CoveredEvent(2.0, 1e-12), HiddenStateEvent(2.0, 3, 0.5), PoissonSampledEvent(0.1, 2.0)),
+    *(TuningEvent(FitEvent((GAUSSIAN,)), "geometric", 3.0), FitEvent((GAUSSIAN,))),
+]
+
+
+def test_the_noise_of_every_event_is_known_to_change_and_half_of_it_costs_more():
+    """A budget is divided by what events with more noise or less would cost."""
+    assert {type(event) for event in WITH_NOISE} == KINDS - {NonPrivateEvent} | {FitEvent}
+    for release in WITH_NOISE:
+        event = FitEvent((release,), "add_remove" if release is WITH_NOISE[0] else "replace_one")
+        half = with_noise(event, 0.5)
+        assert with_noise(half, 2.0) == event, release
+        assert epsilon_of(half, 1e-6) > 1.5 * epsilon_of(event, 1e-6), release
+    with pytest.raises(TypeError, match="no noise is known to change"):
+        with_noise(FIT, 2.0)
 
 
 # ---- one row is enough --------------------------------------------------------------------------

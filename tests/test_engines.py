@@ -1,6 +1,7 @@
 """Engines bound to requests: frozen, whole before the charge, and the same in any order."""
 
 import dataclasses
+import hashlib
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from sklearn.base import clone
 from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
-from dpcd_sklearn.engines._engine import Engine
+from dpcd_sklearn.engines._engine import RELEASES, Engine
 from dpcd_sklearn.engines._engine_hidden_state import HiddenStateEngine
 from dpcd_sklearn.engines._engines import ENGINES, engine_of
+from dpcd_sklearn.engines._inference import MOMENTS
+from dpcd_sklearn.engines._release import key_of_output
 from dpcd_sklearn.penalties import L1Ball
 from dpcd_sklearn.privacy.accounting import gdp_delta, gdp_mu, greedy_fit_event, sampled_fit_event
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
@@ -235,3 +238,15 @@ def test_integers_of_numpy_do_not_wrap_around():
     assert found.event == expected.event
     auto = DPLinearRegressor(solver="cd")
     assert auto.planned_event(np.int16(1000), 5) == auto.planned_event(1000, 5)
+
+
+def test_every_release_and_every_output_has_a_key_of_its_own_and_keeps_it():
+    """Fits with ReproducibleNoise repeat their bits from one version to the next."""
+    key = bytes(range(32))
+    names = [release.name for release in RELEASES]
+    keys = [release.key(key) for release in RELEASES] + [key_of_output(k, key) for k in range(3)]
+    assert len({key, *keys}) == 1 + len(names) + 3
+    for name, own in zip(names, keys, strict=False):
+        assert own == hashlib.blake2b(key, digest_size=32, person=name.encode()).digest()
+    assert keys[-1] == hashlib.sha256(key + b"output 2").digest()
+    assert MOMENTS.key(None) is None and key_of_output(0, None) is None  # the system's entropy

@@ -40,6 +40,8 @@ from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     Receipt,
+    _cover,
+    _joint,
     epsilon_of,
     joined,
     joint_budgets,
@@ -141,6 +143,18 @@ def test_a_target_at_a_jump_is_missed_on_the_safe_side():
     assert epsilon_of(event, 1e-5) <= 1.0
     with pytest.raises(ValueError, match="must follow the epsilon"):
         joint_budgets([lambda *_: FitEvent((GaussianEvent(1.0),))] * 2, [1, 1], 1.0, 1e-5)
+
+
+def test_what_was_planned_before_changes_no_plan():
+    """A fit plans again what was asked for: the events must be the same to the bit."""
+    models = [pipeline(epsilon=epsilon, delta=1e-5) for epsilon in (0.5, 2.0, 0.5)]
+    models[2].set_params(dpridgeskgd__alpha=7.0)
+    one, other, again = (model.planned_event(1000, P) for model in models)
+    assert one == again != other
+    for cached in (_joint._scale_of_all, _joint._scale_of_last, _joint._budget, _cover._cover):
+        cached.cache_clear()
+    assert models[2].planned_event(1000, P) == one
+    assert models[0].planned_event(1000, P) == one
 
 
 # ---- charges ------------------------------------------------------------------------------------
@@ -538,9 +552,9 @@ def test_what_is_within_a_step_is_looked_at(step, match):
 
 @pytest.mark.parametrize("n_features", [2, 40, 200])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
-def test_a_union_costs_epsilon_and_scalers_are_calibrated_few_times(n_features, epsilon):
+def test_a_union_costs_epsilon_and_its_parts_are_planned_few_times(n_features, epsilon):
     """A calibration takes seconds where columns are thousands."""
-    calls = []
+    calls, models = [], []
 
     def scaler(own_epsilon, delta):
         calls.append(own_epsilon)
@@ -548,9 +562,10 @@ def test_a_union_costs_epsilon_and_scalers_are_calibrated_few_times(n_features, 
         return step.planned_event(10_000, n_features)
 
     def model(own_epsilon, delta):
+        models.append(own_epsilon)
         return DPLassoCD(epsilon=own_epsilon, delta=delta).planned_event(10_000, n_features)
 
     (of_scaler, of_model), event = joint_budgets([scaler, model], [0.15, 0.85], epsilon, 1e-8)
-    assert len(calls) <= 3
+    assert len(calls) <= 2 and len(models) <= 3
     assert event == joined([scaler(*of_scaler), model(*of_model)])
     assert epsilon * (1 - 2e-6) <= epsilon_of(event, 1e-8) <= epsilon

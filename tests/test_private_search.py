@@ -32,6 +32,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
@@ -410,6 +411,24 @@ def test_of_a_small_grid_every_candidate_is_planned_and_of_a_large_one_some():
     assert len(_candidates.prototypes([{"a": [1, 2, 3], "b": [4, 5]}, {"a": [1]}])) == 7
     many = _candidates.prototypes([{"a": list(range(9)), "b": stats.uniform()}])
     assert len(many) == _candidates.MOST_PLANNED
+
+
+def test_each_candidate_is_planned_once_with_the_budget_of_a_run(monkeypatch):
+    """The model of a pipeline is planned with its share, and with what the scaler leaves."""
+    model = make_private_pipeline(DPStandardScaler(), DPLinearClassifier(classes=[0, 1]))
+    grid = {"dplinearclassifier__alpha": [10.0**-k for k in range(12)]}
+    made, real = [], Engine.__init__
+
+    def counted(self, *args, **fixed):
+        made.append(self)
+        real(self, *args, **fixed)
+
+    monkeypatch.setattr(Engine, "__init__", counted)
+    plan = planned(PrivateSearchCV(model, grid), 10_000, (5, 1, False))
+    # one more plan says that there are choices, and two find what a run may have
+    assert len(made) <= 2 * (12 + 1 + 1)
+    budgets = {round(math.log(one.epsilon), 5) for one in plan.prototypes}
+    assert len(plan.prototypes) == 12 and len(budgets) == 1
 
 
 # ---- it works where scikit-learn's tools do ------------------------------------------------------

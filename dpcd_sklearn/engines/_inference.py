@@ -54,6 +54,7 @@ def with_inference(engine, receipt, place, solution, key):
     solution : Solution
         With its walk.
     key : bytes of length 32, or None
+        Reproducible noise; that of the updates is another one.
     """
     request, walk, units = engine.request, solution.walk, MOMENTS.units(engine, place.n_samples)
     moment_noise = square_noise = 0.0
@@ -66,7 +67,12 @@ def with_inference(engine, receipt, place, solution, key):
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
     square = walk.square(edge)
     oracle = MomentOracle(
-        receipt, units, place, loss=request.loss, fit_intercept=request.fit_intercept, key=key
+        receipt,
+        units,
+        place,
+        loss=request.loss,
+        fit_intercept=request.fit_intercept,
+        key=MOMENTS.key(key),
     )
     oracle = receipt.shown(oracle, units)
     at, clip = (walk.root, solution.coef), walk.clips[-1]

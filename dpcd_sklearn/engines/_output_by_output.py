@@ -3,13 +3,13 @@
 K plans like one, K parts of one event, one charge.
 """
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..solvers._problem import Solution
 from ._engine import Engine
+from ._release import key_of_output
 
 
 def one_of(request, **own):
@@ -107,7 +107,7 @@ class OutputByOutput:
         found = []
         for k, engine in enumerate(self._engines):
             own = records.of_output(k)
-            found.append(engine.run(receipt, own, _key_of(key, k), generator))
+            found.append(engine.run(receipt, own, key_of_output(k, key), generator))
         paths = [solution.path for solution in found]
         return Solution(
             np.array([solution.coef for solution in found]),
@@ -129,11 +129,6 @@ class _Later:
 
     def __getattr__(self, name):  # every, is_followed
         return getattr(self.progress, name)
-
-
-def _key_of(key, k):
-    """A key of its own for each output: no two of them share a stream of noise."""
-    return None if key is None else hashlib.sha256(key + b"output %d" % k).digest()
 
 
 def _side_by_side(paths):

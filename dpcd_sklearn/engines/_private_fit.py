@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import cache
 from numbers import Integral, Rational
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,11 @@ class PrivateFit:
     if TYPE_CHECKING:  # attributes of a fit
         privacy_event_: FitEvent
         privacy_spent_: PrivacySpent
+
+    @classmethod
+    @cache  # a plan asks for its parameters ten times, and each time a signature would be read
+    def _get_param_names(cls):
+        return super()._get_param_names()
 
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say

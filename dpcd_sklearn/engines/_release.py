@@ -43,8 +43,14 @@ class Release(metaclass=ABCMeta):
         return own_key(self.name, key)
 
 
+# ---- keys of reproducible noise: all that are derived from that of a fit ------------------------
+
+
 def own_key(name, key):
     """A key of its own: no two releases of a fit share a stream of noise."""
-    if key is None:
-        return None
-    return hashlib.blake2b(key, digest_size=32, person=name.encode()).digest()
+    return key and hashlib.blake2b(key, digest_size=32, person=name.encode()).digest()
+
+
+def key_of_output(k, key):
+    """A key of its own for each output, of which each release has one of its own again."""
+    return key and hashlib.sha256(key + b"output %d" % k).digest()

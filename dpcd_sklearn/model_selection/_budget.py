@@ -1,6 +1,7 @@
 """Where a candidate of a search keeps its budget, and how to bring it below what a run may cost."""
 
 import math
+from functools import cache
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget_of_step import private_part
@@ -8,10 +9,10 @@ from ..pipeline._plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import mu_of
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
+from ..privacy.accounting._roots import largest_within
 from ..privacy.ledger._rehearsal import event_of
 
-_TRIES = 40  # towards a budget that is small enough
-_NEARLY, _POLISHED = 4e-6, 3  # what may be left of a run, or so many tries that are small enough
+_NEARLY = 4e-6  # what may be left of a run
 
 
 def budgeted_part(estimator):
@@ -76,24 +77,28 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
         If there is no such budget: a fact that no record decides.
     """
     part = budgeted_part(estimator)
-    most = 1 / release.noise_multiplier
-    mu, found, polished = min(start, most), 0.0, 0
-    for _ in range(_TRIES):
-        part.set_params(epsilon=gdp_epsilon(mu, delta) * (1 - 1e-9), delta=delta)
+
+    @cache
+    def over(log_mu, delta):
+        part.set_params(epsilon=gdp_epsilon(math.exp(log_mu), delta) * (1 - 1e-9), delta=delta)
         event = planned_event(estimator, sizes)
         if event.neighboring != neighboring:
             raise ValueError("a candidate has other neighbours than the search")
-        over = excess(event, release)
-        if math.isinf(over) and delta > (spare := getattr(release, "spare", delta)):
-            delta = spare  # of which a fit that names categories takes its part
-            continue
-        if over <= 1:
-            found, polished = max(found, mu), polished + 1
-            if over > 1 - _NEARLY or found == most or polished == _POLISHED:
-                part.set_params(epsilon=gdp_epsilon(found, delta) * (1 - 1e-9))
-                return found
-        mu = min(mu / min(over * (1 + _NEARLY / 4), 2.0), most)
-    raise ValueError("no budget of this candidate is small enough for a run")
+        return math.log(max(excess(event, release), math.ulp(0.0)))
+
+    highest = -math.log(release.noise_multiplier)
+    start = min(math.log(start), highest)
+    if math.isinf(above := over(start, delta)):
+        # a fit that names categories takes its part of the spare
+        delta = min(delta, getattr(release, "spare", delta))
+    elif above > 0:
+        start -= above + _NEARLY / 2  # covers grow as μ does, nearly
+    found = largest_within(lambda log: over(log, delta), start, highest, _NEARLY)
+    if found is None:
+        raise ValueError("no budget of this candidate is small enough for a run")
+    mu = math.exp(found)
+    part.set_params(epsilon=gdp_epsilon(mu, delta) * (1 - 1e-9), delta=delta)
+    return mu
 
 
 def columns_of(estimator, X):

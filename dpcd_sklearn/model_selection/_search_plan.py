@@ -97,13 +97,16 @@ def planned(search, n_samples, shape):
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
     sizes = (min(slots.n_train), *shape)
-    planned = _prototypes(search.estimator, grids, epsilon, delta, sizes, n_public)
-    gaussian = all(gdp_squared(event) is not None for _, event in planned)
+    prototypes = _prototypes(search.estimator, grids, epsilon, delta, sizes[0], n_public)
+    # the first that is not Gaussian decides; all are planned below, with the budget of a run
+    gaussian = all(
+        gdp_squared(_budget.planned_event(model, sizes)) is not None for model in prototypes
+    )
     event, release = search_fit_event(
         epsilon, delta, law, mean, slots.n_seen, gaussian, int(search.refit), neighboring
     )
     mu = math.inf
-    for model, _ in planned:
+    for model in prototypes:
         mu = _budget.give_budget(model, release, delta, neighboring, sizes, mu)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
@@ -123,7 +126,7 @@ def planned(search, n_samples, shape):
         slots=slots,
         event=event,
         release=release,
-        prototypes=[model for model, _ in planned],
+        prototypes=prototypes,
         mu=mu,
     )
 
@@ -178,14 +181,14 @@ def _scorer(search, part, neighboring):
     return scoring
 
 
-def _prototypes(estimator, grids, epsilon, delta, sizes, n_public):
-    """Candidates that are planned before the charge, with what a fit of them would release."""
+def _prototypes(estimator, grids, epsilon, delta, n_records, n_public):
+    """Candidates that are planned before the charge, each with all of the budget at first."""
     found = []
     for params in _candidates.prototypes(grids):
         model = _candidates.candidate(estimator, params)
-        set_n_public(model, sizes[0], n_public)
+        set_n_public(model, n_records, n_public)
         _budget.budgeted_part(model).set_params(epsilon=epsilon, delta=delta)
-        found.append((model, _budget.planned_event(model, sizes)))
+        found.append(model)
     return found
 
 

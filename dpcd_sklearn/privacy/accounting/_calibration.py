@@ -17,15 +17,18 @@ from ._events import (
     HiddenStateEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
+    PureEvent,
     SelectionEvent,
     TuningEvent,
+    ZCDPEvent,
 )
 from ._gaussian_dp import gdp_mu, hidden_state_factor
 from ._roots import largest_within
-from ._selections import is_tractable, largest_factor
+from ._selections import is_tractable
 
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
+_MOST_GAIN = 64.0  # of a tight curve, in ρ
 _SPARE = 1e-3  # share of a search's δ that may tell everything, where runs are not Gaussian
 
 
@@ -106,7 +109,7 @@ def joint_fit_event(epsilon, delta, first, alone):
 
 
 def with_noise(event, factor):
-    """The same releases with `factor` times the noise: multipliers times it, ranges over it.
+    """The same releases with `factor` times the noise: multipliers times it, losses over it.
 
     Raises
     ------
@@ -116,11 +119,19 @@ def with_noise(event, factor):
 
     def changed(release):
         match release:
-            case GaussianEvent() | PoissonSampledEvent() | HiddenStateEvent():
-                return replace(release, noise_multiplier=release.noise_multiplier * factor)
+            case FitEvent():
+                return with_noise(release, factor)
+            case TuningEvent():
+                return replace(release, base=with_noise(release.base, factor))
             case SelectionEvent():
                 return replace(release, eta=release.eta / factor)
-        raise TypeError(f"no noise is known to change in {release!r}")
+            case PureEvent():
+                return replace(release, epsilon=release.epsilon / factor)
+            case ZCDPEvent():
+                return replace(release, rho=release.rho / factor**2)
+        if not hasattr(release, "noise_multiplier"):
+            raise TypeError(f"no noise is known to change in {release!r}")
+        return replace(release, noise_multiplier=release.noise_multiplier * factor)
 
     return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
 
@@ -164,21 +175,24 @@ def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
         return FitEvent((NonPrivateEvent(),), neighboring)
     rho = zcdp_rho(epsilon, delta) / count
 
-    def event(factor):
-        choice, release = selection_share * factor * rho, (1 - selection_share) * factor * rho
-        z = math.sqrt(1 / (2 * release)) * _UP if release else math.inf
-        return math.sqrt(8 * choice) / _UP, z
+    def event(log_mu):
+        of_one = rho * math.exp(2 * log_mu)
+        eta = math.sqrt(8 * selection_share * of_one) / _UP
+        releases = (SelectionEvent(eta, count),)
+        if selection_share < 1:
+            z = math.sqrt(1 / (2 * (1 - selection_share) * of_one)) * _UP
+            releases += (GaussianEvent(z, count),)
+        return FitEvent(releases, neighboring)
 
-    factor = 1.0
-    if is_tractable(event(1.0)[0], count):
-        factor = largest_factor(
-            lambda factor: (event(factor)[0], count, math.sqrt(count) / event(factor)[1]),
-            epsilon / (1 + 1e-9),  # so that accounting, rounded upwards, gives no more than epsilon
-            delta,
-        )
-    eta, noise_multiplier = event(factor)
-    releases = [SelectionEvent(eta, count), GaussianEvent(noise_multiplier, count)]
-    return FitEvent(tuple(releases[: 2 if selection_share < 1 else 1]), neighboring)
+    eta, most = event(0.0).releases[0].eta, 1.0
+    while most < _MOST_GAIN and is_tractable(eta * math.sqrt(2 * most), count):
+        most *= 1.25
+    log_mu = None
+    if most > 1:
+        highest = math.log(most) / 2
+        log_mu = largest_within(lambda x: log_excess(event(x), epsilon, delta), 0.0, highest)
+    # zCDP proves 0, where a table may round up by more than there is to gain
+    return event(max(log_mu or 0.0, 0.0))
 
 
 @lru_cache(maxsize=1024)  # every point of the curve is a quadrature

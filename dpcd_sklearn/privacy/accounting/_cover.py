@@ -5,12 +5,12 @@ one event in both directions, or one that holds for both. Proof: ``proofs/accoun
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from ._gaussian_dp import gdp_delta_below, gdp_mu
+from ._gaussian_dp import gdp_delta_below, gdp_mu, inverse
 from ._loss import WIDEST, on_grid
 
 _DOWN = 1 - 1e-10
@@ -39,7 +39,7 @@ def _residue(loss, epsilon, delta, whole):
         return 0.0
     if excess(whole) <= 0:  # an event that costs next to nothing
         return whole * _DOWN
-    squared = brentq(excess, 0.0, whole, xtol=1e-300, rtol=1e-11)
+    squared = inverse(excess, 0.0, whole, precision=1e-11)
     while squared > 0 and excess(squared) > 0:
         squared = squared * _DOWN if squared > 1e-9 * whole else 0.0
     return squared
@@ -53,6 +53,7 @@ def cover(losses, spare):
     return max(_cover(loss, spare) for loss in losses)
 
 
+@lru_cache(maxsize=64)  # of a loss that is cached itself
 def _cover(loss, spare):
     """The check on every cell of a grid that ends where the event's curve is below `spare`.
 

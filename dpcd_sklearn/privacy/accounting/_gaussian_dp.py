@@ -14,6 +14,14 @@ from scipy.special import erfcx, ndtr
 _ROUNDING = 1e-10
 
 
+def inverse(function, low, high, *, precision=1e-13, within=1e-300):
+    """Where a function is zero between two numbers at which it has two signs: all roots are here.
+
+    Exact to a share `precision` or an amount `within`; rounding is up to whoever asks.
+    """
+    return brentq(function, low, high, xtol=within, rtol=precision, maxiter=500)
+
+
 @np.errstate(over="ignore", under="ignore")
 def gdp_delta(mu, epsilon):
     """δ(ε) of a μ-GDP mechanism: Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2), without cancellation.
@@ -57,9 +65,7 @@ def gdp_epsilon(mu, delta):
         return math.inf
     # δ(ε) ≤ Φ(-a) ≤ exp(-a²/2) / 2, so a = sqrt(2 ln 1/δ) is always enough.
     high = mu * (math.sqrt(2 * math.log(1 / delta)) + mu / 2) + 1e-12
-    root = brentq(
-        lambda e: gdp_delta(mu, e) - delta, 0.0, high, xtol=1e-300, rtol=1e-13, maxiter=500
-    )
+    root = inverse(lambda e: gdp_delta(mu, e) - delta, 0.0, high)
     return float(root * (1 + _ROUNDING))
 
 
@@ -69,9 +75,7 @@ def gdp_mu(epsilon, delta):
     low, high = 0.0, 1.0
     while gdp_delta(high, epsilon) <= delta:
         low, high = high, 2 * high
-    root = brentq(
-        lambda mu: gdp_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13, maxiter=500
-    )
+    root = inverse(lambda mu: gdp_delta(mu, epsilon) - delta, low, high)
     mu = root * (1 - _ROUNDING)
     while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
         mu *= 1 - 1e-9

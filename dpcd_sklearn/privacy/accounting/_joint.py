@@ -3,18 +3,21 @@
 All of them are planned beforehand, so the tight curves of ``_accounting`` hold for their union as
 they hold for one fit. A budget is divided by μ², which adds up; where choices or samples make the
 union dearer or cheaper than that, all parts are scaled by one factor, until the union costs what
-was asked for.
+was asked for. The factor is looked for among curves: of what a part releases with its share, with
+more noise or less. No part is planned more often than it takes to see that it follows.
 """
 
 import math
-from functools import cache
+from functools import lru_cache
 
 from ._accounting import log_excess
+from ._calibration import with_noise
 from ._events import FitEvent
 from ._gaussian_dp import gdp_epsilon, gdp_mu
-from ._roots import largest_within
+from ._roots import TOLERANCE, largest_within
 
 _NEARLY = 5e-3
+_LOOKS = 3
 
 
 def joined(events):
@@ -61,34 +64,89 @@ def joint_budgets(planned, shares, epsilon, delta):
         budgets = [(epsilon, delta)] * len(planned)
         return budgets, joined([part(*own) for part, own in zip(planned, budgets, strict=True)])
     mu, total = gdp_mu(epsilon, delta), math.fsum(shares)
-    parts_of_mu = [mu * math.sqrt(share / total) for share in shares]
-    plans = [cache(part) for part in planned]  # each may calibrate for seconds
-    within = {}  # by the logarithms of the factors
+    parts = [
+        _Part(plan, mu * math.sqrt(share / total), delta)
+        for plan, share in zip(planned, shares, strict=True)
+    ]
 
-    def excess(of_last, of_others):
-        logs = [of_others] * (len(plans) - 1) + [of_last]
-        factors = zip(logs, parts_of_mu, strict=True)
-        budgets = [_budget(math.exp(log) * part, delta) for log, part in factors]
-        event = joined([plan(*own) for plan, own in zip(plans, budgets, strict=True)])
-        over = log_excess(event, epsilon, delta)
-        if over <= 0:
-            within[of_others, of_last] = budgets, event
-        return over
-
+    budget = epsilon, delta
+    others = _scale_of_all(tuple(part.event(0.0) for part in parts), *budget)
     # When one factor of all parts is nearly right, the last part alone, which is mostly the model
     # and has most, makes up for what is missing: the others are planned no more.
-    others = largest_within(lambda log: excess(log, log), 0.0, tolerance=_NEARLY)
     last = None
     if others is not None:
-        last = largest_within(lambda log: excess(log, others), others)
+        *first, part = parts
+        last = _followed(tuple(part.event(others) for part in first), part, others, *budget)
     if last is None:
         raise ValueError(
             f"no division of epsilon={epsilon:g} was found: what a part releases must follow the "
             "epsilon and the delta that it is given"
         )
-    return within[others, last]
+    logs = [others] * (len(parts) - 1) + [last]
+    budgets = [part.budget(log) for part, log in zip(parts, logs, strict=True)]
+    return budgets, joined([part.event(log) for part, log in zip(parts, logs, strict=True)])
 
 
+class _Part:
+    """A fit among others, planned at e^log times its share of μ."""
+
+    def __init__(self, planned, mu, delta):
+        self._planned, self._mu, self._delta = planned, mu, delta
+        self._events = {}  # a plan may calibrate for seconds
+
+    def budget(self, log):
+        return _budget(math.exp(log) * self._mu, self._delta)
+
+    def event(self, log):
+        if log not in self._events:
+            self._events[log] = self._planned(*self.budget(log))
+        return self._events[log]
+
+
+def _followed(first, part, start, epsilon, delta):
+    """The largest log at which a part takes no more than the first leave; None if there is none.
+
+    It is foreseen from the plan before, which is exact for Gaussians. A part that does not follow
+    its budget, as where it releases more once it can afford it, is planned at every step.
+    """
+
+    def excess(log):
+        return log_excess(joined([*first, part.event(log)]), epsilon, delta)
+
+    log = 0.0
+    for _ in range(_LOOKS):
+        log = _scale_of_last(first, part.event(log), log, start, epsilon, delta)
+        if log is None or -TOLERANCE <= excess(log) <= 0:
+            return log
+    return largest_within(excess, start)
+
+
+# ---- among curves: candidates of a search that release the same are divided once ----------------
+
+
+@lru_cache(maxsize=256)
+def _scale_of_all(events, epsilon, delta):
+    """The log of the factor at which these events nearly take a budget, by less noise or more."""
+
+    def excess(log):
+        scaled = [with_noise(event, math.exp(-log)) for event in events]
+        return log_excess(joined(scaled), epsilon, delta)
+
+    return largest_within(excess, 0.0, tolerance=_NEARLY)
+
+
+@lru_cache(maxsize=256)
+def _scale_of_last(first, event, at, start, epsilon, delta):
+    """The log at which an event, as it was planned at another, takes all that the first leave."""
+
+    def excess(log):
+        scaled = with_noise(event, math.exp(at - log))
+        return log_excess(joined([*first, scaled]), epsilon, delta)
+
+    return largest_within(excess, start)
+
+
+@lru_cache(maxsize=1024)
 def _budget(mu, delta):
     """(ε, δ) of a μ-GDP fit, at the δ of the whole or at one so small that ε is positive."""
     while (epsilon := gdp_epsilon(mu, delta)) == 0.0:

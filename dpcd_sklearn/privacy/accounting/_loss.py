@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.optimize import brentq
 from scipy.signal import lfilter
 
-from ._gaussian_dp import gdp_delta
+from ._gaussian_dp import gdp_delta, inverse
 
 _UP = 1 + 1e-10
 WIDEST = 600.0  # of losses: exponentials stay in double precision
@@ -93,7 +92,7 @@ class Loss:
             high *= 2
             if not high < 1e300:
                 return math.inf
-        root = brentq(lambda e: self.delta(e) - delta, 0.0, high, xtol=1e-300, rtol=1e-12)
+        root = inverse(lambda e: self.delta(e) - delta, 0.0, high, precision=1e-12)
         while self.delta(root) > delta:
             root *= _UP
         return float(root)

@@ -1,14 +1,16 @@
 """The one root finder of calibrations: how much of a budget a plan may take, from the safe side."""
 
 import math
+from functools import cache
 
-from scipy.optimize import brentq
+from ._gaussian_dp import inverse
 
+TOLERANCE = 2e-7  # of a logarithm: noise above its least by less is nobody's loss
 _MOST_STEPS = 100  # towards a change of sign; a few are enough
 _WIDEST_STEP = 2.0
 
 
-def largest_within(excess, start, highest=math.inf, tolerance=2e-7):
+def largest_within(excess, start, highest=math.inf, tolerance=TOLERANCE):
     """The largest x with excess(x) ≤ 0, rounded downwards; None if there is none nearby.
 
     Parameters
@@ -22,6 +24,7 @@ def largest_within(excess, start, highest=math.inf, tolerance=2e-7):
     """
     within = []
 
+    @cache  # `inverse` asks for its ends again
     def aimed(x):
         value = excess(x)
         if value <= 0:
@@ -35,7 +38,7 @@ def largest_within(excess, start, highest=math.inf, tolerance=2e-7):
         step = min(max(1.04 * abs(at), 1.5 * step), _WIDEST_STEP)
         there = min(here - math.copysign(step, at), highest)
         if at * (value := aimed(there)) < 0:
-            brentq(aimed, here, there, xtol=tolerance / 4)
+            inverse(aimed, here, there, within=tolerance / 4)
             break
         here, at = there, value
     return max(within, default=None)

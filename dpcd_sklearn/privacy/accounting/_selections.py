@@ -4,10 +4,7 @@ The choices are dominated by one distribution of loss (``_selection_curve``), th
 their own; both orders and all interleavings are covered. Proof: ``proofs/selections.md``.
 """
 
-import math
 from functools import lru_cache
-
-from scipy.optimize import brentq
 
 from ._loss import Loss, composed, repeated
 from ._selection_curve import loss_distribution
@@ -64,33 +61,3 @@ def choices_loss(eta, count, tail):
 def _table(eta, count, cells, tail):
     losses, masses, infinite = loss_distribution(eta, count, cells, tail)
     return Loss(round(losses[0] / (eta / cells)), eta / cells, masses, infinite)
-
-
-def largest_factor(event, epsilon, delta):
-    """The largest factor ≥ 1 whose event has δ(epsilon) ≤ delta, rounded downwards.
-
-    Parameters
-    ----------
-    event : callable
-        From a factor to (eta, count, mu), which grow with it; that of 1 is valid by another
-        argument.
-    epsilon, delta : float
-    """
-
-    def excess(factor):
-        eta, count, mu = event(factor)
-        found = choices_loss(eta, count, TAIL * delta).with_gaussian(mu).delta(epsilon)
-        return math.log(max(found, 1e-300) / delta)
-
-    low = high = 1.0
-    while excess(high) <= 0 and is_tractable(*event(2 * high)[:2]) and high < 64:
-        low, high = high, 1.25 * high
-    if excess(high) <= 0:
-        return high
-    if low == high:  # the table rounds up by more than there is to gain
-        return 1.0
-    # each step may make a table of half a second; a millionth of the noise is nobody's loss
-    factor = brentq(excess, low, high, xtol=1e-6, rtol=1e-6)
-    while factor > low and excess(factor) > 0:
-        factor = max(low, factor * (1 - 1e-6))
-    return factor

@@ -4,7 +4,6 @@ As curvatures are (``_curvature``): exact integer sums of products of rows, here
 public geometry, that were scaled down to a public norm. Proof: ``proofs/release_moments.md``.
 """
 
-import hashlib
 import math
 
 import numpy as np
@@ -62,13 +61,11 @@ class MomentOracle:
         Of one output, with a second derivative.
     fit_intercept : bool
     key : bytes of length 32, or None
-        Reproducible noise; that of the updates is another one.
+        Reproducible noise.
     """
 
     def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
         units.redeem(receipt, place, fit_intercept)
-        if key is not None:
-            key = hashlib.blake2b(key, digest_size=32, person=b"moments").digest()
         self._units, self._noise, self._left = units, NoiseSource(key), 1
         self._mean_squares_left = 1
         self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
