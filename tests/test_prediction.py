@@ -475,3 +475,30 @@ def test_coefficients_beyond_single_precision_are_its_largest_number():
     model = DPRidgeSkGD(feature_bounds=(-1e-9, 1e-9), target_bounds=(-1e300, 1e300))
     model.fit(X, np.zeros(50))
     assert abs(model.coef_[0]) == np.finfo(np.float32).max
+
+
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_array])
+def test_predictions_of_the_largest_numbers_are_finite_without_a_warning(container):
+    big = 1.7e308
+    rows = np.array([[big, -big, big], [big, big, big], [-big, 0, 0], [1.0, 2.0, -1.0]])
+    X, y = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 2
+    model = DPRidgeSkGD().fit(X, y)
+    model.coef_, model.intercept_ = np.array([2.0, 2.0, -0.5]), 0.25
+    classifier = DPLogisticGCD().fit(X, y)
+    classifier.coef_, classifier.intercept_ = model.coef_[np.newaxis], np.array([0.25])
+    three = DPLinearClassifier("multinomial", max_iter=1).fit(X, np.arange(40) % 3)
+    three.coef_ = np.array([model.coef_, -model.coef_, 0 * model.coef_])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model.predict(container(rows))
+        proba = classifier.predict_proba(container(rows))
+        log_proba = classifier.predict_log_proba(container(rows))
+        of_three = three.predict_proba(container(rows))
+        assert not np.isnan(three.predict_log_proba(container(rows))).any()
+    largest = np.finfo(np.float64).max
+    assert_allclose(found[[0, 1, 2]], [-0.5 * big, largest, -largest])
+    assert found[3] == pytest.approx(6.75)
+    assert_array_equal(proba[:3, 1], [0, 1, 0])
+    assert not np.isnan(log_proba).any()
+    assert_array_equal(of_three[:3].argmax(axis=1), [1, 0, 1])
+    assert_allclose(of_three.sum(axis=1), 1)

@@ -450,3 +450,12 @@ def test_one_feature():
         if row.algorithm not in ("DP-GCD",):
             assert row.bound == pytest.approx(rows["DP-SGD"].bound, rel=1e-12)
     assert theoretical_iterations("DP-SkGD", N, [2.0], lipschitz=1.0, radius=3.0, sampling="nice")
+
+
+def test_inputs_are_not_changed():
+    facts = {name: np.array(value) for name, value in FACTS.items() if name != "delta"}
+    smoothness = np.array(M)
+    utility_bounds(N, smoothness, **facts, full_lipschitz=1.0)
+    np.testing.assert_array_equal(smoothness, M)
+    for name, value in facts.items():
+        np.testing.assert_array_equal(value, FACTS[name])
