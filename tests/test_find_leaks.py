@@ -71,8 +71,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
-from dpcd_sklearn.leaks import RULES, SEVERITIES
-from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
+from dpcd_sklearn.leaks import RULES, SEVERITIES, full_name
+from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, how_it_learns
 from dpcd_sklearn.leaks._object_tree import KNOWN_META, MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV

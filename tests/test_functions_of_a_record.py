@@ -36,10 +36,10 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
+from dpcd_sklearn.leaks import full_name
 from dpcd_sklearn.leaks._learns_nothing import (
     _BY_BATCH,
     LEARNS_NOTHING,
-    full_name,
     how_it_learns,
     how_one_row_differs,
 )

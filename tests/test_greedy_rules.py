@@ -16,8 +16,7 @@ from tables import table
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.engines import _engines_coordinates as engines
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._penalty import Rule
+from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,

@@ -19,8 +19,7 @@ from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._penalty import Rule
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle

@@ -11,8 +11,7 @@ from scipy.optimize import check_grad
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.losses import LOSSES, HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._balls import L1Ball, L2Ball
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, L1Ball, L2Ball
 
 number = st.floats(-5, 5)
 penalties = st.one_of(
