@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from tables import pass_checks, table
 
 from dpcd_sklearn.preprocessing import BoundsScaler, _bounds_scaler
 from dpcd_sklearn.utils import _tiles
@@ -63,25 +63,19 @@ def problems(draw, *, sparse_too=False):
 # --- scikit-learn's conventions -------------------------------------------------------------------
 
 
-@parametrize_with_checks(
+@table(
+    "scaler",
     [
         BoundsScaler(),
         BoundsScaler(with_centering=False),
         BoundsScaler((0.0, 3.0)),
         BoundsScaler((0.0, 3.0), with_centering=False),
         BoundsScaler(copy=False),
-    ]
+    ],
 )
-def test_scikit_learn_checks_pass(estimator, check):
-    check(estimator)
-
-
-def test_check_estimator_passes_without_expected_failures():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(BoundsScaler(), on_fail=None)
-    assert {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"} == {}
-    assert not any(r["expected_to_fail"] for r in results)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks_hold_without_an_exception(scaler):
+    pass_checks(scaler, expected={})
 
 
 def test_doctests_of_the_module_run():
