@@ -80,8 +80,8 @@ OBJECTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("where", "kind", "name"), OBJECTS)
-@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400)], ids=str)
+@table(("where", "kind", "name"), OBJECTS)
+@table("value", [10**400, -(10**400), Fraction(10**400)])
 def test_so_is_one_within_an_object(accountant, data, where, kind, name, value):
     # what an object may not have is refused whether or not the problem suits it
     model = DPLinearRegressor(**{where: kind(**{name: value})}, accountant=accountant)

@@ -83,7 +83,7 @@ def test_doctests_of_the_module_run():
     assert result.attempted > 0 and result.failed == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("bounds", "with_centering", "takes_sparse"),
     [
         ((-1, 1), True, True),
@@ -137,8 +137,8 @@ def test_html_repr_shows_the_parameters():
 # --- the map --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("with_centering", [True, False])
-@pytest.mark.parametrize("dtype", [*FLOATS, np.int32, np.uint8, np.float16, bool, object])
+@table("with_centering", [True, False])
+@table("dtype", [*FLOATS, np.int32, np.uint8, np.float16, bool, object])
 def test_map_is_the_documented_formula_and_only_float32_stays_float32(with_centering, dtype):
     data = np.abs(X).astype(dtype)
     before = data.copy()
@@ -303,8 +303,8 @@ def test_fitted_scaler_does_not_follow_later_changes_of_its_parameters():
 # --- sparse data ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("container", CSR_AND_CSC)
-@pytest.mark.parametrize(
+@table("container", CSR_AND_CSC)
+@table(
     ("bounds", "with_centering"),
     [((0, 2), True), ((1, 2), False), ((-2, -1), False), (([-1, -1, 3], [1, 1, 3]), False)],
 )
@@ -315,9 +315,9 @@ def test_sparse_is_refused_with_advice_where_zero_would_move(container, bounds, 
             call(container(X))
 
 
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("container", CSR_AND_CSC)
-@pytest.mark.parametrize("copy", [True, False])
+@table("index_dtype", [np.int32, np.int64])
+@table("container", CSR_AND_CSC)
+@table("copy", [True, False])
 def test_both_index_widths_work_and_empty_columns_do_not_confuse(container, index_dtype, copy):
     data = np.zeros((5, 6))
     data[:, [1, 4]] = np.random.default_rng(1).normal(scale=3, size=(5, 2))
@@ -340,9 +340,9 @@ def test_other_sparse_formats_become_csr_and_stay_untouched(form):
     assert_array_equal(S.toarray(), before)
 
 
-@pytest.mark.parametrize("copy", [True, False])
-@pytest.mark.parametrize("read_only", [True, False])
-@pytest.mark.parametrize("container", CSR_AND_CSC)
+@table("copy", [True, False])
+@table("read_only", [True, False])
+@table("container", CSR_AND_CSC)
 def test_duplicate_entries_are_summed_before_they_are_clipped(container, read_only, copy):
     data, indices, indptr = np.array([3.0, -2.5, 1.0]), np.array([1, 1, 0]), np.array([0, 3, 3])
     if read_only:
@@ -371,8 +371,8 @@ def test_sparse_data_without_entries_is_fine():
 # --- copy -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("make", [np.ascontiguousarray, np.asfortranarray, *CSR_AND_CSC])
+@table("dtype", FLOATS)
+@table("make", [np.ascontiguousarray, np.asfortranarray, *CSR_AND_CSC])
 def test_copy_false_works_in_place_and_copy_true_does_not(make, dtype):
     data = make(X.astype(dtype))
     before = data.copy()
@@ -496,7 +496,7 @@ def test_sparse_columns_of_a_data_frame_stay_sparse():
 # --- errors ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("bounds", "error", "message"),
     [
         ((1, -1), ValueError, "lo must not exceed hi, but feature 0 has lo=1 > hi=-1"),

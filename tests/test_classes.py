@@ -169,8 +169,8 @@ def test_every_layout_releases_the_same_bits(params):
 # ---- all of them together ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["cd", "gcd", "skgd", "sgd", "svrg", "newton"])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@table("solver", ["cd", "gcd", "skgd", "sgd", "svrg", "newton"])
+@table("epsilon", [0.5, 4.0])
 def test_all_classes_are_one_charge_and_share_the_releases(solver, epsilon):
     accountant = PrivacyAccountant(100.0, 1e-2)
     model = DPLinearClassifier(

@@ -426,7 +426,7 @@ def test_every_rule_has_a_case_and_says_what_to_do():
             assert leak.severity in SEVERITIES
 
 
-@pytest.mark.parametrize(
+@table(
     "clean",
     [
         LASSO,
@@ -799,7 +799,7 @@ def what_it_keeps(step, X):
     return re.sub(r" at 0x\w+", "", repr(sorted(kept.items(), key=lambda item: item[0])))
 
 
-@pytest.mark.parametrize("name", LEARNS_NOTHING)
+@table("name", LEARNS_NOTHING)
 def test_what_is_said_to_learn_nothing_keeps_nothing(name):
     step = KINDS[name](**STATED.get(name.rpartition(".")[2], {}))
     assert how_it_learns(name, step.get_params(deep=False)) is None

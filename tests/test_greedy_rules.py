@@ -304,7 +304,7 @@ def test_a_huge_penalty_does_not_drown_the_noise_of_a_choice():
 
 
 @every_rule
-@pytest.mark.parametrize("l1", [1e13, 1e17, 1e300, math.inf, math.nan])
+@table("l1", [1e13, 1e17, 1e300, math.inf, math.nan])
 def test_a_penalty_that_would_drown_the_noise_of_a_choice_is_refused(l1, rule):
     event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
     oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3))

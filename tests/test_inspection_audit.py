@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -337,7 +338,7 @@ def test_an_honest_mechanism_contradicts_as_rarely_as_the_confidence_says():
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "error", "match"),
     [
         ({"n_runs": 99}, ValueError, "n_runs"),
@@ -357,7 +358,6 @@ def test_an_honest_mechanism_contradicts_as_rarely_as_the_confidence_says():
         ({"claim": (1.0, float("nan"))}, ValueError, "claimed delta"),
         pytest.param({"statistic": lambda model: np.nan}, ValueError, "not finite", id="statistic"),
     ],
-    ids=str,
 )
 def test_bad_input_is_refused(options, error, match):
     with pytest.raises(error, match=match):

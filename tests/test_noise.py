@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
+from tables import table
 from unreleased import go_on_with
 
 from dpcd_sklearn.privacy.noise import NoiseSource, _exact_gaussian
@@ -325,8 +326,8 @@ def adversarial_halves():
     return sorted({a for a in [0, 1, 2, 3, 2**63 - 1, *numbers] if 0 <= a < 2**63})
 
 
-@pytest.mark.parametrize("more", [0, 1, 2**32, 2**52 - 1, 2**52, 2**64 - 1])
-@pytest.mark.parametrize("bit", [0, 1])
+@table("more", [0, 1, 2**32, 2**52 - 1, 2**52, 2**64 - 1])
+@table("bit", [0, 1])
 def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(bit, more):
     halves = adversarial_halves()
     assert len(halves) > 600
@@ -559,8 +560,8 @@ def split(u, v):
     return [u >> 64 << 22 | v >> 64, u & FULL, v & FULL]
 
 
-@pytest.mark.parametrize("sign", [0, 1])
-@pytest.mark.parametrize("j", [0, 1, 64, 200, 400])
+@table("sign", [0, 1])
+@table("j", [0, 1, 64, 200, 400])
 def test_a_draw_on_an_edge_takes_the_cell_that_its_further_bits_say(j, sign):
     a = cell_table(N_CELLS)[j] << 1 | sign
     for more, where in ((0, j), (FULL, j + 1)):
@@ -569,8 +570,8 @@ def test_a_draw_on_an_edge_takes_the_cell_that_its_further_bits_say(j, sign):
         assert gaussian_of([a, more, b]) == (~expected if sign else expected)
 
 
-@pytest.mark.parametrize("sign", [0, 1])
-@pytest.mark.parametrize("j", FAR_CELLS)
+@table("sign", [0, 1])
+@table("j", FAR_CELLS)
 def test_a_draw_from_the_far_tail_is_not_cut(j, sign):
     cell_words, drawn = words_of_a_far_cell(j), Words(*words_of_a_far_cell(j))
     cell(2**63 - 1, drawn)

@@ -328,8 +328,8 @@ EXPORTED += [
 ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
-@pytest.mark.parametrize("bounds", [(LO, HI), (0.5, 2.0), None], ids=["stated", "no zero", "found"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bounds", [(LO, HI), (0.5, 2.0), None])
 def test_to_sklearn_is_the_model_on_records_far_out(bounds, layout):
     rng = np.random.default_rng(0)
     X = rng.uniform(LO, HI, size=(400, 4))
@@ -402,8 +402,8 @@ def test_to_sklearn_needs_a_fit_and_a_switch(model):
 # --- sparse and single precision coefficients -----------------------------------------------------
 
 
-@pytest.mark.parametrize("model", BINARY + TERNARY, ids=name_of)
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+@table("model", BINARY + TERNARY)
+@table("layout", LAYOUTS)
 def test_sparse_coefficients_predict_the_same(model, layout):
     model, X = fitted(model), layout(wild())
     coef, margins = model.coef_.copy(), model.decision_function(X)

@@ -361,7 +361,7 @@ def test_choices_that_were_not_paid_for_are_refused():
         solve(_gcd, three(GaussianEvent(5.0, 4)), 1)
 
 
-@pytest.mark.parametrize(
+@table(
     "releases",
     [
         [GaussianEvent(0.0, 4)],
@@ -378,7 +378,6 @@ def test_choices_that_were_not_paid_for_are_refused():
         [SelectionEvent(1.0, 4)],
         [],
     ],
-    ids=str,
 )
 def test_an_event_that_means_no_noise_or_no_end_releases_nothing(releases):
     solver = _gcd if any(isinstance(r, SelectionEvent) for r in releases) else _cd

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
-from tables import pass_checks
+from tables import pass_checks, table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -272,7 +272,7 @@ class Shift(TransformerMixin, BaseEstimator):
         return np.asarray(X) + 1.0
 
 
-@pytest.mark.parametrize(
+@table(
     ("steps", "match"),
     [
         ([StandardScaler(), DPLassoCD()], "BoundsScaler with public bounds"),

@@ -192,9 +192,9 @@ def public_outcome(step, X):
     return Z.shape, Z.dtype, step.privacy_event_, step.privacy_spent_, told
 
 
-@pytest.mark.parametrize("n", [50, N])
-@pytest.mark.parametrize("step", STEPS, ids=IDS)
-@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@table("n", [50, N])
+@table("step", STEPS)
+@table("alike", ALIKE.values())
 def test_what_is_public_is_the_same_for_all_data_of_one_shape(X, step, alike, n):
     expected = public_outcome(clone(step), X[:n])
     assert bool(expected[-1]) is (n == 50)

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tables import table
 
 from dpcd_sklearn.inspection import UtilityBounds, theoretical_iterations, utility_bounds
 from dpcd_sklearn.inspection._theorems import SAMPLINGS
@@ -145,8 +146,8 @@ def test_initial_gap_of_a_composite_problem():
     assert composite["DP-SkGD", "single uniform"].bound < composite["DP-CD"].bound
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
-@pytest.mark.parametrize("importance", [False, True])
+@table("size", [1, 2, 3, 5, 7])
+@table("importance", [False, True])
 def test_blocks_are_those_of_the_solver(size, importance):
     """Section 4.2.1, written as its sums over the blocks that DPRidgeSkGD would draw."""
     rng = np.random.default_rng(1)
