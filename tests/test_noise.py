@@ -18,6 +18,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
+from forks import forked
 from numpy.testing import assert_array_equal
 from scipy import stats
 from tables import table
@@ -137,18 +138,7 @@ def test_a_key_makes_noise_reproducible_and_another_key_other_noise():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 def test_forked_processes_share_no_stream():
     streams = [as_bytes(NoiseSource().words(4))]
-    for _ in range(3):
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.write(writing, as_bytes(NoiseSource().words(4)))
-            finally:
-                os._exit(0)  # nothing of pytest may run in the child
-        os.close(writing)
-        streams.append(os.read(reading, 1000))
-        os.close(reading)
-        os.waitpid(pid, 0)
+    streams += [forked(lambda: as_bytes(NoiseSource().words(4)))() for _ in range(3)]
     streams.append(as_bytes(NoiseSource().words(4)))
     words = {stream[i : i + 8] for stream in streams for i in range(0, 32, 8)}
     assert [len(stream) for stream in streams] == [32] * 5

@@ -11,6 +11,7 @@ import threading
 
 import numpy as np
 import pytest
+from forks import forked
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -430,16 +431,13 @@ def test_of_many_threads_one_redeems_a_receipt():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 def test_a_receipt_is_not_redeemed_in_another_process():
     receipt = charge(None, FitEvent((GaussianEvent(1.0, 1),)))
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
+
+    def refused():
+        with pytest.raises(RuntimeError):
             oracle_with(receipt)
-        except RuntimeError:
-            status = 0
-        finally:
-            os._exit(status)  # nothing of pytest may run in the child
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        return True
+
+    assert forked(refused)()
     oracle_with(receipt)
 
 
