@@ -195,8 +195,8 @@ def test_a_working_directory_that_is_gone_is_a_ledger_error(tmp_path):
     assert done.stdout.startswith(LedgerError.__name__) and "absolute path" in done.stdout
 
 
-@pytest.mark.parametrize("estimator", [DPLogisticGCD, DPLinearClassifier])
-@pytest.mark.parametrize("classes", [[0, math.nan], [[0, 1]], [None, 1], [1, "a", None]], ids=repr)
+@table("estimator", [DPLogisticGCD, DPLinearClassifier])
+@table("classes", [[0, math.nan], [[0, 1]], [None, 1], [1, "a", None]])
 def test_classes_that_are_no_labels_are_refused(accountant, data, estimator, classes):
     model = estimator(classes=classes, accountant=accountant)
     with pytest.raises((TypeError, ValueError), match="classes must be a list of labels"):

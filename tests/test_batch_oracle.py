@@ -326,7 +326,7 @@ def run(releases, n_updates, solver=_sgd, rate=1.0, **options):
     return solver.solve(case.oracle(), problem, None, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
+@table(
     ("releases", "rate", "paid"),
     [
         ([GaussianEvent(1.0, 4)], 1.0, 4),
@@ -390,7 +390,7 @@ def test_more_directions_than_coordinates_are_refused():
         _compgd.solve(case.oracle(), problem, None, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
+@table(
     ("attribute", "value"),
     [
         ("M", np.ones(5)),

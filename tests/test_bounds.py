@@ -78,7 +78,7 @@ def test_an_array_is_refused_as_ambiguous(shape):
         check_bounds(np.sort(np.ones(shape)), shape[0])
 
 
-@pytest.mark.parametrize(
+@table(
     ("bounds", "error", "message"),
     [
         ([], ValueError, "each of the 3 features, got 0"),

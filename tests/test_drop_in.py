@@ -10,6 +10,7 @@ from flat import SOLVERS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -106,7 +107,7 @@ def test_three_classes_have_weights_too():
     assert_allclose(model.predict_proba(X), reference.fit(X, three).predict_proba(X), atol=2e-3)
 
 
-@pytest.mark.parametrize(
+@table(
     ("weight", "match"),
     [
         ("balanced", "would count the labels"),

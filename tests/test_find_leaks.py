@@ -655,7 +655,7 @@ def test_no_stranger_makes_it_raise(number):
     assert report
 
 
-@pytest.mark.parametrize(
+@table(
     "malformed",
     [
         Pipeline("steps"), Pipeline([("a",)]), Pipeline(None), ColumnTransformer(None),

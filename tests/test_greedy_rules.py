@@ -326,7 +326,7 @@ def test_many_choices_of_one_draw_admit_smaller_scores_only():
             _gcd.solve(oracle, problem)
 
 
-@pytest.mark.parametrize(
+@table(
     ("eta", "n", "n_chosen", "proved"),
     [
         (2.0**-28, 100, 1, True),

@@ -499,7 +499,7 @@ def test_records_in_another_form_are_refused(spoil, error):
         case.oracle(lambda X: spoil(case))
 
 
-@pytest.mark.parametrize(
+@table(
     ("attribute", "value"),
     [
         ("y", np.zeros(300)),

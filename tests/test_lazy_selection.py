@@ -340,8 +340,8 @@ def test_more_choices_than_coordinates_are_refused(lazy):
             assert _gcd.solve(oracle, problem).n_updates == 2
 
 
-@pytest.mark.parametrize("lazy", [True, False])
-@pytest.mark.parametrize("l1", [2.0**40, 1e100, 1e307])
+@table("lazy", [True, False])
+@table("l1", [2.0**40, 1e100, 1e307])
 def test_public_parts_beyond_the_proof_are_refused_alike(l1, lazy):
     event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
     oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3), lazy=lazy)

@@ -151,7 +151,7 @@ def test_a_source_is_never_copied_or_pickled(attempt):
         attempt(NoiseSource())
 
 
-@pytest.mark.parametrize(("key", "nonce"), [(31, 12), (33, 12), (0, 12), (32, 11), (32, 13)])
+@table(("key", "nonce"), [(31, 12), (33, 12), (0, 12), (32, 11), (32, 13)])
 def test_a_key_or_nonce_of_another_length_is_refused(key, nonce):
     with pytest.raises(ValueError, match="32 bytes"):
         NoiseSource(bytes(key), nonce=bytes(nonce))

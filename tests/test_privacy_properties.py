@@ -335,7 +335,7 @@ def three(*releases, **options):
     return oracle_of(rng.standard_normal((9, 3)), np.arange(9.0), event=event, **options)
 
 
-@pytest.mark.parametrize(
+@table(
     ("solver", "releases"),
     [
         (_cd, [GaussianEvent(5.0, 4)]),

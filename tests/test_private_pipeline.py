@@ -171,7 +171,7 @@ def test_a_fit_that_fails_in_a_later_step_stays_charged():
     assert model[1].get_params()["accountant"] is None  # and the steps are as they were
 
 
-@pytest.mark.parametrize(
+@table(
     ("records", "target", "match"),
     [
         (np.where(X == X[7, 1], np.nan, X), Y, "contains NaN"),

@@ -304,7 +304,7 @@ def _most_alpha(model):
 # ---- words, and what they go with ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("model", "message"),
     [
         (DPRidgeSkGD(feature_scale="private"), "needs feature_bounds"),
@@ -326,7 +326,6 @@ def _most_alpha(model):
             'needs accounting="composition"',
         ),
     ],
-    ids=str,
 )
 def test_what_makes_no_sense_is_refused_before_the_charge(model, message):
     accountant = PrivacyAccountant(10.0, 1e-3, testing=True)

@@ -160,8 +160,8 @@ def test_bad_parameters_are_refused_before_the_charge(step, params):
     assert accountant.entries() == []
 
 
-@pytest.mark.parametrize("spoil", [math.nan, math.inf, "secret"])
-@pytest.mark.parametrize("step", STEPS, ids=IDS)
+@table("spoil", [math.nan, math.inf, "secret"])
+@table("step", STEPS)
 def test_bad_cells_are_refused_before_the_charge_and_not_quoted(X, step, spoil):
     accountant = PrivacyAccountant(10.0, 1e-6)
     data = X.astype(object)

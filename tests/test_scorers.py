@@ -348,7 +348,7 @@ def test_parameters_that_make_no_sense_are_refused(name, params, match):
         make_private_scorer(name, **params)
 
 
-@pytest.mark.parametrize(
+@table(
     ("params", "X", "y", "match"),
     [
         ({}, np.zeros((4, 3)), np.zeros(3), "shape"),

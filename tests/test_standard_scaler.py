@@ -375,7 +375,7 @@ def test_repeated_sparse_entries_count_as_their_sum():
     np.testing.assert_allclose(RowNormClipper(5.0).transform(S).toarray(), [[3, 4]])
 
 
-@pytest.mark.parametrize("norm", [0.0, -1.0, math.inf, math.nan, "1", None])
+@table("norm", [0.0, -1.0, math.inf, math.nan, "1", None])
 def test_a_norm_that_bounds_nothing_is_refused(X, norm):
     for method in ("fit", "transform"):
         with pytest.raises((TypeError, ValueError), match="norm"):
