@@ -781,13 +781,10 @@ def spoiled(size):
 
 
 WRONG_LENGTHS = [[0.5] * 4, [], 1.0, np.ones((P, 1))]  # one too few or, for blocks, too many
-NO_PARTITION = [
-    *(([[0, 1], [2, 3]], ValueError), ([[0, 1], [1, 2, 3, 4]], ValueError), ([], ValueError)),
-    *(([[0, 1, 2, 3, 4], []], ValueError), ([[0, 1], [2, 3, 5]], ValueError)),
-    *(([[-1, 1], [2, 3, 4]], ValueError), ([[[0, 1], [2, 3]], [4]], ValueError)),
-    *(([[0.0, 1.0], [2, 3, 4]], TypeError), ([["0"], [1, 2, 3, 4]], TypeError)),
-    *(([[True, False], [2, 3, 4]], TypeError), (object(), TypeError)),
-]
+NO_PARTITION = [[[0, 1], [2, 3]], [[0, 1], [1, 2, 3, 4]], [], [[0, 1, 2, 3, 4], []]]
+NO_PARTITION += [[[0, 1], [2, 3, 5]], [[-1, 1], [2, 3, 4]], [[-1, 0, 1, 2, 3, 4]], [[0, 1], [0, 1]]]
+NO_PARTITION += [[[0, 0, 1, 2, 3, 4]], [[[0, 1], [2, 3]], [4]]]
+NO_INDICES = [[[0.0, 1.0], [2, 3, 4]], [["0"], [1, 2, 3, 4]], [[True, False], [2, 3, 4]], object()]
 OF_SAMPLINGS = [
     ("n_coordinates must be", maker, (value,), error)
     for maker in MAKERS
@@ -803,7 +800,8 @@ OF_SAMPLINGS += [
     for cls, size, length in ((SingleSampling, (P,), P), (BlockSampling, (P, 2), 3))
     for k, value in enumerate(WRONG_LENGTHS + spoiled(length))
 ]
-OF_SAMPLINGS += [("partition", BlockSampling, (P, blocks), error) for blocks, error in NO_PARTITION]
+OF_SAMPLINGS += [("partition.*one block", BlockSampling, (P, p), ValueError) for p in NO_PARTITION]
+OF_SAMPLINGS += [("partition", BlockSampling, (P, p), TypeError) for p in NO_INDICES]
 
 
 @table(("match", "maker", "given", "error"), OF_SAMPLINGS)

@@ -82,16 +82,6 @@ def test_blocks_of_a_size_are_a_partition_of_consecutive_coordinates(p, size):
     assert 1 <= len(blocks[-1]) <= size
 
 
-@pytest.mark.parametrize(
-    "partition",
-    [[[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2], []], [[0, 1, 3]], [], [[-1, 0, 1]], [[0, 0, 1, 2]]],
-    ids=str,
-)
-def test_what_is_no_partition_is_refused(partition):
-    with pytest.raises(ValueError, match="exactly one block"):
-        BlockSampling(3, partition)
-
-
 def test_importance_follows_the_largest_smoothness_of_a_block():
     M = np.array([1.0, 6.0, 2.0, 1.0, 1.0])
     sampling = BlockSampling(5, 2).importance(M)
