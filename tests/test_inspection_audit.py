@@ -70,13 +70,13 @@ HONEST = [
 @pytest.mark.parametrize(("model", "share"), HONEST)
 def test_an_honest_model_passes_and_most_of_its_loss_is_seen(model, share):
     families = ["one feature", "opposite signs"]
-    result = audit(model, families=families, n_runs=500, confidence=SURE)
+    result = audit(model, families=families, n_runs=250, confidence=0.999)
     # the hidden state shows less of itself the more the ridge is a part of the curvature
     enough = 0.1 if model.get_params().get("solver__accounting") == "hidden_state" else 0.7
     assert not result.contradicts and result.power > enough, str(result)
     assert (result.epsilon, result.delta) == (4.0, 1e-3)
     assert result.mu == pytest.approx(gdp_mu(4.0, 1e-3), rel=1e-6)
-    # the bound is 4.75 standard deviations below the truth, each of about 7 % of it
+    # the bound is 3.1 standard deviations below the truth, each of about 10 % of it
     assert mu_shown(result.error) > (share - 0.3) * result.mu, str(result)
     assert result.epsilon_lower > 0.1
 
