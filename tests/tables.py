@@ -5,6 +5,7 @@ import inspect
 import traceback
 
 import pytest
+from sklearn.utils.estimator_checks import check_estimator
 
 MOST_SHOWN = 20  # of the rows that failed
 
@@ -58,6 +59,19 @@ def table(names, rows):
         return over_rows
 
     return decorate
+
+
+def pass_checks(estimator, expected):
+    """All of scikit-learn's checks hold but those expected to fail, which do fail."""
+    options = {"on_skip": None, "on_fail": None}
+    results = check_estimator(estimator, expected_failed_checks=expected, **options)
+    failed = [
+        f"{found['check_name']}: {found['status']}, {found['exception']!r:.1000}"
+        for found in results
+        if found["status"] == ("passed" if found["expected_to_fail"] else "failed")
+    ]
+    if failed:
+        raise RowsFailedError(failed)
 
 
 def _values(row, n_names):

@@ -80,8 +80,8 @@ OBJECTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("where", "kind", "name"), OBJECTS)
-@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400)], ids=str)
+@table(("where", "kind", "name"), OBJECTS)
+@table("value", [10**400, -(10**400), Fraction(10**400)])
 def test_so_is_one_within_an_object(accountant, data, where, kind, name, value):
     # what an object may not have is refused whether or not the problem suits it
     model = DPLinearRegressor(**{where: kind(**{name: value})}, accountant=accountant)
@@ -195,8 +195,8 @@ def test_a_working_directory_that_is_gone_is_a_ledger_error(tmp_path):
     assert done.stdout.startswith(LedgerError.__name__) and "absolute path" in done.stdout
 
 
-@pytest.mark.parametrize("estimator", [DPLogisticGCD, DPLinearClassifier])
-@pytest.mark.parametrize("classes", [[0, math.nan], [[0, 1]], [None, 1], [1, "a", None]], ids=repr)
+@table("estimator", [DPLogisticGCD, DPLinearClassifier])
+@table("classes", [[0, math.nan], [[0, 1]], [None, 1], [1, "a", None]])
 def test_classes_that_are_no_labels_are_refused(accountant, data, estimator, classes):
     model = estimator(classes=classes, accountant=accountant)
     with pytest.raises((TypeError, ValueError), match="classes must be a list of labels"):

@@ -4,17 +4,16 @@ import copy
 import math
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
 import time
-import traceback
 from pathlib import Path
 
 import cloudpickle
 import numpy as np
 import pytest
+from forks import forked
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -41,35 +40,6 @@ def budget_for(fits, **params):
     """An accountant and an event of which it admits exactly `fits`."""
     accountant = PrivacyAccountant(1.0, 1e-6, **params)
     return accountant, FitEvent((GaussianEvent(math.sqrt(fits) / gdp_mu(1.0, 0.99e-6)),))
-
-
-def in_child(function):
-    """Fork, run `function` in the child, and return a function that waits for its result."""
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            signal.alarm(60)  # a child that hangs must not outlive the test
-            try:
-                answer = pickle.dumps((True, function()))
-            except BaseException:
-                answer = pickle.dumps((False, traceback.format_exc()))
-            with os.fdopen(write_end, "wb") as pipe:
-                pipe.write(answer)
-        finally:
-            os._exit(0)
-    os.close(write_end)
-
-    def wait():
-        with os.fdopen(read_end, "rb") as pipe:
-            answer = pipe.read()
-        os.waitpid(pid, 0)
-        assert answer, "the child died"
-        fine, result = pickle.loads(answer)
-        assert fine, result
-        return result
-
-    return wait
 
 
 def charge_many(accountant, event, attempts):
@@ -226,7 +196,7 @@ def test_eighth_process_never_overspends(fits, tmp_path):
         time.sleep(max(0.0, start - time.monotonic()))  # all at once
         return charge_many(accountant, event, 50)
 
-    admitted = [wait() for wait in [in_child(work) for _ in range(8)]]
+    admitted = [wait() for wait in [forked(work) for _ in range(8)]]
     assert sorted(sum(admitted, [])) == list(range(1, fits + 1))
     entries = accountant.entries()
     assert [entry.id for entry in entries] == list(range(1, fits + 1))
@@ -246,7 +216,7 @@ def test_of_processes_that_race_for_the_first_charge_one_has_its_price(share, tm
         time.sleep(max(0.0, start - time.monotonic()))  # all at once
         return charge_many(accountant, event, 2)
 
-    admitted = sum([wait() for wait in [in_child(work) for _ in range(6)]], [])
+    admitted = sum([wait() for wait in [forked(work) for _ in range(6)]], [])
     parameters, entries = accountant._ledger.parameters, accountant.entries()
     assert sorted(admitted) == [entry.id for entry in entries]
     first, later = (_filter.price(parameters, event, is_first) for is_first in (True, False))
@@ -271,7 +241,7 @@ def test_parts_that_were_reserved_are_not_taken_by_a_forked_child():
             pickle.dumps(prepaid)
         return True
 
-    assert in_child(refused)()
+    assert forked(refused)()
     for part in parts:
         assert prepaid.charge(part).redeem() == part
     for part in (*parts, FitEvent((GaussianEvent(25.0),))):
@@ -291,7 +261,7 @@ def test_processes_that_create_one_path_at_once_share_one_ledger(tmp_path):
         accountant.charge(SMALL)
         return accountant._ledger.parameters.ledger_id
 
-    identities = {wait() for wait in [in_child(work) for _ in range(8)]}
+    identities = {wait() for wait in [forked(work) for _ in range(8)]}
     assert len(identities) == 1
     assert len(PrivacyAccountant.open(path).entries()) == 8
     assert os.listdir(tmp_path) == [path.name]
@@ -363,7 +333,7 @@ def test_a_fork_during_a_charge_in_another_thread_leaves_no_lock_behind():
     try:
         waits = []
         for _ in range(15):
-            waits.append(in_child(lambda: accountant.charge(SMALL).entry_id))
+            waits.append(forked(lambda: accountant.charge(SMALL).entry_id))
             time.sleep(0.003)
         charged_by_children = [wait() for wait in waits]
     finally:
@@ -380,7 +350,7 @@ def test_a_receipt_is_not_redeemed_by_a_forked_child():
         with pytest.raises(RuntimeError, match="process that charged"):
             receipt.redeem()
 
-    in_child(redeem)()
+    forked(redeem)()
     assert receipt.redeem() is SMALL
 
 
@@ -432,7 +402,7 @@ def test_a_charge_waits_for_the_lock_of_another_process(tmp_path):
             os.write(write_end, b"!")
             time.sleep(0.3)
 
-    wait = in_child(hold)
+    wait = forked(hold)
     os.read(read_end, 1)
     started = time.monotonic()
     assert accountant.charge(event).entry_id == 1

@@ -9,14 +9,13 @@ import random
 import shutil
 import signal
 import sqlite3
-import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import ChildDiedError, die_at_line, forked
 from sklearn.exceptions import NotFittedError
 
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
@@ -39,28 +38,6 @@ def accountant(tmp_path):
     for number in range(1, 4):
         accountant.charge(SMALL, estimator=f"fit {number}", n_samples=100)
     return accountant
-
-
-def in_child(function, *args):
-    """The result of a function in a forked child, or the text of what it raised."""
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            signal.alarm(60)
-            try:
-                answer = pickle.dumps(function(*args))
-            except BaseException:
-                answer = pickle.dumps(traceback.format_exc())
-            with os.fdopen(write_end, "wb") as pipe:
-                pipe.write(answer)
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(pid, 0)
-    return pickle.loads(answer)
 
 
 def assert_fails_closed(accountant, match, exceptions=()):
@@ -148,33 +125,15 @@ def test_two_hundred_kills_leave_a_whole_ledger_with_every_charge_that_returned(
 
 def kill_at_line(accountant, number):
     """Charge in a child that is killed before the given line of the storage; None if it ended."""
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            signal.alarm(60)
-            seen = 0
 
-            def count(frame, event, arg):
-                nonlocal seen
-                if os.path.dirname(frame.f_code.co_filename) != os.path.dirname(_ledger.__file__):
-                    return None
-                if event == "line":
-                    seen += 1
-                    if seen == number:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                return count
+    def charge():
+        die_at_line(number, _ledger)
+        return accountant.charge(SMALL).entry_id
 
-            sys.settrace(count)
-            entry_id = accountant.charge(SMALL).entry_id
-            os.write(write_end, entry_id.to_bytes(4, "big"))
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(pid, 0)
-    return int.from_bytes(answer, "big") if answer else None
+    try:
+        return forked(charge)()
+    except ChildDiedError:
+        return None
 
 
 def test_a_kill_anywhere_in_a_charge_leaves_the_entry_whole_or_absent(tmp_path):
@@ -209,7 +168,7 @@ def test_a_full_disk_refuses_the_charge_and_keeps_the_others(accountant):
             charged += 1
         return None
 
-    charged, text = in_child(fill)
+    charged, text = forked(fill)()
     assert 0 < charged < 10
     assert "no space is left" in text and "nothing was released. Make room" in text
     assert len(accountant.entries()) == 3 + charged
@@ -224,7 +183,7 @@ def test_no_ledger_is_created_on_a_full_disk(tmp_path):
         except LedgerError as error:
             return str(error)
 
-    assert "nothing was released" in in_child(create)
+    assert "nothing was released" in forked(create)()
     assert os.listdir(tmp_path) == []
 
 
@@ -248,7 +207,7 @@ def test_a_read_only_ledger_can_be_read_and_not_charged(read_only):
             except LedgerError as error:
                 return spent, str(error)
 
-        spent, text = in_child(use)
+        spent, text = forked(use)()
         assert spent.epsilon > 0
         assert "can't be opened for writing" in text
         assert "nothing was released. Make the file and its folder" in text

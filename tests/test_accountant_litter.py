@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from forks import die_at_line, forked
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import LedgerError
@@ -32,18 +33,7 @@ def create_and_die_at_line(path, number):
     if pid == 0:
         try:
             signal.alarm(60)
-            seen, room = 0, os.path.dirname(_ledger.__file__)
-
-            def count(frame, event, arg):
-                nonlocal seen
-                if os.path.dirname(frame.f_code.co_filename) != room:
-                    return None
-                seen += event == "line"
-                if seen == number:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return count
-
-            sys.settrace(count)
+            die_at_line(number, _ledger)
             PrivacyAccountant(5.0, 1e-5, path=path)
         finally:
             os._exit(0)
@@ -186,23 +176,15 @@ def test_a_path_that_is_no_regular_file_is_called_that(make, tmp_path, monkeypat
 
 def refusal_on_a_full_disk(room, **params):
     """What a creation says in a child that may write files of so many bytes."""
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+
+    def create():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
         try:
-            signal.alarm(60)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-            try:
-                PrivacyAccountant(5.0, 1e-5, **params)
-            except LedgerError as error:
-                os.write(write_end, pickle.dumps(str(error)))
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(pid, 0)
-    return pickle.loads(answer)
+            PrivacyAccountant(5.0, 1e-5, **params)
+        except LedgerError as error:
+            return str(error)
+
+    return forked(create)()
 
 
 @pytest.mark.parametrize("room", [0, 1000, 5000])

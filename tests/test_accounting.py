@@ -92,7 +92,7 @@ def searched_epsilon(rho, delta):
 # ---- noise that the papers add, exact noise, and noise by zCDP (proofs/accounting.md) ----------
 
 
-@pytest.mark.parametrize(
+@table(
     ("epsilon", "delta", "papers", "exact", "concentrated"),
     [
         (0.1, 1e-6, 64.38, 36.30, 39.46),
@@ -102,7 +102,7 @@ def searched_epsilon(rho, delta):
         (10, 1e-6, 0.644, 0.541, 0.570),
     ],
 )
-@pytest.mark.parametrize("count", [1, 50, 10_000])
+@table("count", [1, 50, 10_000])
 def test_noise_of_gaussian_fits_is_that_of_the_table(
     epsilon, delta, papers, exact, concentrated, count
 ):
@@ -432,8 +432,8 @@ class LaplaceEvent:
     count: int = 1
 
 
-@pytest.mark.parametrize("measure", [zcdp, gdp_squared, lambda event: rdp(event, 2.0)])
-@pytest.mark.parametrize(
+@table("measure", [zcdp, gdp_squared, lambda event: rdp(event, 2.0)])
+@table(
     "event", [LaplaceEvent(10.0), FitEvent((GaussianEvent(1.0), LaplaceEvent(10.0))), None, 1.0]
 )
 def test_an_unknown_event_is_refused(measure, event):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import ndtr
+from tables import table
 
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.inspection import audit, audit_one_run
@@ -144,7 +145,7 @@ def test_a_claim_that_is_no_number_is_refused(said, monkeypatch):
         audit(Boastful(epsilon=2.0), families="all", n_runs=100)
 
 
-@pytest.mark.parametrize(
+@table(
     ("model", "options", "error", "match"),
     [
         (DPRidgeSkGD(), {"n_canaries": 21}, ValueError, "n_canaries must be at most 20"),
@@ -168,7 +169,6 @@ def test_a_claim_that_is_no_number_is_refused(said, monkeypatch):
             "transcript",
         ),
     ],
-    ids=str,
 )
 def test_what_can_not_be_audited_so_is_refused(model, options, error, match):
     X, y = records(30, 20)

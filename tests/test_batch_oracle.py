@@ -326,7 +326,7 @@ def run(releases, n_updates, solver=_sgd, rate=1.0, **options):
     return solver.solve(case.oracle(), problem, None, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
+@table(
     ("releases", "rate", "paid"),
     [
         ([GaussianEvent(1.0, 4)], 1.0, 4),
@@ -353,7 +353,7 @@ def test_each_kind_of_release_is_counted_by_itself(n_full, n_sampled):
     run(enough, 6, _svrg, 0.5, n_inner=3)
 
 
-@pytest.mark.parametrize(
+@table(
     "releases",
     [
         [SelectionEvent(0.1, 4)],
@@ -371,7 +371,6 @@ def test_each_kind_of_release_is_counted_by_itself(n_full, n_sampled):
         [PoissonSampledEvent(0.5, 0.0, 1)],
         [PoissonSampledEvent(2.0**-41, 1.0, 1)],
     ],
-    ids=str,
 )
 def test_an_event_that_it_can_not_carry_out_is_refused(releases):
     with pytest.raises((TypeError, ValueError)):
@@ -391,7 +390,7 @@ def test_more_directions_than_coordinates_are_refused():
         _compgd.solve(case.oracle(), problem, None, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
+@table(
     ("attribute", "value"),
     [
         ("M", np.ones(5)),

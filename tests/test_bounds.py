@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -77,7 +78,7 @@ def test_an_array_is_refused_as_ambiguous(shape):
         check_bounds(np.sort(np.ones(shape)), shape[0])
 
 
-@pytest.mark.parametrize(
+@table(
     ("bounds", "error", "message"),
     [
         ([], ValueError, "each of the 3 features, got 0"),
@@ -95,7 +96,7 @@ def test_a_wrong_list_says_where(bounds, error, message):
         check_bounds(bounds, 3)
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "message"),
     [
         ({"age": (0, 1)}, r"feature_bounds .* unknown column\(s\) \['age'\]"),
@@ -103,7 +104,7 @@ def test_a_wrong_list_says_where(bounds, error, message):
         ({"b": (1, 0)}, r"feature_bounds\['b'\]: lo must not exceed"),
     ],
 )
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@table("model", MODELS)
 def test_a_wrong_dict_names_the_column_and_is_not_charged(model, change, message):
     pd = pytest.importorskip("pandas")
     bounds = {name: pair for name, pair in (NAMED | change).items() if pair is not None}

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
+from tables import table
 
 from dpcd_sklearn import (
     DPLinearClassifier,
@@ -57,6 +58,25 @@ def test_the_number_of_classes_chooses_the_loss(estimator, n_classes):
     plain = model.to_sklearn()
     assert_array_equal(plain.predict(X), model.predict(X))
     assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_multinomial_models_have_a_row_a_class_from_three_on(n_classes):
+    y = np.arange(len(X)) % n_classes
+    model = DPLinearClassifier("multinomial", max_iter=3).fit(X, y)
+    rows = n_classes if n_classes > 2 else 1
+    assert model.coef_.shape == (rows, 4)
+    assert model.intercept_.shape == (rows,)
+    assert model.predict_proba(X).shape == (len(X), n_classes)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_classes_that_never_occur_have_a_row_and_no_error():
+    model = DPLinearClassifier("multinomial", classes=["a", "b", "c", "d"], max_iter=3)
+    model.fit(X, np.where(Y > 0, "b", "d"))
+    assert model.coef_.shape == (4, 4)
+    model.fit(X, np.full(len(X), "c"))  # a single class, and one that is not stated
+    model.fit(X, np.where(Y > 0, "b", "unheard of"))
 
 
 @both
@@ -149,8 +169,8 @@ def test_every_layout_releases_the_same_bits(params):
 # ---- all of them together ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["cd", "gcd", "skgd", "sgd", "svrg", "newton"])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@table("solver", ["cd", "gcd", "skgd", "sgd", "svrg", "newton"])
+@table("epsilon", [0.5, 4.0])
 def test_all_classes_are_one_charge_and_share_the_releases(solver, epsilon):
     accountant = PrivacyAccountant(100.0, 1e-2)
     model = DPLinearClassifier(
@@ -315,6 +335,32 @@ def test_an_unknown_object_raises_too():
     model.fit(X, y)
     with pytest.raises(ValueError, match="not among classes"):
         model.set_params(unknown_label="raise").fit(X, y)
+
+
+class Odd(type):
+    """Of classes that can't be compared by value."""
+
+    __hash__ = type.__hash__
+
+    def __eq__(cls, other):
+        raise RuntimeError("a record")
+
+    def __ne__(cls, other):
+        return cls is not other
+
+
+@table("odd", [None, [1], "word", 10**400, Odd("Label", (), {})])
+@table("classes", [[0, 1], ["a", "b"]])
+def test_any_object_is_an_unknown_label_once_classes_are_stated(odd, classes):
+    # an error after the charge would tell about the record
+    labels = np.array([classes[min(k, 1)] for k in Y], dtype=object)
+    plain = DPLogisticGCD(classes=classes, epsilon=math.inf, tol=1e-3)
+    other = labels.copy()
+    other[7] = classes[0]
+    expected = plain.fit(X, other).coef_.copy()
+    labels[7] = odd
+    with np.errstate(all="raise"):
+        assert_array_equal(plain.fit(X, labels).coef_, expected)
 
 
 def test_labels_that_y_itself_tells_are_all_known():

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.linear_model import Lasso
+from tables import table
 
 from dpcd_sklearn import datasets
 from dpcd_sklearn.datasets import (
@@ -391,7 +392,7 @@ def refuses(error, make, **bad):
     assert rng.get_state()[2] == before[1]
 
 
-@pytest.mark.parametrize(("make", "name"), pairs(COUNTS))
+@table(("make", "name"), pairs(COUNTS))
 def test_bad_counts(make, name):
     for value in (3.0, "3", True, None, np.array([3])):
         refuses(TypeError, make, **{name: value})
@@ -399,7 +400,7 @@ def test_bad_counts(make, name):
         refuses(ValueError, make, **{name: value})
 
 
-@pytest.mark.parametrize(("make", "name"), pairs(REALS))
+@table(("make", "name"), pairs(REALS))
 def test_bad_numbers(make, name):
     for value in ("1", True, None, [1.0], 1j):
         refuses(TypeError, make, **{name: value})
@@ -407,7 +408,7 @@ def test_bad_numbers(make, name):
         refuses(ValueError, make, **{name: value})
 
 
-@pytest.mark.parametrize(
+@table(
     ("make", "bad"),
     [
         *((make, {"noise": -0.1}) for make in GENERATORS if make is not make_scaled_classification),

@@ -10,6 +10,7 @@ from flat import SOLVERS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -31,6 +32,17 @@ LABELS = (REAL + 0.3 * rng.standard_normal(300) > 0.4).astype(int)
 WORDS = np.array(["no", "yes"])[LABELS]
 UNIT = {"feature_bounds": (-1, 1)}
 EXACT = {"epsilon": INF, "tol": 1e-9, "max_iter": 1e5}
+
+
+def test_losses_have_scikit_learns_names_where_they_are_here():
+    pairs = [(DPLinearRegressor, "squared_error", "squared", REAL)]
+    pairs += [(DPLinearClassifier, "log_loss", "auto", np.arange(300) % k) for k in (2, 3)]
+    for estimator, theirs, ours, y in pairs:
+        seeded = {"random_state": ReproducibleNoise(0), "feature_bounds": (-1, 1)}
+        found = [estimator(word, **seeded).fit(X, y) for word in (theirs, ours)]
+        assert_array_equal(found[0].coef_, found[1].coef_)
+        assert type(found[0].to_sklearn()) is type(found[1].to_sklearn())
+        assert found[0].privacy_event_ == found[1].privacy_event_
 
 
 # ---- class_weight -------------------------------------------------------------------------------
@@ -95,7 +107,7 @@ def test_three_classes_have_weights_too():
     assert_allclose(model.predict_proba(X), reference.fit(X, three).predict_proba(X), atol=2e-3)
 
 
-@pytest.mark.parametrize(
+@table(
     ("weight", "match"),
     [
         ("balanced", "would count the labels"),

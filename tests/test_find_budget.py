@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.model_selection import PrivateSearchCV, _find_budget, find_budget
@@ -78,7 +79,7 @@ def test_records_of_your_own():
     assert set(seen) == {2400}
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "error", "match"),
     [
         ({"estimator": Ridge()}, TypeError, "not private"),

@@ -71,8 +71,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
-from dpcd_sklearn.leaks import RULES, SEVERITIES
-from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, full_name, how_it_learns
+from dpcd_sklearn.leaks import RULES, SEVERITIES, full_name
+from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, how_it_learns
 from dpcd_sklearn.leaks._object_tree import KNOWN_META, MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
@@ -426,7 +426,7 @@ def test_every_rule_has_a_case_and_says_what_to_do():
             assert leak.severity in SEVERITIES
 
 
-@pytest.mark.parametrize(
+@table(
     "clean",
     [
         LASSO,
@@ -655,7 +655,7 @@ def test_no_stranger_makes_it_raise(number):
     assert report
 
 
-@pytest.mark.parametrize(
+@table(
     "malformed",
     [
         Pipeline("steps"), Pipeline([("a",)]), Pipeline(None), ColumnTransformer(None),
@@ -799,7 +799,7 @@ def what_it_keeps(step, X):
     return re.sub(r" at 0x\w+", "", repr(sorted(kept.items(), key=lambda item: item[0])))
 
 
-@pytest.mark.parametrize("name", LEARNS_NOTHING)
+@table("name", LEARNS_NOTHING)
 def test_what_is_said_to_learn_nothing_keeps_nothing(name):
     step = KINDS[name](**STATED.get(name.rpartition(".")[2], {}))
     assert how_it_learns(name, step.get_params(deep=False)) is None

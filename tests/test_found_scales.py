@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -100,7 +101,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@table("variant", VARIANTS)
 @every_solver
 def test_every_solver_finds_scales_of_every_kind_of_records(name, variant):
     params, layout = VARIANTS[variant]
@@ -135,7 +136,7 @@ def test_every_solver_finds_scales_of_every_kind_of_records(name, variant):
 # --- the price ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [{}, {"epsilon": 5.0, "delta": 1e-6}, {"n_public": 10**5}])
+@table("params", [{}, {"epsilon": 5.0, "delta": 1e-6}, {"n_public": 10**5}])
 @every_solver
 def test_choices_and_updates_together_are_what_is_promised(name, params):
     if "n_public" in params:
@@ -232,8 +233,8 @@ def test_nothing_is_found_without_noise_or_with_hidden_states():
         assert model._plan(10**6, P, 1).request.scales is NOTHING
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e300])
-@pytest.mark.parametrize("n_public", [3, 10**4, 10**9, 2**53])
+@table("epsilon", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e300])
+@table("n_public", [3, 10**4, 10**9, 2**53])
 def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
     """Whatever a choice would be refused for is known before the charge."""
     model = DPRidgeSkGD(epsilon=epsilon, delta=1e-9, neighboring="add_remove", n_public=n_public)
@@ -502,8 +503,8 @@ NARROW = FoundScales((np.full(P, -(2.0**-29)), np.full(P, 2.0**-29)), None, (-1e
 WIDE = FoundScales((np.full(P, -(2.0**29)), np.full(P, 2.0**29)), None, (-1e19, 1e19))
 
 
-@pytest.mark.parametrize("found", [NARROW, WIDE], ids=["narrow", "wide"])
-@pytest.mark.parametrize("absurd", ABSURD)
+@table("found", [NARROW, WIDE])
+@table("absurd", ABSURD)
 def test_what_a_mechanism_would_refuse_is_carried_out_in_unit_scale(absurd, found):
     model = clone(ABSURD[absurd]).set_params(epsilon=EPSILON, delta=DELTA, max_iter=5)
     plan = model._plan(10**6, P, 1)

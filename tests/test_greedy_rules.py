@@ -16,8 +16,7 @@ from tables import table
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.engines import _engines_coordinates as engines
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._penalty import Rule
+from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
@@ -305,7 +304,7 @@ def test_a_huge_penalty_does_not_drown_the_noise_of_a_choice():
 
 
 @every_rule
-@pytest.mark.parametrize("l1", [1e13, 1e17, 1e300, math.inf, math.nan])
+@table("l1", [1e13, 1e17, 1e300, math.inf, math.nan])
 def test_a_penalty_that_would_drown_the_noise_of_a_choice_is_refused(l1, rule):
     event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
     oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3))
@@ -327,7 +326,7 @@ def test_many_choices_of_one_draw_admit_smaller_scores_only():
             _gcd.solve(oracle, problem)
 
 
-@pytest.mark.parametrize(
+@table(
     ("eta", "n", "n_chosen", "proved"),
     [
         (2.0**-28, 100, 1, True),

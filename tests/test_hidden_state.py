@@ -340,7 +340,7 @@ def test_without_noise_it_is_ridge(records, fit_intercept):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "needed"),
     [
         ({"penalize_intercept": False}, "penalize_intercept=True"),
@@ -355,7 +355,6 @@ def test_without_noise_it_is_ridge(records, fit_intercept):
         ({"accounting": "hidden"}, "accounting"),
         ({"penalize_intercept": "yes"}, "penalize_intercept"),
     ],
-    ids=str,
 )
 def test_every_assumption_is_enforced_before_the_charge(records, change, needed):
     accountant = PrivacyAccountant(5.0, 1e-5)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -69,13 +70,13 @@ HONEST = [
 @pytest.mark.parametrize(("model", "share"), HONEST)
 def test_an_honest_model_passes_and_most_of_its_loss_is_seen(model, share):
     families = ["one feature", "opposite signs"]
-    result = audit(model, families=families, n_runs=500, confidence=SURE)
+    result = audit(model, families=families, n_runs=250, confidence=0.999)
     # the hidden state shows less of itself the more the ridge is a part of the curvature
     enough = 0.1 if model.get_params().get("solver__accounting") == "hidden_state" else 0.7
     assert not result.contradicts and result.power > enough, str(result)
     assert (result.epsilon, result.delta) == (4.0, 1e-3)
     assert result.mu == pytest.approx(gdp_mu(4.0, 1e-3), rel=1e-6)
-    # the bound is 4.75 standard deviations below the truth, each of about 7 % of it
+    # the bound is 3.1 standard deviations below the truth, each of about 10 % of it
     assert mu_shown(result.error) > (share - 0.3) * result.mu, str(result)
     assert result.epsilon_lower > 0.1
 
@@ -337,7 +338,7 @@ def test_an_honest_mechanism_contradicts_as_rarely_as_the_confidence_says():
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "error", "match"),
     [
         ({"n_runs": 99}, ValueError, "n_runs"),
@@ -357,7 +358,6 @@ def test_an_honest_mechanism_contradicts_as_rarely_as_the_confidence_says():
         ({"claim": (1.0, float("nan"))}, ValueError, "claimed delta"),
         pytest.param({"statistic": lambda model: np.nan}, ValueError, "not finite", id="statistic"),
     ],
-    ids=str,
 )
 def test_bad_input_is_refused(options, error, match):
     with pytest.raises(error, match=match):

@@ -16,6 +16,7 @@ import pytest
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
+from dpcd_sklearn.utils._tiles import is_finite
 
 # Many times what the promised second and a busy machine take, and much less than any fit here.
 PATIENCE = 10.0
@@ -111,6 +112,26 @@ def test_ctrl_c_ends_a_fit_soon_and_its_charge_stays(name, interrupted):
 def test_every_solver_is_interrupted():
     solvers = {name.partition(",")[0] for name in MODELS}
     assert solvers == set(ENGINES) | {"hidden state"}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
+def test_a_look_at_a_large_array_is_left_when_a_signal_comes():
+    class LeftError(Exception):
+        pass
+
+    def handler(*_):
+        raise LeftError
+
+    X = np.zeros((20_000_000, 100), dtype=np.float32)  # pages of zeros are no memory
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(LeftError) as at:
+            is_finite(X)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert any(entry.name == "is_finite" for entry in at.traceback)
 
 
 if __name__ == "__main__":

@@ -177,9 +177,9 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, joint):
         case.assert_sums(seen[0], coef, block, limit, joint)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
-@pytest.mark.parametrize("n", [16_383, 16_384, 33_001])
+@table("dtype", [np.float32, np.float64])
+@table("bounded", [False, True])
+@table("n", [16_383, 16_384, 33_001])
 def test_sums_after_a_step_of_one_are_the_twins_across_long_tiles(n, bounded, dtype):
     case = Case(n=n, p=17, dtype=dtype, bounded=bounded, weighted=True, loss=LOSSES[1])
     coef, seen = np.zeros(18), []
@@ -191,8 +191,8 @@ def test_sums_after_a_step_of_one_are_the_twins_across_long_tiles(n, bounded, dt
     case.assert_sums(seen[0], coef, case.everything, limit, False)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@table("loss", LOSSES)
+@table("layout", LAYOUTS)
 def test_sums_follow_the_iterate_over_many_steps(layout, loss):
     case = Case(loss=loss, bounded=True)
     rng = np.random.default_rng(5)
@@ -499,7 +499,7 @@ def test_records_in_another_form_are_refused(spoil, error):
         case.oracle(lambda X: spoil(case))
 
 
-@pytest.mark.parametrize(
+@table(
     ("attribute", "value"),
     [
         ("y", np.zeros(300)),

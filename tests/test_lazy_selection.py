@@ -19,8 +19,7 @@ from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._penalty import Rule
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle
@@ -110,7 +109,7 @@ def test_the_law_does_not_depend_on_the_window_of_octaves(scores, size, window, 
     assert fits(drawn, law_of_orders(scores, size))
 
 
-@pytest.mark.parametrize("size", [1, 2])
+@table("size", [1, 2])
 @every_shape
 def test_the_full_draw_would_have_passed(scores, size):
     keys = np.empty((DRAWS, 6))
@@ -269,7 +268,7 @@ G = np.array([-0.2, 0.45, -0.1, -0.5])  # at zero: the logistic derivative is -1
 
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("rule", [Rule.GS_S, Rule.GS_R, Rule.GS_Q], ids=lambda r: Rule(r).name)
+@pytest.mark.parametrize("rule", [Rule.GS_S, Rule.GS_R, Rule.GS_Q])
 def test_a_fit_chooses_by_the_scores_of_its_rule(rule, size, lazy):
     # with little noise in the partial derivatives a step is taken just when the sign is right
     eta, penalty, draws = 0.4, ElasticNet(0.05, 0.3), 6000
@@ -294,10 +293,10 @@ def test_a_fit_chooses_by_the_scores_of_its_rule(rule, size, lazy):
     assert fits(drawn, {(index[m],): q for m, q in law.items()})
 
 
-@pytest.mark.parametrize("n_chosen", [1, 3])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array])
-@pytest.mark.parametrize(
-    "penalty", [ElasticNet(0.02, 0.1), BoxPenalty(-0.2, 0.3)], ids=["net", "box"]
+@table("n_chosen", [1, 3])
+@table("form", [np.asarray, sparse.csr_array, sparse.csc_array])
+@table(
+    "penalty", [ElasticNet(0.02, 0.1), BoxPenalty(-0.2, 0.3)]
 )
 def test_without_noise_to_speak_of_the_paths_are_those_of_the_full_draw(penalty, form, n_chosen):
     # scores that were kept from earlier updates would show here if they were not true any more
@@ -341,8 +340,8 @@ def test_more_choices_than_coordinates_are_refused(lazy):
             assert _gcd.solve(oracle, problem).n_updates == 2
 
 
-@pytest.mark.parametrize("lazy", [True, False])
-@pytest.mark.parametrize("l1", [2.0**40, 1e100, 1e307])
+@table("lazy", [True, False])
+@table("l1", [2.0**40, 1e100, 1e307])
 def test_public_parts_beyond_the_proof_are_refused_alike(l1, lazy):
     event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
     oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3), lazy=lazy)
@@ -470,7 +469,7 @@ def test_a_lazy_fit_with_a_hundred_thousand_sparse_features():
     assert model.score(A, y) > 0.9
 
 
-@pytest.mark.parametrize("bad", ["race", "Lazy", True, 1])
+@table("bad", ["race", "Lazy", True, 1])
 @every_greedy
 def test_a_selection_that_is_none_is_refused(model, bad, data):
     with pytest.raises((ValueError, TypeError), match="selection"):

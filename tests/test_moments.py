@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 from test_curvature import LAYOUTS, lower, records, separation, sums_of
 
 from dpcd_sklearn.losses import LOSSES
@@ -50,8 +51,8 @@ def test_moments_are_those_of_numpy_and_sums_of_what_each_record_adds(loss):
         np.testing.assert_allclose(found, twin, rtol=1e-3, atol=units**2 * 1e-3)
 
 
-@pytest.mark.parametrize("size", [1e-160, 1e-9, 1.0, 1e9, 1e160, 1e300])
-@pytest.mark.parametrize("weight", [0.0, 1.0, 1e300])
+@table("size", [1e-160, 1e-9, 1.0, 1e9, 1e160, 1e300])
+@table("weight", [0.0, 1.0, 1e300])
 def test_no_record_adds_more_than_its_units(size, weight):
     rng = np.random.default_rng(1)
     transform, *_ = lower(rng, 4, 1e4)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Lasso, Ridge
 from sklearn.metrics import r2_score
+from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.engines._engine import Engine
@@ -211,7 +212,7 @@ def test_a_warm_start_of_targets_begins_at_each():
     assert_allclose(model.intercept_path_[0], intercept)
 
 
-@pytest.mark.parametrize(
+@table(
     ("y", "params", "match"),
     [
         (Y, {"target_bounds": [(0, 1), (0, 1)]}, "target_bounds"),
@@ -223,7 +224,6 @@ def test_a_warm_start_of_targets_begins_at_each():
         (np.where(Y > 100, np.nan, Y), {}, "NaN"),
         (Y, {"solver": SkGD(accounting="hidden_state"), "fit_intercept": False}, "one target"),
     ],
-    ids=["bounds of two", "no width", "none", "3d", "sparse", "words", "nan", "hidden state"],
 )
 def test_targets_that_no_model_has_are_refused_before_the_charge(y, params, match):
     accountant = PrivacyAccountant(10.0, 1e-3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from flat import flat
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
@@ -106,8 +107,8 @@ def test_weights_above_two_count_as_two_but_not_without_noise():
     assert not np.allclose(coefs[2], coefs[3])
 
 
-@pytest.mark.parametrize("weigh", ["half", "a twentieth", "one in five", "any below one", "many"])
-@pytest.mark.parametrize("target_bounds", [(-1.5, 1.5), None])
+@table("weigh", ["half", "a twentieth", "one in five", "any below one", "many"])
+@table("target_bounds", [(-1.5, 1.5), None])
 def test_whatever_records_weigh_steps_do_not_diverge(weigh, target_bounds):
     """1 was once subtracted for the intercept's constant, whatever its weight: R² of -.2."""
     rng = np.random.default_rng(0)

@@ -18,8 +18,10 @@ import sys
 import mpmath
 import numpy as np
 import pytest
+from forks import forked
 from numpy.testing import assert_array_equal
 from scipy import stats
+from tables import table
 from unreleased import go_on_with
 
 from dpcd_sklearn.privacy.noise import NoiseSource, _exact_gaussian
@@ -136,18 +138,7 @@ def test_a_key_makes_noise_reproducible_and_another_key_other_noise():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 def test_forked_processes_share_no_stream():
     streams = [as_bytes(NoiseSource().words(4))]
-    for _ in range(3):
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.write(writing, as_bytes(NoiseSource().words(4)))
-            finally:
-                os._exit(0)  # nothing of pytest may run in the child
-        os.close(writing)
-        streams.append(os.read(reading, 1000))
-        os.close(reading)
-        os.waitpid(pid, 0)
+    streams += [forked(lambda: as_bytes(NoiseSource().words(4)))() for _ in range(3)]
     streams.append(as_bytes(NoiseSource().words(4)))
     words = {stream[i : i + 8] for stream in streams for i in range(0, 32, 8)}
     assert [len(stream) for stream in streams] == [32] * 5
@@ -160,7 +151,7 @@ def test_a_source_is_never_copied_or_pickled(attempt):
         attempt(NoiseSource())
 
 
-@pytest.mark.parametrize(("key", "nonce"), [(31, 12), (33, 12), (0, 12), (32, 11), (32, 13)])
+@table(("key", "nonce"), [(31, 12), (33, 12), (0, 12), (32, 11), (32, 13)])
 def test_a_key_or_nonce_of_another_length_is_refused(key, nonce):
     with pytest.raises(ValueError, match="32 bytes"):
         NoiseSource(bytes(key), nonce=bytes(nonce))
@@ -325,8 +316,8 @@ def adversarial_halves():
     return sorted({a for a in [0, 1, 2, 3, 2**63 - 1, *numbers] if 0 <= a < 2**63})
 
 
-@pytest.mark.parametrize("more", [0, 1, 2**32, 2**52 - 1, 2**52, 2**64 - 1])
-@pytest.mark.parametrize("bit", [0, 1])
+@table("more", [0, 1, 2**32, 2**52 - 1, 2**52, 2**64 - 1])
+@table("bit", [0, 1])
 def test_log_exponentials_keep_to_the_bound_of_their_proof_at_adversarial_words(bit, more):
     halves = adversarial_halves()
     assert len(halves) > 600
@@ -559,8 +550,8 @@ def split(u, v):
     return [u >> 64 << 22 | v >> 64, u & FULL, v & FULL]
 
 
-@pytest.mark.parametrize("sign", [0, 1])
-@pytest.mark.parametrize("j", [0, 1, 64, 200, 400])
+@table("sign", [0, 1])
+@table("j", [0, 1, 64, 200, 400])
 def test_a_draw_on_an_edge_takes_the_cell_that_its_further_bits_say(j, sign):
     a = cell_table(N_CELLS)[j] << 1 | sign
     for more, where in ((0, j), (FULL, j + 1)):
@@ -569,8 +560,8 @@ def test_a_draw_on_an_edge_takes_the_cell_that_its_further_bits_say(j, sign):
         assert gaussian_of([a, more, b]) == (~expected if sign else expected)
 
 
-@pytest.mark.parametrize("sign", [0, 1])
-@pytest.mark.parametrize("j", FAR_CELLS)
+@table("sign", [0, 1])
+@table("j", FAR_CELLS)
 def test_a_draw_from_the_far_tail_is_not_cut(j, sign):
     cell_words, drawn = words_of_a_far_cell(j), Words(*words_of_a_far_cell(j))
     cell(2**63 - 1, drawn)

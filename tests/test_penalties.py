@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import check_grad
 
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.losses import LOSSES, HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._balls import L1Ball, L2Ball
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, L1Ball, L2Ball
 
 number = st.floats(-5, 5)
 penalties = st.one_of(
@@ -48,6 +48,14 @@ def test_a_box_is_free_inside_and_infinite_outside():
     assert box.value([-1.0, 0.0, 2.0]) == 0.0
     assert box.value([-1.1, 0.0]) == box.value([2.1]) == box.value([math.nan]) == math.inf
     assert BoxPenalty().proximal(-3.0, 0.1) == 0.0 and BoxPenalty().proximal(3.0, 0.1) == 3.0
+
+
+@pytest.mark.parametrize("estimator", [DPLinearRegressor, DPLinearClassifier])
+def test_a_box_may_be_half_open_and_holds_every_coefficient(estimator):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    for lo, hi in [(-1.0, 1.0), (0, 0.5), (-math.inf, 0.0), (0.1, math.inf), (-math.inf, math.inf)]:
+        model = estimator(penalty=Box(lo, hi), max_iter=3).fit(X, X[:, 0] > 0)
+        assert ((model.coef_ >= lo) & (model.coef_ <= hi)).all()
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(1.0, 1.0), (2.0, 1.0), (math.nan, 1.0), (0.0, math.nan)])

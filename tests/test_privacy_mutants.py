@@ -174,12 +174,12 @@ def test_outputs_that_share_their_noise_are_caught_and_those_with_their_own_are_
     pair = [(X, np.append(s * 1e6, np.zeros(9))) for s in (1.0, -1.0)]
     mu = math.sqrt(2) * 0.25  # each is (1, 1e-4)-DP
     shared = audit(
-        TwoOutputs(shared=True), *pair, claim=(1.5, 2e-4, mu), n_runs=400,
+        TwoOutputs(shared=True), *pair, claim=(1.5, 2e-4, mu), n_runs=200,
         statistic=lambda model: model.coef_[0] - model.coef_[1],  # the noise cancels
     )  # fmt: skip
     assert shared.contradicts and shared.epsilon_lower > 3
     own = audit(
-        TwoOutputs(), *pair, claim=(2.0, 2e-4), n_runs=400, confidence=CONFIDENCE,
+        TwoOutputs(), *pair, claim=(2.0, 2e-4), n_runs=200, confidence=CONFIDENCE,
         statistic=lambda model: model.coef_[0] - model.coef_[1],
     )  # fmt: skip
     assert not own.contradicts

@@ -11,6 +11,7 @@ import threading
 
 import numpy as np
 import pytest
+from forks import forked
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -334,7 +335,7 @@ def three(*releases, **options):
     return oracle_of(rng.standard_normal((9, 3)), np.arange(9.0), event=event, **options)
 
 
-@pytest.mark.parametrize(
+@table(
     ("solver", "releases"),
     [
         (_cd, [GaussianEvent(5.0, 4)]),
@@ -361,7 +362,7 @@ def test_choices_that_were_not_paid_for_are_refused():
         solve(_gcd, three(GaussianEvent(5.0, 4)), 1)
 
 
-@pytest.mark.parametrize(
+@table(
     "releases",
     [
         [GaussianEvent(0.0, 4)],
@@ -378,7 +379,6 @@ def test_choices_that_were_not_paid_for_are_refused():
         [SelectionEvent(1.0, 4)],
         [],
     ],
-    ids=str,
 )
 def test_an_event_that_means_no_noise_or_no_end_releases_nothing(releases):
     solver = _gcd if any(isinstance(r, SelectionEvent) for r in releases) else _cd
@@ -431,16 +431,13 @@ def test_of_many_threads_one_redeems_a_receipt():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 def test_a_receipt_is_not_redeemed_in_another_process():
     receipt = charge(None, FitEvent((GaussianEvent(1.0, 1),)))
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
+
+    def refused():
+        with pytest.raises(RuntimeError):
             oracle_with(receipt)
-        except RuntimeError:
-            status = 0
-        finally:
-            os._exit(status)  # nothing of pytest may run in the child
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        return True
+
+    assert forked(refused)()
     oracle_with(receipt)
 
 

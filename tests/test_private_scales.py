@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from tables import table
 from test_found_scales import heard_keys
 from test_smoothness import LAYOUTS, RELATIONS
 
@@ -80,8 +81,8 @@ def plan_of(model, y):
 
 
 @every_model
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
-@pytest.mark.parametrize("neighboring", RELATIONS)
+@table("epsilon", [1.0, 8.0])
+@table("neighboring", RELATIONS)
 def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neighboring):
     params = {"n_public": N} if neighboring == "add_remove" else {}
     model, y = model_of(name, epsilon=epsilon, neighboring=neighboring, **params)
@@ -141,8 +142,8 @@ def test_more_columns_than_are_held_are_not_looked_at():
     assert shares[0] > 0 == shares[1]
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 1e3, 1e6, 1e9, 1e300])
-@pytest.mark.parametrize("n_public", [3, 10**4, 10**9, 2**53])
+@table("epsilon", [1e-3, 1e3, 1e6, 1e9, 1e300])
+@table("n_public", [3, 10**4, 10**9, 2**53])
 def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
     """Whatever mean squares would be refused for is known before the charge."""
     model = DPRidgeSkGD(neighboring="add_remove", n_public=n_public, **LOOSE, **TARGET)
@@ -303,7 +304,7 @@ def _most_alpha(model):
 # ---- words, and what they go with ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("model", "message"),
     [
         (DPRidgeSkGD(feature_scale="private"), "needs feature_bounds"),
@@ -325,7 +326,6 @@ def _most_alpha(model):
             'needs accounting="composition"',
         ),
     ],
-    ids=str,
 )
 def test_what_makes_no_sense_is_refused_before_the_charge(model, message):
     accountant = PrivacyAccountant(10.0, 1e-3, testing=True)

@@ -47,10 +47,10 @@ from dpcd_sklearn.privacy.accounting import (
     TuningEvent,
     epsilon_of,
     gaussian_fit_event,
+    gdp_epsilon,
     gdp_squared,
     search_fit_event,
 )
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RELATIONS = ["replace_one", "add_remove"]

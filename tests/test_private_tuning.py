@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from tables import table
 from test_renyi_enumeration import any_pair
 
 from dpcd_sklearn.privacy.accounting import (
@@ -357,7 +358,7 @@ def test_a_law_in_fixed_point_is_whole():
         assert abs(total - 2**320) < 2**330 / 2**200
 
 
-@pytest.mark.parametrize(
+@table(
     ("law", "mean", "error"),
     [
         ("binomial", 10, ValueError),

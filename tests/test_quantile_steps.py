@@ -160,8 +160,8 @@ def test_bad_parameters_are_refused_before_the_charge(step, params):
     assert accountant.entries() == []
 
 
-@pytest.mark.parametrize("spoil", [math.nan, math.inf, "secret"])
-@pytest.mark.parametrize("step", STEPS, ids=IDS)
+@table("spoil", [math.nan, math.inf, "secret"])
+@table("step", STEPS)
 def test_bad_cells_are_refused_before_the_charge_and_not_quoted(X, step, spoil):
     accountant = PrivacyAccountant(10.0, 1e-6)
     data = X.astype(object)
@@ -192,9 +192,9 @@ def public_outcome(step, X):
     return Z.shape, Z.dtype, step.privacy_event_, step.privacy_spent_, told
 
 
-@pytest.mark.parametrize("n", [50, N])
-@pytest.mark.parametrize("step", STEPS, ids=IDS)
-@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@table("n", [50, N])
+@table("step", STEPS)
+@table("alike", ALIKE.values())
 def test_what_is_public_is_the_same_for_all_data_of_one_shape(X, step, alike, n):
     expected = public_outcome(clone(step), X[:n])
     assert bool(expected[-1]) is (n == 50)

@@ -157,7 +157,7 @@ def test_counts_of_a_memory_map_are_read_in_place_and_nothing_is_copied(tmp_path
     assert peak < X.nbytes / 20
 
 
-@pytest.mark.parametrize("hi", [[1.0, 1.0], [2.0, 0.5], [2.0, np.inf], [2.0, np.nan], [2.0]])
+@table("hi", [[1.0, 1.0], [2.0, 0.5], [2.0, np.inf], [2.0, np.nan], [2.0]])
 def test_edges_that_divide_nothing_are_refused(hi):
     with pytest.raises(ValueError, match="edges"):
         LocalPlace(np.zeros((3, 2))).counts("features", edges=([1.0, 1.0], hi))

@@ -230,7 +230,7 @@ def test_private_scikit_learn_only_in_compat(name):
     assert not list(private_scikit_learn(name, read(name)))
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@table("name", SOLVERS)
 def test_solver_never_sees_records(name):
     assert not list(records_in_a_solver(name, read(name)))
 
@@ -362,7 +362,7 @@ def test_private_scikit_learn_can_fail(name, source, bad):
     assert bool(list(private_scikit_learn(name, source))) is bad
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "bad"),
     [
         ("from ..privacy.mechanisms._oracle cimport RecordOracle", True),

@@ -11,20 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.samplings import (
     SAMPLINGS,
     BlockSampling,
     FullSampling,
     NiceSampling,
+    Sampling,
     SingleSampling,
 )
 from dpcd_sklearn.samplings._probabilities import draw_indices
+from dpcd_sklearn.solvers import SkGD
 
 P_VALUE = 1e-6
 
 
 def drawn(sampling, count, seed=0):
     return [tuple(map(int, block)) for block in sampling.draw(np.random.default_rng(seed), count)]
+
+
+def sampling_of(name, p, size=2):
+    return SAMPLINGS[name](p, size) if name in ("block", "nice") else SAMPLINGS[name](p)
 
 
 def counts_of(blocks, expected):
@@ -35,10 +42,10 @@ def counts_of(blocks, expected):
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 20), st.integers(0, 2**32 - 1))
 @settings(max_examples=50, deadline=None)
 def test_blocks_are_ascending_coordinates_of_at_most_the_block_size(name, p, size, count, seed):
-    with_size = name in ("block", "nice")
-    sampling = SAMPLINGS[name](p, size) if with_size else SAMPLINGS[name](p)
+    sampling = sampling_of(name, p, size)
     blocks = list(sampling.draw(np.random.default_rng(seed), count))
     assert len(blocks) == count
+    assert isinstance(sampling, Sampling) and sampling.curvature(float) >= 1
     assert 1 <= sampling.block_size <= p
     for block in blocks:
         assert block.dtype == np.intp and 1 <= len(block) <= sampling.block_size
@@ -73,16 +80,6 @@ def test_blocks_of_a_size_are_a_partition_of_consecutive_coordinates(p, size):
     assert list(np.concatenate(blocks)) == list(range(p))
     assert {len(block) for block in blocks[:-1]} <= {min(size, p)}
     assert 1 <= len(blocks[-1]) <= size
-
-
-@pytest.mark.parametrize(
-    "partition",
-    [[[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2], []], [[0, 1, 3]], [], [[-1, 0, 1]], [[0, 0, 1, 2]]],
-    ids=str,
-)
-def test_what_is_no_partition_is_refused(partition):
-    with pytest.raises(ValueError, match="exactly one block"):
-        BlockSampling(3, partition)
 
 
 def test_importance_follows_the_largest_smoothness_of_a_block():
@@ -146,3 +143,45 @@ def test_the_expected_curvature_of_a_nice_set_is_at_most_its_bound():
     for chosen in sets:
         mean[np.ix_(chosen, chosen)] += H[np.ix_(chosen, chosen)] / len(sets)
     assert np.linalg.eigvalsh(mean)[-1] <= bound * 3 / 6 * (1 + 1e-12)
+
+
+def test_what_is_allowed():
+    # NumPy's integers; probabilities up to a factor, some of them zero; sizes beyond the number
+    weights = np.array([1, 0, 0, 0, 3])
+    single = SingleSampling(np.int32(5), weights)
+    weights[:] = 0  # the sampling has its own
+    np.testing.assert_array_equal(single.probabilities, [0.25, 0, 0, 0, 0.75])
+    assert set(drawn(single, 1000)) == {(0,), (4,)}
+    assert BlockSampling(5, np.int64(100)).block_size == NiceSampling(5, 100).block_size == 5
+    partition = BlockSampling(5, (np.array([4, 0]), [1, 3, 2]))
+    assert [block.tolist() for block in partition.blocks] == [[0, 4], [1, 2, 3]]
+    assert BlockSampling(5, 2).importance([0, 0, 4, 4, 4]).probabilities.tolist() == [0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", SAMPLINGS)
+def test_every_sampling_is_taken_by_the_estimator(name):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(40, 4))
+    model = DPLinearRegressor(solver=SkGD(sampling_of(name, 5)), epsilon=1e6, max_iter=3)
+    assert model.fit(X, X[:, 0]).coef_.shape == (4,)
+    if name == "full":  # which is then too large
+        with pytest.raises(
+            ValueError, match=r"sampling\.block_size must be an integer in \[1, 5\]"
+        ):
+            model.set_params(solver__sampling=sampling_of(name, 6)).fit(X, X[:, 0])
+
+
+class Arrays:
+    """A sound sampling of every shape that a block may have."""
+
+    block_size = 2
+
+    def draw(self, generator, count):
+        kinds = [(1, 0), [2], np.array([3, 1], dtype=np.int8), np.array([1], dtype=np.uint64)]
+        return (kinds[generator.integers(4)] for _ in range(count))
+
+
+@pytest.mark.parametrize("estimator", [DPLinearRegressor, DPLinearClassifier])
+def test_blocks_may_be_any_sequences_of_integers_in_any_order(estimator):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    model = estimator(solver=SkGD(Arrays()), max_iter=10).fit(X, X[:, 0] > 0)
+    assert np.isfinite(model.coef_).all()

@@ -10,7 +10,7 @@ from dpcd_sklearn.engines._geometry import public_geometry
 from dpcd_sklearn.engines._scales import FoundScales
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
-from dpcd_sklearn.privacy.accounting._events import SelectionEvent
+from dpcd_sklearn.privacy.accounting import SelectionEvent
 from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
+from tables import table
 from test_curvature import HalfTheNoise
 
 from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
@@ -65,8 +66,8 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
     assert pipeline.fit(X, [label, *labels[1:]]).n_features_in_ == 2
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", METRICS)
+@table("relation", RELATIONS)
+@table("name", METRICS)
 def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(name, relation):
     metric, rng, most = METRICS[name], np.random.default_rng(0), 0.0
     if relation not in metric.relations:
@@ -324,7 +325,7 @@ def test_bounds_come_from_the_model_if_it_states_some(regressed):
 # ---- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "params", "match"),
     [
         ("f1", {}, "one of"),
@@ -347,7 +348,7 @@ def test_parameters_that_make_no_sense_are_refused(name, params, match):
         make_private_scorer(name, **params)
 
 
-@pytest.mark.parametrize(
+@table(
     ("params", "X", "y", "match"),
     [
         ({}, np.zeros((4, 3)), np.zeros(3), "shape"),

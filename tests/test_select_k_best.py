@@ -206,7 +206,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("params", BAD.values(), ids=BAD)
+@table("params", BAD.values())
 def test_bad_parameters_are_refused_before_the_charge(X, params):
     accountant = PrivacyAccountant(10.0, 1e-6)
     selector = DPSelectKBest(3, target_bounds=(-1, 1), accountant=accountant)

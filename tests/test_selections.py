@@ -12,16 +12,19 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from tables import table
 
-from dpcd_sklearn.privacy.accounting import _loss, _selections
-from dpcd_sklearn.privacy.accounting._accounting import (
+from dpcd_sklearn.privacy.accounting import (
+    FitEvent,
+    GaussianEvent,
+    SelectionEvent,
+    _loss,
+    _selections,
     epsilon_of,
+    gdp_delta,
+    greedy_fit_event,
     loss_of,
     zcdp,
     zcdp_epsilon,
 )
-from dpcd_sklearn.privacy.accounting._calibration import greedy_fit_event
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_delta
 from dpcd_sklearn.privacy.accounting._loss import pure_loss, repeated, trimmed
 from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 

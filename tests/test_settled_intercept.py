@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.engines import _settled_intercept
@@ -47,7 +48,7 @@ def test_the_derivatives_are_a_part_of_one_budget():
     assert len(plan_of(feature_scale=None, row_norm_bound=None).parts) == 4  # with scales
 
 
-@pytest.mark.parametrize(
+@table(
     "params",
     [
         {"epsilon": 0.1},  # too much noise
@@ -63,7 +64,6 @@ def test_the_derivatives_are_a_part_of_one_budget():
         {"classes": [0, 1, 2], "solver": "skgd"},
         {"epsilon": math.inf},
     ],
-    ids=str,
 )
 def test_nothing_is_settled_where_it_has_no_use(params):
     model = clone(MODEL).set_params(**params)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.metrics import log_loss
+from tables import table
 
 from dpcd_sklearn import (
     DPLinearClassifier,
@@ -184,8 +185,8 @@ def test_errors_of_noise_are_those_of_shrunk_coefficients(monkeypatch):
     assert_allclose(ours.privacy_std_[:-1], factor * plain.privacy_std_[:-1])
 
 
-@pytest.mark.parametrize("length", [0.0, 0.5, 1.0, 2.0, 1e9, np.inf])
-@pytest.mark.parametrize("n", [10, 1000, 10**6])
+@table("length", [0.0, 0.5, 1.0, 2.0, 1e9, np.inf])
+@table("n", [10, 1000, 10**6])
 def test_the_factor_lies_between_zero_and_one_and_follows_the_evidence(n, length):
     request = DPLinearClassifier(classes=[0, 1], feature_scale=1.0)._plan(n, 9, 1).request
     factor = _shrinkage.shrinkage(request, length)

@@ -17,8 +17,7 @@ from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import MultinomialLoss
-from dpcd_sklearn.penalties import BoxPenalty, ElasticNet
-from dpcd_sklearn.penalties._penalty import Rule
+from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent, with_noise
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle

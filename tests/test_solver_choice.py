@@ -6,6 +6,7 @@ from flat import SOLVERS as STATED
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -109,7 +110,7 @@ def test_what_is_asked_of_a_descent_is_done_by_one(preset, asked):
     assert preset(**asked)._plan(N, P, 1).word in ("skgd", "gcd")
 
 
-@pytest.mark.parametrize("solver", [*STATED.values()])
+@table("solver", [*STATED.values()])
 @every_preset
 def test_a_preset_takes_every_solver_that_can_solve_its_problem(preset, solver):
     able = {"cd", "gcd", "skgd", "sgd", "svrg", "newton"}

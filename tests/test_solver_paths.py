@@ -98,7 +98,7 @@ def path_of(solver, params, data, **more):
 
 
 @with_and_without_noise
-@pytest.mark.parametrize(("first", "second"), SAME, ids=str)
+@table(("first", "second"), SAME)
 def test_special_cases_of_sketched_descent_have_the_same_iterates(data, first, second, epsilon):
     path = path_of(*first, data, epsilon=epsilon)
     assert len(path) == 21
@@ -148,8 +148,8 @@ def test_a_tail_average_is_the_mean_of_the_last_half_of_the_path(data, solver, n
 
 
 @with_and_without_noise
-@pytest.mark.parametrize("solver", ["sgd", "compgd"])
-@pytest.mark.parametrize("decay", [0.0, 0.5])
+@table("solver", ["sgd", "compgd"])
+@table("decay", [0.0, 0.5])
 def test_a_weighted_average_is_weighted_by_the_steps(data, solver, decay, epsilon):
     params = {"averaging": "weighted", "step_decay": decay, "epsilon": epsilon}
     model = single_updates(solver, data, **params)

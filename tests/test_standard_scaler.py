@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -233,7 +234,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("params", "error"), BAD.values(), ids=BAD)
+@table(("params", "error"), BAD.values())
 def test_bad_parameters_are_refused_before_the_charge(X, params, error):
     accountant = PrivacyAccountant(1e3, 1e-6, testing=True)
     scaler = DPStandardScaler(accountant=accountant).set_params(**params)
@@ -287,8 +288,8 @@ def public_outcome(scaler, X):
     return outcome | {"size": len(pickle.dumps(scaler)), "repr": repr(scaler)}
 
 
-@pytest.mark.parametrize("n", [60, N])
-@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+@table("n", [60, N])
+@table("alike", ALIKE.values())
 def test_what_is_public_is_the_same_for_all_data_of_one_shape(X, alike, n):
     expected = public_outcome(DPStandardScaler(), X[:n])
     assert bool(expected["warnings"]) is (n == 60)
@@ -335,8 +336,8 @@ def test_the_event_is_one_of_choices_alone():
 # --- RowNormClipper -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
+@table("dtype", [np.float32, np.float64])
+@table(
     "layout", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array]
 )
 def test_long_rows_are_scaled_down_and_short_ones_stay(S, layout, dtype):
@@ -374,7 +375,7 @@ def test_repeated_sparse_entries_count_as_their_sum():
     np.testing.assert_allclose(RowNormClipper(5.0).transform(S).toarray(), [[3, 4]])
 
 
-@pytest.mark.parametrize("norm", [0.0, -1.0, math.inf, math.nan, "1", None])
+@table("norm", [0.0, -1.0, math.inf, math.nan, "1", None])
 def test_a_norm_that_bounds_nothing_is_refused(X, norm):
     for method in ("fit", "transform"):
         with pytest.raises((TypeError, ValueError), match="norm"):

@@ -173,9 +173,9 @@ def test_threads_change_no_bit(layout, K):
     follow(case, every, 6)
 
 
-@pytest.mark.parametrize("K", [1, 2, 3, 10])
-@pytest.mark.parametrize("storage", ["csr", "csc"])
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@table("K", [1, 2, 3, 10])
+@table("storage", ["csr", "csc"])
+@table("intercept", [False, True])
 def test_sums_brought_up_to_date_are_those_of_a_full_pass(K, storage, intercept):
     case = Case(K, n=700, p=60, density=0.02, intercept=intercept)
     updates, passes = case.sums(storage), case.sums(storage, by_row=False)

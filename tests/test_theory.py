@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tables import table
 
 from dpcd_sklearn.inspection import UtilityBounds, theoretical_iterations, utility_bounds
 from dpcd_sklearn.inspection._theorems import SAMPLINGS
@@ -145,8 +146,8 @@ def test_initial_gap_of_a_composite_problem():
     assert composite["DP-SkGD", "single uniform"].bound < composite["DP-CD"].bound
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
-@pytest.mark.parametrize("importance", [False, True])
+@table("size", [1, 2, 3, 5, 7])
+@table("importance", [False, True])
 def test_blocks_are_those_of_the_solver(size, importance):
     """Section 4.2.1, written as its sums over the blocks that DPRidgeSkGD would draw."""
     rng = np.random.default_rng(1)
@@ -450,3 +451,12 @@ def test_one_feature():
         if row.algorithm not in ("DP-GCD",):
             assert row.bound == pytest.approx(rows["DP-SGD"].bound, rel=1e-12)
     assert theoretical_iterations("DP-SkGD", N, [2.0], lipschitz=1.0, radius=3.0, sampling="nice")
+
+
+def test_inputs_are_not_changed():
+    facts = {name: np.array(value) for name, value in FACTS.items() if name != "delta"}
+    smoothness = np.array(M)
+    utility_bounds(N, smoothness, **facts, full_lipschitz=1.0)
+    np.testing.assert_array_equal(smoothness, M)
+    for name, value in facts.items():
+        np.testing.assert_array_equal(value, FACTS[name])

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import dpcd_sklearn.privacy.mechanisms as mechanisms
-from dpcd_sklearn.losses._logistic import LogisticLoss
-from dpcd_sklearn.losses._squared import SquaredLoss
+from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
