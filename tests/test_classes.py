@@ -346,11 +346,11 @@ def test_more_than_two_classes_take_few_long_steps_that_noise_leaves_room_for(n_
         assert more["max_iter"] <= 100 and more["momentum"] <= 0.95
         time = [recipe["step_size"] * recipe["max_iter"] for recipe in (two, more)]
         pace = [time[0] * two["residual_clip"], time[1] * more["residual_clip"]]
-        assert time[1] <= max(20_000.0, 100.0 * n_coordinates) * (1 + 1e-9)
+        assert time[1] <= max(20_000.0, 125.0 * n_coordinates) * (1 + 1e-9)
         if time[0] < 20_000 * (1 - 1e-9) and time[1] < 20_000:
             assert pace[1] >= 2 * pace[0] * (1 - 1e-9)
         noise = signal * math.sqrt(n_coordinates)
-        assert pace[1] <= max(2.3 * noise, 2 * pace[0]) * (1 + 1e-9)
+        assert pace[1] <= max(3.0 * noise, 2 * pace[0]) * (1 + 1e-9)
 
 
 def test_heads_of_many_features_descend_as_long_as_those_of_few():
@@ -360,4 +360,4 @@ def test_heads_of_many_features_descend_as_long_as_those_of_few():
     for n_coordinates in (785, 3970):
         recipe = descent_recipe(noise / n_coordinates**0.5, 2.0, 2.0, True, 10, n_coordinates)
         moved.append(recipe["step_size"] * recipe["max_iter"] * recipe["residual_clip"] / noise)
-    assert moved[1] == pytest.approx(2.3) and moved[0] > 0.4
+    assert moved[1] == pytest.approx(3.0) and moved[0] > 0.4

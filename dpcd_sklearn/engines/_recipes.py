@@ -37,7 +37,7 @@ def descent_recipe(signal, spread, curvature, full, n_classes, n_coordinates):
         n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
         return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
     if n_classes > 2:
-        return chosen | _softmax_descent(signal, n_coordinates)
+        return _softmax_descent(signal, n_coordinates)
     total_time, chosen["residual_clip"] = _full_descent(signal, n_classes)
     n_iter = _between(total_time / 30, 30.0, 800.0)
     return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
@@ -59,9 +59,9 @@ def _full_descent(signal, n_classes):
     return min(40.0 * signal, 20_000.0), _between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Of more than two classes: the steps of a descent, and the most momentum, whose memory of
-# 1 / (1 - β) steps is to be a fraction of them.
-_STEPS_OF_MANY, _MOMENTUM_OF_MANY = 100.0, 0.95
+# Of more than two classes: the steps of a descent; the most momentum, whose memory of 1 / (1 - β)
+# steps is to be a fraction of them; and the signal from which a mean of iterates is not needed.
+_STEPS_OF_MANY, _MOMENTUM_OF_MANY, _LOUD_OF_MANY = 100.0, 0.95, 60.0
 
 
 def _softmax_descent(signal, n_coordinates):
@@ -72,16 +72,18 @@ def _softmax_descent(signal, n_coordinates):
     the more features there are the later most are learnt: so τκ follows n μ too, which is s √p',
     where there is a signal at all. Steps may be longer than what the bound on the curvature knows
     to be stable. Where many features share the length of a row the softmax is far flatter than
-    that, and where they do not clipped derivatives bound every step.
+    that, and where they do not clipped derivatives bound every step. Of more features than s the
+    last iterate is still on its way: unless it is noise mostly, it is ahead of a mean.
     """
     root = math.sqrt(signal)
     clip = _between(0.01 * root, 0.02, 0.6)
-    wide = min(0.115 * signal, 2.3) * signal * math.sqrt(n_coordinates)
+    wide = min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates)
     total_time = max(20.0 * signal, 100.0 * min(signal, root), wide) / clip
-    total_time = min(total_time, max(20_000.0, 100.0 * n_coordinates))
+    total_time = min(total_time, max(20_000.0, 125.0 * n_coordinates))
     n_iter = _between(total_time / 30, 30.0, _STEPS_OF_MANY)
     ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
     return {
+        "averaging": "last" if _LOUD_OF_MANY <= signal < n_coordinates else "tail",
         "residual_clip": clip,
         "max_iter": n_iter,
         "step_size": total_time / n_iter,
