@@ -90,7 +90,7 @@ def problems(options, train, test):
             print(f"scattering is left out: {error}; give two arrays by --scattering")
             return
     yield "scattering", X, X_test, {}
-    yield "scattering, grouped", grouped(X), grouped(X_test), {"row_norm_bound": 1.0}
+    yield "scattering, grouped", grouped(X), grouped(X_test), {}
 
 
 def without_privacy(X, y, X_test, y_test, n_iter):

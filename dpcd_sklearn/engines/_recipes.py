@@ -61,7 +61,7 @@ def _full_descent(signal, n_classes):
 
 # Of more than two classes: the steps of a descent; the most momentum, whose memory of 1 / (1 - β)
 # steps is to be a fraction of them; and the signal from which a mean of iterates is not needed.
-_STEPS_OF_MANY, _MOMENTUM_OF_MANY, _LOUD_OF_MANY = 100.0, 0.95, 60.0
+_STEPS_OF_MANY, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 0.95, 60.0
 
 
 def _softmax_descent(signal, n_coordinates):
@@ -79,11 +79,11 @@ def _softmax_descent(signal, n_coordinates):
     clip = _between(0.01 * root, 0.02, 0.6)
     wide = min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates)
     total_time = max(20.0 * signal, 100.0 * min(signal, root), wide) / clip
-    total_time = min(total_time, max(20_000.0, 125.0 * n_coordinates))
+    total_time = min(total_time, max(20_000.0, 400.0 * n_coordinates))
     n_iter = _between(total_time / 30, 30.0, _STEPS_OF_MANY)
     ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
     return {
-        "averaging": "last" if _LOUD_OF_MANY <= signal < n_coordinates else "tail",
+        "averaging": "last" if _ON_ITS_WAY <= signal < n_coordinates else "tail",
         "residual_clip": clip,
         "max_iter": n_iter,
         "step_size": total_time / n_iter,
