@@ -1,4 +1,4 @@
-"""Seven flaws of one line in the mechanisms, compiled, each caught by an audit with its defaults.
+"""Eight flaws of one line in the mechanisms, compiled, each caught by an audit with its defaults.
 
 The sources are copied, every flaw is written into them beside the honest line, and what changed is
 compiled once; the flaw is chosen when the copy is imported. Needs the checkout, built in place,
@@ -18,24 +18,25 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parent.parent
 PRIVACY = "dpcd_sklearn/privacy"
 
-# Shared by all coordinates of a release once it was drawn.
+# Shared by all coordinates of a release, or by all classes, once it was drawn.
 SHARED = """
 
-cdef int64_t SHARED_NOISE
-cdef bint SHARED_IS_OLD = True
+cdef int64_t[11] SHARED_NOISE  # coordinates of a class: ten features, an intercept
+cdef int N_DRAWN = 0
 
 
 cdef void _renew() noexcept nogil:
-    global SHARED_IS_OLD
-    SHARED_IS_OLD = True
+    global N_DRAWN
+    N_DRAWN = 0
 
 
 cdef int64_t _drawn(NoiseSource noise, int bits) noexcept nogil:
-    global SHARED_NOISE, SHARED_IS_OLD
-    if FLAW != 4 or SHARED_IS_OLD:
-        SHARED_NOISE = noise.gaussian(bits)
-        SHARED_IS_OLD = False
-    return SHARED_NOISE
+    global N_DRAWN
+    cdef int shared = 1 if FLAW == 4 else 11 if FLAW == 8 else 0
+    if shared == 0 or N_DRAWN < shared:
+        SHARED_NOISE[N_DRAWN % 11] = noise.gaussian(bits)
+    N_DRAWN = N_DRAWN + 1
+    return SHARED_NOISE[(N_DRAWN - 1) % (shared or 11)]
 """
 FACTOR = ('{"replace_one": 2.0,', '{"replace_one": 1.0 if FLAW == 2 else 2.0,')
 # file: pairs of an honest text, which occurs once, and the text with a flaw beside it
@@ -199,6 +200,7 @@ CASES = {
     "clip before weight": (5, [*VECTORS, "svrg"]),
     "a quarter of the Gumbel scale": (6, ["gcd", "frank-wolfe"]),
     "a clip for each class": (7, ["classes"]),
+    "one noise for all classes": (8, ["classes"]),
 }
 
 

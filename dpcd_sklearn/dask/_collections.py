@@ -96,9 +96,7 @@ def _refuse_other_rows(X, other, name):
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"{sum(sizes[0])} rows, {name} has {sum(sizes[1])}"
             )
-        raise ValueError(
-            f"X and {name} are not chunked alike: use {name}.rechunk((X.chunks[0],))"
-        )
+        raise ValueError(f"X and {name} are not chunked alike: use {name}.rechunk((X.chunks[0],))")
     counts = [_count(X), _count(other)]
     if counts[0] != counts[1]:
         raise ValueError(

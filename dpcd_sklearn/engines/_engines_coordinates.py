@@ -226,7 +226,12 @@ class SkGDEngine(DrawnEngine):
         spread = self.geometry.spread(self.request.n_coordinates)
         request = self.request
         recipe = descent_recipe(
-            request.signal, spread, self.curvature, self._full, request.n_classes
+            request.signal,
+            spread,
+            self.curvature,
+            self._full,
+            request.n_classes,
+            request.n_coordinates,
         )
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)

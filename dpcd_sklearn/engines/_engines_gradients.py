@@ -98,7 +98,9 @@ class SGDEngine(GradientEngine):
     @property
     def recipe(self):
         request, curvature = self.request, self.curvature
-        chosen = descent_recipe(request.signal, curvature, curvature, True, request.n_classes)
+        chosen = descent_recipe(
+            request.signal, curvature, curvature, True, request.n_classes, request.n_coordinates
+        )
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 

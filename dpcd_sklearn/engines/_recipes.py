@@ -22,14 +22,13 @@ def coordinate_recipe(signal):
     }
 
 
-def descent_recipe(signal, spread, curvature, full, n_classes):
+def descent_recipe(signal, spread, curvature, full, n_classes, n_coordinates):
     """DP-SkGD: the total time τ of the descent follows the signal, in few long steps.
 
     Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
     2 (1 + β) / (1 - β) over the largest curvature are stable for full gradients: 38 for β = 0.9.
-    More than two classes, which take longest, have fewer and longer ones, with as much momentum
-    as keeps them as far from that bound. Blocks move without momentum, which is not known to be
-    stable there, and with steps below 2.
+    More than two classes have a recipe of their own. Blocks move without momentum, which is not
+    known to be stable there, and with steps below 2.
     """
     chosen = {"averaging": "tail"}
     if not full:
@@ -37,29 +36,59 @@ def descent_recipe(signal, spread, curvature, full, n_classes):
         total_time = _between(20.0 * signal, 100.0, 20_000.0)
         n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
         return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
+    if n_classes > 2:
+        return _softmax_descent(signal, n_coordinates)
     total_time, chosen["residual_clip"] = _full_descent(signal, n_classes)
-    n_iter = _between(total_time / 30, 30.0, 150.0 if n_classes > 2 else 800.0)
-    step_size = total_time / n_iter
-    ratio = 19.0 * max(step_size / 30, 1.0)  # (1 + β) / (1 - β)
-    momentum = (ratio - 1) / (ratio + 1)
-    return chosen | {"max_iter": n_iter, "step_size": step_size, "momentum": momentum}
+    n_iter = _between(total_time / 30, 30.0, 800.0)
+    return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
 
 
 def _full_descent(signal, n_classes):
-    """The total time τ and the residual clip κ of a full descent.
+    """The total time τ and the residual clip κ of a full descent of one output.
 
     Neither has a floor that noise alone would fill: with no signal nothing moves. Of a bounded
     curvature derivatives fade as residuals shrink, and what is far from the boundary is let go: a
-    narrow clip costs little, if the time makes good what it takes of a step (τκ is stated). The
-    margins of more than two classes part in more directions, which takes twice the time. No class
-    at all is a regression.
+    narrow clip costs little, if the time makes good what it takes of a step (τκ is stated). No
+    class at all is a regression.
     """
     root = math.sqrt(signal)
     if n_classes:
-        clip, pace = _between(0.02 * root, 0.05, 0.6), 2.0 if n_classes > 2 else 1.0
-        return min(pace * max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
+        clip = _between(0.02 * root, 0.05, 0.6)
+        return min(max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
     slow = (30 / signal) ** 0.25 if signal > 30 else 1.0
     return min(40.0 * signal, 20_000.0), _between(0.013 * root * slow, 0.01, 0.35)
+
+
+# Of more than two classes: the steps of a descent; the most momentum, whose memory of 1 / (1 - β)
+# steps is to be a fraction of them; and the signal from which a mean of iterates is not needed.
+_STEPS_OF_MANY, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 0.95, 60.0
+
+
+def _softmax_descent(signal, n_coordinates):
+    """Of more than two classes: few steps, as long as the noise of margins allows.
+
+    Margins part in more directions than those of two classes, which takes twice the time. Noise
+    that nothing holds back moves them by τκ / (n μ) at most, whatever the number of features, and
+    the more features there are the later most are learnt: so τκ follows n μ too, which is s √p',
+    where there is a signal at all. Steps may be longer than what the bound on the curvature knows
+    to be stable. Where many features share the length of a row the softmax is far flatter than
+    that, and where they do not clipped derivatives bound every step. Of more features than s the
+    last iterate is still on its way: unless it is noise mostly, it is ahead of a mean.
+    """
+    root = math.sqrt(signal)
+    clip = _between(0.01 * root, 0.02, 0.6)
+    wide = min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates)
+    total_time = max(20.0 * signal, 100.0 * min(signal, root), wide) / clip
+    total_time = min(total_time, max(20_000.0, 400.0 * n_coordinates))
+    n_iter = _between(total_time / 30, 30.0, _STEPS_OF_MANY)
+    ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
+    return {
+        "averaging": "last" if _ON_ITS_WAY <= signal < n_coordinates else "tail",
+        "residual_clip": clip,
+        "max_iter": n_iter,
+        "step_size": total_time / n_iter,
+        "momentum": min((ratio - 1) / (ratio + 1), _MOMENTUM_OF_MANY),
+    }
 
 
 def clip_for_inference(signal, bounded_curvature):

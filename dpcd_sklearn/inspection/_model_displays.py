@@ -281,9 +281,7 @@ class CoefPathDisplay:
         self.ylabel = ylabel
 
     @classmethod
-    def from_estimator(
-        cls, estimator, *, units="auto", feature_names=None, max_labels=8, ax=None
-    ):
+    def from_estimator(cls, estimator, *, units="auto", feature_names=None, max_labels=8, ax=None):
         """Draw the path of a fitted model, or of the last step of a pipeline.
 
         Parameters

@@ -131,8 +131,7 @@ _IN_PLACE_OF = {
     _LAW: "QuantileTransformer PowerTransformer",
     _NUMBER: "OrdinalEncoder",
     _MEAN_OF_TARGET: "TargetEncoder",
-    _ENCODE: "OneHotEncoder LabelEncoder LabelBinarizer "
-    "MultiLabelBinarizer DictVectorizer",
+    _ENCODE: "OneHotEncoder LabelEncoder LabelBinarizer MultiLabelBinarizer DictVectorizer",
     _IMPUTE: "SimpleImputer KNNImputer IterativeImputer",
     "MissingIndicator(features='all')": "MissingIndicator",
     _SELECT: "SelectKBest SelectPercentile GenericUnivariateSelect",

@@ -15,7 +15,6 @@
     ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``.
 """
 
-
 import math
 
 import numpy as np

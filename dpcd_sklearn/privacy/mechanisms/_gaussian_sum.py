@@ -5,7 +5,6 @@ which each of them writes once. Sums are of integers, so they are exact in any o
 floor(2^bits N) is added to each entry, and the public unit is applied last.
 """
 
-
 import numpy as np
 
 from ..accounting._events import GaussianEvent
