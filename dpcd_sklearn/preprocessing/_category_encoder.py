@@ -1,6 +1,5 @@
 """Encoders of categories: stated ones are free, learnt ones have a price."""
 
-import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Self
@@ -132,7 +131,6 @@ class CategoryEncoder(PrivateTransformer):
             released = PartitionOracle(receipt, units, place, key=key).release_categories()
             found = dict(zip(learnt, released, strict=True))
             self.threshold_ = units.threshold
-            self._warn_of_little_evidence(units, plan.n_normalizer)
         self._keep(stated, found, plan.n_normalizer)
 
     def fitted_without_records(self, X):
@@ -180,15 +178,15 @@ class CategoryEncoder(PrivateTransformer):
         found = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
         return found, n_samples
 
-    def _warn_of_little_evidence(self, units, n_normalizer):
+    def _said_of_few(self, units, n_normalizer):
+        if not isinstance(units, PartitionUnits):  # all categories are stated
+            return None
         if units.threshold <= _LARGEST_THRESHOLD * n_normalizer:
-            return
-        warnings.warn(
+            return None
+        return (
             f"only categories of more than about {units.threshold:,.0f} of {n_normalizer:,} "
             f"records are found at epsilon={float(self.epsilon):g}. Raise epsilon, or state the "
-            "categories that you know: those are free",
-            UserWarning,
-            stacklevel=5,  # the caller of fit, beyond a decorator
+            "categories that you know: those are free"
         )
 
     def __sklearn_tags__(self):

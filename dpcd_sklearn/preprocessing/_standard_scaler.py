@@ -1,12 +1,11 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
-import warnings
 from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
+from ..engines._scales import find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -15,7 +14,7 @@ from ..utils._compat import fit_context
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Auto, Seed
 from ._bounded_map import CHECKS, BoundedMap
-from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records, lacks_evidence
 
 
 class DPStandardScaler(PrivateTransformer, BoundedMap):
@@ -168,7 +167,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             self.center_, self.scale_ = find_scales(oracle, "features", self._how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self._promise(plan)
-        self._warn_of_little_evidence(units, plan.n_normalizer)
         return self
 
     @property
@@ -182,16 +180,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     def _units(self, event, n_features, n_samples, n_normalizer):
         return [QuantileUnits(event)]
 
-    def _warn_of_little_evidence(self, units, n_normalizer):
-        if units.noiseless or n_normalizer * units.eta >= LEAST_EVIDENCE:
-            return
-        warnings.warn(
-            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the scales of "
-            f"{self.n_features_in_} columns, which may be far off. Raise epsilon, or state bounds "
-            "that you know to a BoundsScaler",
-            UserWarning,
-            stacklevel=4,  # the caller of fit, beyond a decorator
-        )
+    def _said_of_few(self, units, n_normalizer):
+        if lacks_evidence(units, n_normalizer):
+            what, remedy = "the scales", "bounds that you know to a BoundsScaler"
+            return few_records(self, n_normalizer, what, remedy)
+        return None
 
     def _map(self):
         lo, hi = self.feature_bounds_
