@@ -128,8 +128,8 @@ class CategoryEncoder(PrivateTransformer):
         if learnt:
             units = plan.units[0]
             place = CategoryPlace([columns[j] for j in learnt], n_samples)
-            released = PartitionOracle(receipt, units, place, key=key).release_categories()
-            found = dict(zip(learnt, released, strict=True))
+            oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
+            found = dict(zip(learnt, oracle.release_categories(), strict=True))
             self.threshold_ = units.threshold
         self._keep(stated, found, plan.n_normalizer)
 

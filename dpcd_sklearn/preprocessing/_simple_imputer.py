@@ -236,7 +236,8 @@ class DPSimpleImputer(PrivateTransformer):
         if not self.charges_nothing:
             receipt, key = self._paid(plan, shape[1])
             if self.strategy == "most_frequent":
-                oracle = PartitionOracle(receipt, *plan.units, CategoryPlace(X, shape[0]), key=key)
+                (units,), place = plan.units, CategoryPlace(X, shape[0])
+                oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
                 fill = _most_frequent(oracle.release_categories(), otherwise=fill)
             else:
                 fill = _median_or_mean(X, plan.units, receipt, bounds, self.strategy, key)

@@ -301,6 +301,7 @@ class DPTargetEncoder(CategoryEncoder):
         folds = np.arange(len(target)) % n_folds
         place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
         oracle = TargetOracle(receipt, units, place, key=own_key("sums", key))
+        oracle = receipt.shown(oracle, units)
         return oracle.release_target_sums()
 
     def _encode(self, tables, bounds, noise_std):

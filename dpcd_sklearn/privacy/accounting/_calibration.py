@@ -116,7 +116,7 @@ def with_noise(event, factor):
 
     def changed(release):
         match release:
-            case GaussianEvent() | PoissonSampledEvent() | HiddenStateEvent():
+            case GaussianEvent() | PoissonSampledEvent() | HiddenStateEvent() | CoveredEvent():
                 return replace(release, noise_multiplier=release.noise_multiplier * factor)
             case SelectionEvent():
                 return replace(release, eta=release.eta / factor)
