@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._scales import find_scales, n_choices
+from ..engines._scales import AMPLE_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -35,8 +35,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
       neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
       removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
       data sets stay neighbours, and the budget of the next step comes on top.
-    - Charged: one choice a column (the octave of the median of abs(x)), and two more (quartiles)
-      with centring, as one event, before a record is used.
+    - Charged: one choice a column (the octave of the median of abs(x)), two more (quartiles)
+      with centring, and one with tails, as one event, before a record is used.
     - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
       its number of entries. The transformed records are as sensitive as the records. NaN and
       infinite values break the promise on the domain: the error about them is outside the
@@ -51,6 +51,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     with_centering : bool, default=True
         Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
         needs, and one choice a column is paid for instead of three.
+    with_tails : bool, default=False
+        Whether widths double until they hold 19 of 20 records, for columns whose few large numbers
+        matter: delays, incomes. A twentieth of the records far away moves them then. Of so few
+        records that they could not tell of a tail none is looked for: a public rule. It needs
+        `with_centering`.
     $neighboring
     $n_public
     copy : bool, default=True
@@ -110,7 +115,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     6 choices of bounded range 0.1778, under replace-one neighbours
     """
 
-    _parameter_constraints = OF_BUDGET | {"with_centering": ["boolean"], "copy": ["boolean"]}
+    _parameter_constraints = OF_BUDGET | dict.fromkeys(
+        ("with_centering", "with_tails", "copy"), ["boolean"]
+    )
 
     def __init__(
         self,
@@ -118,6 +125,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         epsilon: float = 0.2,
         delta: Auto = "auto",
         with_centering: bool = True,
+        with_tails: bool = False,
         neighboring: str = "replace_one",
         n_public: int | None = None,
         copy: bool = True,
@@ -127,6 +135,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         self.epsilon = epsilon
         self.delta = delta
         self.with_centering = with_centering
+        self.with_tails = with_tails
         self.neighboring = neighboring
         self.n_public = n_public
         self.copy = copy
@@ -161,21 +170,35 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
         plan = self._planned(*X.shape)
         (units,) = plan.units
+        pays_for_tails = units.noiseless or units.n_choices == n_choices(X.shape[1], "tails")
+        how = "tails" if self.with_tails and pays_for_tails else self._way
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
-            self.center_, self.scale_ = find_scales(oracle, "features", self._how)
+            self.center_, self.scale_ = find_scales(oracle, "features", how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self._promise(plan)
         return self
 
     @property
-    def _how(self):
+    def _way(self):
+        """What is looked for, beside tails."""
         return "quartiles" if self.with_centering else "octaves"
 
     def _event(self, n_features, n_normalizer, delta):
-        count = n_choices(n_features, self._how)
-        return greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
+        budget = float(self.epsilon), delta
+        if self.with_tails and not self.with_centering:
+            raise ValueError(
+                "with_tails=True needs with_centering=True: tails are distances from a centre"
+            )
+        if self.with_tails:
+            count = n_choices(n_features, "tails")
+            event = greedy_fit_event(*budget, count, 1.0, self.neighboring)
+            units = QuantileUnits(event)
+            if units.noiseless or n_normalizer * units.eta >= AMPLE_EVIDENCE:
+                return event
+        count = n_choices(n_features, self._way)
+        return greedy_fit_event(*budget, count, 1.0, self.neighboring)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         return [QuantileUnits(event)]
