@@ -50,10 +50,7 @@ class DPSimpleImputer(PrivateTransformer):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged, as one event, before a record is used: for medians three choices a column, or one
       where bounds are stated; for means one release of sums of all columns together, and five
       choices a column where no bounds are stated; for the most frequent values one release of the

@@ -31,10 +31,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged: one choice a column (the octave of the median of abs(x)), two more (quartiles)
       with centring, and one with tails, as one event, before a record is used.
     - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
