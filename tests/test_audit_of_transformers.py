@@ -1,6 +1,9 @@
 """The audit of transformers: an honest release passes, half the noise is noticed."""
 
+import math
+
 import pytest
+from sklearn.base import clone
 
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.preprocessing import (
@@ -8,19 +11,27 @@ from dpcd_sklearn.preprocessing import (
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTargetEncoder,
+    _category_encoder,
+    _simple_imputer,
 )
 from dpcd_sklearn.privacy.mechanisms import (
     _curvature_units,
+    _partitions,
     _present_means,
     _quantiles,
     _running_counts,
+    _target_sums,
+    _top_columns,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 BOUNDED = {"feature_bounds": (-2.0, 2.0)}
 COUNTS = DPQuantileTransformer(**BOUNDED)
+STATED = [[0, 1]] * 4  # so that sums of the target are all that is learnt
 # Of each transformer the kind of release, and where its sensitivity stands.
 OF_KIND = {
     "choices of scales": (DPSimpleImputer(), _quantiles, "score_sensitivity"),
@@ -29,19 +40,43 @@ OF_KIND = {
         DPSimpleImputer("mean", **BOUNDED), _present_means, "present_sensitivity",
     ),
     "second moments": (DPPCA(), _curvature_units, "matrix_sensitivity"),
+    "counts of categories": (DPOneHotEncoder(), _partitions, "partition_sensitivity"),
+    "choices of columns": (DPSelectKBest(5), _top_columns, "columns_sensitivity"),
+    "choices of columns by classes": (
+        DPSelectKBest(5, classes=["no", "yes"]), _top_columns, "columns_sensitivity",
+    ),
+    "sums of the target": (DPTargetEncoder(STATED), _target_sums, "target_sensitivity"),
+    "sums of the target of classes": (
+        DPTargetEncoder(STATED, classes=["no", "yes"]), _target_sums, "target_sensitivity",
+    ),
 }  # fmt: skip
 ADDS = {"neighboring": "add_remove", "n_public": 2000, "delta": 1e-6}
+every_relation = pytest.mark.parametrize(
+    "relation", [{}, pytest.param(ADDS, marks=pytest.mark.slow)], ids=["replace_one", "add_remove"]
+)
 SMALL = {"n_samples": 2000, "n_features": 4, "n_runs": 150}
 
 
-@pytest.mark.parametrize(
-    "relation", [{}, pytest.param(ADDS, marks=pytest.mark.slow)], ids=["replace_one", "add_remove"]
-)
+WIDE = SMALL | {"n_features": 24}
+
+
+def size_for(step):
+    return WIDE if isinstance(step, DPSelectKBest) else SMALL
+
+
+def row_of(result, kind):
+    (row,) = [row for row in result.releases if kind.startswith(row.kind)]
+    return row
+
+
+@every_relation
 @pytest.mark.parametrize("kind", OF_KIND)
 def test_an_honest_release_passes(kind, relation):
-    result = audit(OF_KIND[kind][0].set_params(**relation), **SMALL)
-    (row,) = result.releases
-    assert row.kind == kind and row.verdict != "contradiction" and result.unpaid == ()
+    step = OF_KIND[kind][0].set_params(**relation)
+    result = audit(step, **size_for(step))
+    row = row_of(result, kind)
+    print(f"{kind}: power {row.power:.4f}, noticed from {row.noticed_noise} of the noise")
+    assert not result.contradicts and result.unpaid == ()
     assert row.power > 0.9 or relation
 
 
@@ -50,8 +85,58 @@ def test_half_the_noise_is_noticed(monkeypatch, kind):
     step, module, name = OF_KIND[kind]
     exact = getattr(module, name)
     monkeypatch.setattr(module, name, lambda *args: exact(*args) / 2)
-    result = audit(step.set_params(neighboring="replace_one", n_public=None), **SMALL)
-    assert result.verdict == "contradiction" and result.releases[0].kind == kind
+    result = audit(step.set_params(neighboring="replace_one", n_public=None), **size_for(step))
+    assert result.verdict == "contradiction" and row_of(result, kind).verdict == "contradiction"
+
+
+# ---- the threshold of categories ----------------------------------------------------------------
+
+LONE = "names of lone categories"
+
+
+class LowThreshold(_partitions.PartitionUnits):
+    """A mutant: half the way from one record to the threshold."""
+
+    def __init__(self, *args, **sizes):
+        super().__init__(*args, **sizes)
+        self.least = self.units + (self.least - self.units) // 2
+
+
+@pytest.mark.parametrize(
+    ("step", "size"),
+    [
+        (DPOneHotEncoder(), SMALL),
+        (DPOneHotEncoder(epsilon=1.0), WIDE),
+        (DPSimpleImputer("most_frequent"), SMALL),
+    ],
+    ids=["small epsilon", "large epsilon", "imputer"],
+)
+@every_relation
+def test_half_the_threshold_is_noticed_and_the_whole_is_not(monkeypatch, step, size, relation):
+    step = clone(step).set_params(**relation)
+    row = row_of(audit(step, **size), LONE)
+    print(f"power {row.power:.4f}")
+    assert row.verdict == "passed" and row.error == 1.0 and row.power > 0.9
+    for module in (_category_encoder, _simple_imputer):
+        monkeypatch.setattr(module, "PartitionUnits", LowThreshold)
+    row = row_of(audit(step, **size), LONE)
+    assert row.verdict == "contradiction"
+    # as many runs without a name as the power was computed from
+    silent = (1 - row.power) ** (1 / SMALL["n_runs"])
+    assert abs(row.error - silent) < 5 * math.sqrt(silent * (1 - silent) / SMALL["n_runs"])
+
+
+def test_without_an_order_to_break_something_no_power_is_computed():
+    row = row_of(audit(DPOneHotEncoder(), broken=None, **SMALL), LONE)
+    assert row.power is None and row.verdict == "inconclusive"
+
+
+@pytest.mark.slow
+def test_an_encoder_of_means_names_categories_and_sums_targets_of_them():
+    result = audit(DPTargetEncoder(cv=3), n_samples=2000, n_features=4, n_runs=100)
+    kinds = {"counts of categories", "sums of the target", LONE}
+    assert {row.kind for row in result.releases} == kinds and not result.contradicts
+    assert min(row.power for row in result.releases) > 0.8
 
 
 @pytest.mark.slow
@@ -66,7 +151,12 @@ def test_choices_that_move_records_count_two_under_add_remove():
     assert result.verdict != "contradiction"
 
 
-def test_what_is_not_known_release_by_release_says_so():
-    for step in (DPOneHotEncoder(), DPSimpleImputer("most_frequent")):
+def test_what_learns_nothing_is_not_audited():
+    for step in (DPOneHotEncoder([[0, 1]] * 2), DPSimpleImputer("constant")):
         with pytest.raises((TypeError, ValueError)):
             audit(step, n_samples=500, n_features=2)
+
+
+def test_one_column_is_no_choice():
+    result = audit(DPSelectKBest(1), n_samples=500, n_features=1, n_runs=100)
+    assert result.verdict == "inconclusive"

@@ -14,9 +14,15 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from tables import table
 
 from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPOrdinalEncoder, DPStandardScaler
+from dpcd_sklearn.preprocessing import (
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPStandardScaler,
+    DPTargetEncoder,
+)
 from dpcd_sklearn.privacy.accounting import FitEvent, epsilon_of
 
 N = 6000
@@ -301,3 +307,55 @@ def test_the_linter_knows_what_to_use_instead(kind):
     report = find_leaks(make_private_pipeline(theirs, DPLinearClassifier(classes=[0, 1])))
     (void,) = [leak for leak in report if leak.severity == "void"]
     assert f"preprocessing.DP{kind}," in void.instead
+
+
+# ---- more than memory holds ---------------------------------------------------------------------
+
+
+def many_rows(n_samples, n_features=1):
+    """A table of one cell in memory."""
+    return np.broadcast_to(np.zeros((1, 1)), (n_samples, n_features))
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
+@pytest.mark.parametrize(
+    ("encoder", "n_rows"),
+    [
+        (DPOneHotEncoder(max_categories=2**20), 2**12),
+        (DPOneHotEncoder([range(2**20)]), 2**12),
+        (DPTargetEncoder(classes=range(256)), 2**24),
+    ],
+    ids=["learnt", "stated", "means of classes"],
+)
+def test_a_dense_result_that_memory_may_not_hold_is_refused_before_the_charge(
+    encoder, n_rows, relation
+):
+    X, public = many_rows(n_rows), {"neighboring": relation}
+    if relation == "add_remove":  # however many records there are
+        X, public = many_rows(3), public | {"n_public": n_rows}
+    with PrivacyAccountant(1.0, 1e-9, **public) as ledger:
+        encoder = clone(encoder).set_params(accountant=ledger, delta=1e-9, **public)
+        with pytest.raises(ValueError, match=f"{n_rows:,} rows of .* more than memory holds"):
+            encoder.fit_transform(X, X[:, 0])
+        assert ledger.entries() == []
+
+
+def test_it_is_refused_before_the_charge_of_columns_side_by_side():
+    X = many_rows(2**12, 2)
+    with PrivacyAccountant(1.0, 1e-5) as ledger:
+        columns = make_private_column_transformer(
+            (DPStandardScaler(), [0]), (DPOneHotEncoder(max_categories=2**20), [1])
+        )
+        for method in ("fit", "fit_transform"):
+            with pytest.raises(ValueError, match="more than memory holds"):
+                getattr(columns.set_params(accountant=ledger), method)(X)
+        assert ledger.entries() == []
+
+
+def test_sparse_results_and_parts_of_records_are_not_refused():
+    X = many_rows(2**12)
+    encoder = DPOneHotEncoder([range(2**20)])
+    with pytest.raises(ValueError, match="sparse_output=True"):
+        encoder.fit_transform(X)
+    assert encoder.fit(X).transform(X[:2]).shape == (2, 2**20 + 1)
+    assert encoder.set_params(sparse_output=True).fit_transform(X).shape == (2**12, 2**20 + 1)

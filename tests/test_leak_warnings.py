@@ -10,14 +10,23 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
+import dpcd_sklearn
 from dpcd_sklearn import (
     DPLassoCD,
     DPLogisticGCD,
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
+from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.engines import _private_fit
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPQuantileTransformer,
+    DPSimpleImputer,
+    DPStandardScaler,
+)
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (200, 3))
@@ -178,3 +187,51 @@ def test_a_warm_start_is_meant_to_be_a_second_charge(ledger):
     silent(model.fit, X, y)
     silent(model.fit, X, y)
     assert len(ledger.entries()) == 2
+
+
+# ---- before the charge --------------------------------------------------------------------------
+
+FEW = X[:30]
+ROOMS = dpcd_sklearn, dpcd_sklearn.preprocessing
+ALONE = [getattr(room, name) for room in ROOMS for name in room.__all__]
+ALONE = [kind() for kind in ALONE if hasattr(kind, "planned_event")]
+TOGETHER = {
+    "a model behind a scaler": make_private_pipeline(DPStandardScaler(), DPLassoCD()),
+    "a scaler behind an imputer": make_private_pipeline(
+        DPSimpleImputer("mean", feature_bounds=(-1, 1)), DPStandardScaler()
+    ),
+    "columns": make_private_column_transformer(
+        (DPSimpleImputer("mean", feature_bounds=(-1, 1)), [0]), (DPOneHotEncoder(), [1])
+    ),
+}
+WITH_FEW = ["DPStandardScaler", "DPRobustScaler", "DPQuantileTransformer", "DPOneHotEncoder"]
+WITH_FEW += ["DPSimpleImputer", "DPTargetEncoder", "DPOrdinalEncoder", "DPLassoCD", *TOGETHER]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [*((type(model).__name__, model) for model in ALONE), *TOGETHER.items()]
+)
+@pytest.mark.parametrize("epsilon", [0.05, 15.0])
+def test_of_every_estimator_a_warning_that_is_made_an_error_costs_nothing(name, model, epsilon):
+    y = (FEW[:, 0] > 0).astype(int)
+    with PrivacyAccountant(50.0, 1e-2) as told, PrivacyAccountant(50.0, 1e-2) as ledger:
+        model = clone(model).set_params(epsilon=epsilon)
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            clone(model).set_params(accountant=told).fit(FEW, y)
+        assert len(told.entries()) == 1
+        assert shown or (epsilon > 1.0 and name in TOGETHER) or name not in WITH_FEW
+        _private_fit._said.clear()
+        if shown:
+            again = clone(model).set_params(accountant=ledger)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with pytest.raises(Warning):
+                    again.fit(FEW, y)
+            assert ledger.entries() == []
+
+
+def test_warnings_that_are_said_once_a_process_are_said_by_a_pipeline_too():
+    model = make_private_pipeline(DPQuantileTransformer(), DPLassoCD(), epsilon=15.0)
+    with pytest.warns(PrivacyLeakWarning, match="promises little"):
+        model.fit(X, X[:, 0])

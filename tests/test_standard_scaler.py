@@ -386,3 +386,47 @@ def test_clipped_frames_keep_their_names(X):
     frame = pd.DataFrame(X, columns=list("abcd"))
     Z = RowNormClipper().set_output(transform="pandas").fit_transform(frame)
     assert list(Z.columns) == list("abcd")
+
+
+# --- tails --------------------------------------------------------------------------------------
+
+
+def delays():
+    """A column of which a tenth are large, one that is nearly normal, and one of a number."""
+    rng = np.random.default_rng(0)
+    late = np.where(rng.random(N) < 0.12, rng.exponential(60.0, N), rng.normal(0.0, 5.0, N))
+    return np.column_stack([late, rng.normal(50.0, 2.0, N), np.full(N, 7.0)])
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_with_tails_nineteen_of_twenty_records_are_within_the_bounds(epsilon):
+    X = delays()
+    narrow = DPStandardScaler(epsilon=epsilon).fit(X)
+    wide = DPStandardScaler(epsilon=epsilon, with_tails=True).fit(X)
+    outside = [(np.abs(s.transform(X)) >= 1.0).mean(axis=0) for s in (narrow, wide)]
+    assert outside[0][0] > 0.08 and (outside[1] < 0.06).all()
+    assert wide.scale_[0] >= 2 * narrow.scale_[0]
+    assert 0.5 < wide.scale_[1] / narrow.scale_[1] < 2.5  # no tail, no doubling
+
+
+@pytest.mark.parametrize("relation", [{}, {"neighboring": "add_remove", "delta": 1e-6}])
+def test_tails_are_paid_for_where_public_numbers_say_that_they_can_be_told(relation):
+    scaler = DPStandardScaler(epsilon=1.0, with_tails=True, **relation)
+    for n, n_choices in ((10**6, 4), (100, 3)):
+        if relation:
+            scaler.set_params(n_public=n)
+        planned = scaler.planned_event(n, 3)
+        assert planned.releases[0].count == 3 * n_choices
+        assert epsilon_of(planned, 1e-6 if relation else n**-2) <= 1.0
+    few = DPStandardScaler(epsilon=0.5, with_tails=True)
+    with pytest.warns(UserWarning, match="are few for the scales"):
+        few.fit(delays()[:100])
+    assert few.privacy_event_.releases[0].count == 9
+
+
+def test_tails_without_a_centre_are_refused_before_the_charge():
+    accountant = PrivacyAccountant(1.0, 1e-5)
+    scaler = DPStandardScaler(with_tails=True, with_centering=False, accountant=accountant)
+    with pytest.raises(ValueError, match="with_tails=True needs with_centering=True"):
+        scaler.fit(delays())
+    assert accountant.entries() == []

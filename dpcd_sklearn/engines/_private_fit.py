@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..privacy.accounting._promise import public_number, resolved_delta
+from ..privacy.ledger._unpaid import Unpaid
 from ..utils._compat import ScoringMonitor, is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 _said = set()  # topics of warnings that this process has heard
 # Above it a record may change the odds of an outcome more than twenty thousand times.
 _LARGE_EPSILON = 10.0
-
-
-def _warn_once(topic, words, *, stacklevel):
-    """A PrivacyLeakWarning, once a process; a search would repeat it at every fold."""
-    if topic in _said:
-        return
-    _said.add(topic)
-    warnings.warn(f"{words}. Said once a process", PrivacyLeakWarning, stacklevel=stacklevel + 1)
 
 
 class PrivateFit:
@@ -106,7 +99,7 @@ class PrivateFit:
             self._warn_of_weak_promise(delta, n_normalizer, level + 1)
         if self.accountant is None:
             if math.isfinite(self.epsilon) and is_within_search():
-                _warn_once(
+                self._warn_once(
                     "uncounted search",
                     "private fits of a search without an accountant: what they cost together, and "
                     "that the best score chooses, is counted by nobody. Give the model "
@@ -115,13 +108,22 @@ class PrivateFit:
                     stacklevel=level,
                 )
         elif getattr(self, "_was_charged", False) and not getattr(self, "warm_start", False):
-            _warn_once(
+            self._warn_once(
                 "second charge",
                 f"this {type(self).__name__} is fitted a second time, at the full price again. "
                 "If you choose among fits by their scores, the choice is a release that no ledger "
                 "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget",
                 stacklevel=level,
             )
+
+    def _warn_once(self, topic, words, *, stacklevel):
+        """A PrivacyLeakWarning, once a process; a search would repeat it at every fold."""
+        if topic in _said:
+            return
+        if not isinstance(self.accountant, Unpaid):  # where nobody hears it
+            _said.add(topic)
+        words = f"{words}. Said once a process"
+        warnings.warn(words, PrivacyLeakWarning, stacklevel=stacklevel + 1)
 
     def _warn_of_monitor(self, level):
         """At every fit: scikit-learn's own monitor finds no scores afterwards, and says not why."""
@@ -136,7 +138,7 @@ class PrivateFit:
 
     def _warn_of_weak_promise(self, delta, n_normalizer, level):
         if self.epsilon > _LARGE_EPSILON:
-            _warn_once(
+            self._warn_once(
                 "large epsilon",
                 f"epsilon={self.epsilon:g} promises little: a record may change the odds of an "
                 f"outcome by a factor of e^{self.epsilon:g}. Values of 1 or less are usual for "
@@ -144,7 +146,7 @@ class PrivateFit:
                 stacklevel=level,
             )
         if delta * n_normalizer >= 1:
-            _warn_once(
+            self._warn_once(
                 "large delta",
                 f"delta={delta:g} is no less than 1/n for n={n_normalizer:,}: publishing a whole "
                 'record of one in n persons would be allowed. Leave delta="auto", which is 1/n², '
@@ -156,7 +158,7 @@ class PrivateFit:
         """Of a model whose fits somebody counts, a score is a release that nobody does."""
         if self.accountant is None or getattr(self.accountant, "testing", False):
             return
-        _warn_once(
+        self._warn_once(
             "score",
             f"a score of {type(self).__name__} is computed from these records without noise, and "
             "no ledger counts it: publish none on private records, choose nothing by it. "

@@ -74,9 +74,9 @@ _LINEAR_PRIOR = np.where(
 # ruin the whole fit. So may an empty one of a hundred cells beside a narrow target: odds of a
 # hundred times exp(-nη/4) where its median is asked for, exp(-nη/8) where a quartile is. With ample
 # evidence quartiles are right to 2 %, and a twentieth of all can tell of a tail.
-LEAST_EVIDENCE, _AMPLE_EVIDENCE = 32.0, 150.0
-_LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": _AMPLE_EVIDENCE}
-_LEAST_OF_TARGET = {"spread": 40.0, "quartiles": 80.0, "tails": _AMPLE_EVIDENCE}
+LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
+_LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": AMPLE_EVIDENCE}
+_LEAST_OF_TARGET = {"spread": 40.0, "quartiles": 80.0, "tails": AMPLE_EVIDENCE}
 # What is otherwise known of the target is nothing, and one choice in ten may be wrong.
 _LEAST_OF_A_MEAN = 24.0
 # Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
@@ -283,7 +283,7 @@ def wanted_scales(request):
         if not count:
             break
         # η = sqrt(8 share ρ / count), so the evidence n η costs
-        share = count / (8 * rho) * (_AMPLE_EVIDENCE / request.n_normalizer) ** 2
+        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.n_normalizer) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = max(

@@ -62,9 +62,8 @@ def audit(
     ----------
     estimator : estimator
         Clones of it are fitted, without its accountant and seeds. A linear model of this
-        package, DPStandardScaler, DPRobustScaler, DPQuantileTransformer, DPPCA or a DPSimpleImputer
-        of means or medians; with two data sets also a pipeline that ends in a linear
-        model of it, or any other estimator with a `claim`.
+        package, or a transformer of it that learns something; with two data sets also a pipeline
+        that ends in a linear model of it, or any other estimator with a `claim`.
     data, neighbor : X and y, or two tuples (X, y) or (X, y, sample_weight), default=None
         X and y say of which shape, layout and labels records are made up: their values are not
         looked at, but for the labels of a classifier without `classes`. Two tuples are two data
@@ -116,7 +115,9 @@ def audit(
     runs go on from: only the kind in question is drawn afresh. So many records differ that a weak
     release is heard: k records of a μ-GDP release are kμ-GDP. What a model keeps must follow from
     its releases bit for bit. A kind that was not exercised makes the audit inconclusive. Of many
-    calls of one kind a few dozen are drawn, from the first to the last.
+    calls of one kind a few dozen are drawn, from the first to the last. Of learnt categories the
+    threshold is tried too: of those that one record alone has none may be named, and the share of
+    runs without such a name stands in the place of errors.
 
     With records of real people the result of whole fits is no private release: it shows how they
     pull. For a Poisson sample the claim that is tested is that of the worst pair that is known.
@@ -152,8 +153,9 @@ def audit(
     ):
         raise ValueError(
             f"{' and '.join(given) or 'X and y'} are for audits release by release of one linear "
-            "model or DPStandardScaler of this package, without claim, families, statistic and a "
-            "broken estimator; for whole fits give two neighbours: audit(model, (X, y), (X2, y2))"
+            "model or transformer of this package that learns something, without claim, families, "
+            "statistic and a broken estimator; for whole fits give two neighbours: "
+            "audit(model, (X, y), (X2, y2))"
         )
     return _audit_of_fits(
         model, data, neighbor, claim, families, broken, n_runs, confidence, statistic, n_jobs

@@ -6,11 +6,16 @@ from scipy import stats
 REQUIRED_POWER = 0.9
 
 
-def error_bound(errors, n, confidence):
-    """Upper confidence bound on the mean probability of an error in n independent guesses."""
+def error_bound(errors, n, confidence, alike=False):
+    """Upper confidence bound on the mean probability of an error in n independent guesses.
+
+    Guesses that are `alike` have one probability each, so that their errors are binomial.
+    """
     if errors >= n:
         return 1.0
     binomial = stats.beta.isf(1 - confidence, errors + 1, n - errors)
+    if alike:
+        return float(binomial)
     # where Hoeffding's comparison with a binomial begins
     return float(min(1.0, max(binomial, (errors + 1) / n)))
 

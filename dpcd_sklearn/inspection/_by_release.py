@@ -7,30 +7,24 @@ import numpy as np
 from scipy.sparse import issparse, sparray
 
 from ..linear_model._private_linear_model import PrivateLinearModel
-from ..preprocessing import (
-    DPPCA,
-    DPQuantileTransformer,
-    DPRobustScaler,
-    DPSimpleImputer,
-    DPStandardScaler,
-)
+from ..preprocessing._private_transformer import PrivateTransformer
 from ..privacy.accounting._accounting import gdp_squared
 from ._audit_result import AuditResult
 from ._claims import mu_shown
 from ._made_up import MadeUp, labels_of
+from ._made_up_tables import MadeUpTable, is_table
 from ._pairs import stated_width
 from ._release_audit import audit_releases
 
 _N_SAMPLES, _N_FEATURES = 10_000, 10
-_TRANSFORMERS = DPPCA, DPQuantileTransformer, DPRobustScaler, DPStandardScaler
 _FEWEST = 20  # of which a group differs
 
 
 def is_auditable(model):
     """Whether the model's releases are known one by one."""
-    if isinstance(model, DPSimpleImputer):
-        return model.strategy in ("median", "mean")
-    return isinstance(model, (PrivateLinearModel, *_TRANSFORMERS))
+    if isinstance(model, PrivateTransformer):
+        return not model.charges_nothing
+    return isinstance(model, PrivateLinearModel)
 
 
 def shape_of(model, X, y, *, n_samples, n_features):
@@ -81,7 +75,8 @@ def shape_of(model, X, y, *, n_samples, n_features):
             raise ValueError(f"{name} must be an integer >= {least} in an audit, got {value!r}")
     if model.neighboring == "add_remove" and model.n_public and n_samples > model.n_public:
         raise ValueError(f"n_samples={n_samples} is more than n_public={model.n_public}")
-    return MadeUp(model, int(n_samples), int(n_features), **facts)
+    made_up = MadeUpTable if is_table(model) else MadeUp
+    return made_up(model, int(n_samples), int(n_features), **facts)
 
 
 def audit_by_release(model, made_up, n_runs, confidence, measures, n_jobs):

@@ -25,11 +25,21 @@ from sklearn.base import clone
 
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
+from ..privacy.mechanisms._running_counts import halfway
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._fits import separation
 from ._made_up import CHANGES, OF_METHOD
+from ._made_up_tables import COMMON, gaining
 from ._release_claims import game_of, unused
-from ._release_tests import OfCells, OfGreedyChoices, OfNumbers, OfRunningCounts
+from ._release_names import lone_names
+from ._release_tests import (
+    OfAlikeNoise,
+    OfCells,
+    OfGreedyChoices,
+    OfNumbers,
+    OfRanking,
+    counts_of,
+)
 from ._tape import EnoughError, Tape
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
@@ -41,6 +51,12 @@ _LOOK_AT_CHOICES = 96
 _NEXT_TO_NONE, _QUIET_RUNS = (2.0**-6, 2.0**-4, 2.0**-2), 12
 _TURNING = ("release_partial", "release_gradient", "release_mean", "release_preconditioned")
 _SCALES = "choices of scales"
+# Releases whose numbers have the same noise, and what these are made of.
+_ALIKE_NOISE = {
+    "release_running_counts": (halfway,),
+    "release_categories": (counts_of(COMMON),),
+    "release_target_sums": (),
+}
 _SHARES = np.arange(0.99, 0.0, -0.01)
 
 
@@ -66,7 +82,8 @@ class ReleaseResult:
         Share of wrong guesses, the upper confidence bound on its mean, and the least that the claim
         allows.
     power : float or None
-        Probability that the same audit contradicts this release with half of its noise, measured.
+        Probability that the same audit contradicts this release with half of its noise, measured;
+        of names of lone categories with half of the way to the threshold, computed.
     noticed_noise : float or None
         The largest share of the claimed noise that would be noticed with a power of 0.9, from how
         far the data sets were told apart; None if not even 0.01 would.
@@ -170,11 +187,16 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
         usual = made_up.usual(generator)
         leader, fitted = runs.lead(usual)
         kinds = [kind for kind in leader.drawn if only is None or kind.words in only]
-        alike = 1 - (1 - confidence) / max(len(kinds), 1)  # all rows hold with the confidence
+        named = [kind for kind in kinds if kind.method == "release_categories"]
+        n_rows = len(kinds) + len(named)
+        alike = 1 - (1 - confidence) / max(n_rows, 1)  # all rows hold with the confidence
         rows = []
         for kind in kinds:
             contest = _Contest(runs, made_up, kind, leader, generator)
             rows.append(contest.result(n_runs, alike, measures))
+        for kind in named:
+            row = lone_names(runs, made_up, kind, leader, n_runs, alike, measures)
+            rows.append(ReleaseResult(**row))
         rows = _of_one_choice(rows)
         left, beyond = unused(fitted.privacy_event_, leader.events)
         rows += [_not_exercised(release) for release in left]
@@ -366,6 +388,9 @@ class _Contest:
     def _test(self, pair):
         if self._kind.method == "release_argmax":
             return OfGreedyChoices(self._leader, self._kind, self._game.calls, pair)
+        if self._kind.method == "release_columns":
+            lead = self._game.group * self._kind.release.eta / 2
+            return OfRanking(gaining(self._made_up.p), lead)
         low = None
         if self._of_cells:
             pair = self._ties()[2:]
@@ -379,8 +404,9 @@ class _Contest:
             raise ValueError("no noise is small enough for a test")
         if self._of_cells:
             return OfCells(low[0])
-        of_running = self._kind.method == "release_running_counts"
-        return (OfRunningCounts if of_running else OfNumbers)(low)
+        if (method := self._kind.method) in _ALIKE_NOISE:
+            return OfAlikeNoise(low, *_ALIKE_NOISE[method])
+        return OfNumbers(low)
 
 
 def _claim_of(kind, count):

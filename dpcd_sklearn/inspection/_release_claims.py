@@ -9,10 +9,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from ..privacy.accounting._accounting import gdp_squared
-from ..privacy.accounting._events import PoissonSampledEvent, SelectionEvent
+from ..privacy.accounting._events import CoveredEvent, PoissonSampledEvent, SelectionEvent
 from ..privacy.accounting._selections import choices_loss, is_tractable
 from ._claims import sampled_distance
 
@@ -102,7 +102,23 @@ def least_error(kind, size, group):
     if isinstance(release, PoissonSampledEvent):
         some = replace(release, count=size)
         return (1 - sampled_distance(some, kind.event.neighboring, 0.0, group)) / 2
+    if isinstance(release, CoveredEvent):
+        missed = np.linspace(-9.0, 2.0, 1101)
+        found = found_at_most(ndtr(missed), release, group)
+        return float(np.min((ndtr(missed) + 1 - found) / 2)) - 1e-6  # between points of the grid
     return float(ndtr(-group * _mu_of_one(kind, size) / 2))
+
+
+def found_at_most(falsely, release, group):
+    """How often a test finds a group, at most, that errs so often where it is not.
+
+    Of one record with Φ of the deviate plus μ, but for the spare; of more from one to the next.
+    """
+    mu, spare, found = 1 / release.noise_multiplier, release.spare, falsely
+    for _ in range(group):
+        deviate = ndtri(np.minimum(found / (1 - spare), 1.0))
+        found = np.minimum(spare + (1 - spare) * ndtr(deviate + mu), 1.0)
+    return found
 
 
 def unused(event, events):

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..privacy.mechanisms._running_counts import halfway
 from ._likelihood import choice_tables, rows_of
 
 
@@ -61,24 +60,69 @@ class OfNumbers(ReleaseTest):
         return np.array([numbers(run) for run in runs]) @ self._weights
 
 
-class OfRunningCounts(OfNumbers):
-    """The same, of what running counts are made of: its noise is independent."""
+class OfAlikeNoise(OfNumbers):
+    """The same, where all numbers have the same independent noise.
 
-    def __init__(self, low):
-        super().__init__([_halfway(runs) for runs in low])
+    Parameters
+    ----------
+    low : pair of lists of runs
+        What next to no noise answers.
+    numbers_in : callable
+        From an answer to numbers with such noise.
+    """
+
+    def __init__(self, low, numbers_in=list):
+        self._numbers_in = numbers_in
+        super().__init__([self._read(runs) for runs in low])
+
+    def _read(self, runs):
+        return [[self._numbers_in(answer) for answer in run] for run in runs]
 
     def learn(self, looks):
-        values = [np.array([numbers(run) for run in _halfway(look)]) for look in looks]
+        values = [np.array([numbers(run) for run in self._read(look)]) for look in looks]
         variance = sum(np.var(side, axis=0, ddof=1) for side in values) / 2
-        self._weights = self._gap / np.mean(variance)  # all have the same noise
+        self._weights = self._gap / np.mean(variance)
         ReleaseTest.learn(self, looks)
 
     def of(self, runs):
-        return super().of(_halfway(runs))
+        return super().of(self._read(runs))
 
 
-def _halfway(runs):
-    return [[halfway(answer) for answer in run] for run in runs]
+def counts_of(categories):
+    """From released categories to the counts of some: one that was not named has none."""
+
+    def counts(answer):
+        named = [dict(zip(words, numbers, strict=True)) for words, numbers in answer]
+        return np.array([[of.get(word, 0.0) for word in categories] for of in named])
+
+    return counts
+
+
+class OfRanking(ReleaseTest):
+    """The log likelihood ratio of columns drawn one after another, of which some gain in one set.
+
+    Parameters
+    ----------
+    gains : bool ndarray of shape (n_features,)
+        Which columns gain in the first data set, as the others do in the other one.
+    lead : float
+        By how much their keys lead there.
+    """
+
+    def __init__(self, gains, lead):
+        self._keys = np.where(gains, lead / 2, -lead / 2)
+
+    def of(self, runs):
+        return np.array([sum(map(self._ratio, run)) for run in runs])
+
+    def _ratio(self, ranking):
+        return self._log_odds(self._keys, ranking) - self._log_odds(-self._keys, ranking)
+
+    @staticmethod
+    def _log_odds(keys, ranking):
+        rest = np.exp(keys)
+        taken = np.cumsum(np.append(0.0, rest[ranking[:-1]]))
+        return float(np.sum(keys[ranking] - np.log(rest.sum() - taken)))
 
 
 class OfCells(ReleaseTest):

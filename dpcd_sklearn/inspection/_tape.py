@@ -84,6 +84,9 @@ _WORDS = {
     "release_last_iterate": "last iterate",
     "release_running_counts": "running counts",
     "release_present_means": "means of what is present",
+    "release_categories": "counts of categories",
+    "release_columns": "choices of columns",
+    "release_target_sums": "sums of the target",
     ("SecondMomentOracle", "release_curvature"): "second moments",
 }
 
@@ -222,7 +225,10 @@ class _Heard:
                 return self._choose(found, *args, **options)
             mine = found(*args, **options) if self._stand.draws(name) else None
             asked = args if name in _WITHIN_BOUNDS else None
-            return self._stand.keep(name, mine, 2 if name == "release_moments" else 1, asked)
+            paid = 2 if name == "release_moments" else 1
+            if name == "release_columns":  # a choice each
+                paid = np.size(mine)
+            return self._stand.keep(name, mine, paid, asked)
 
         return release
 

@@ -264,6 +264,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             plan = plan.over_records(records.weighted())
         self._warn_before_charge(plan.request.delta, plan.request.n_normalizer)
         self._warn_of_unused_alpha()
+        self._warn_of_unknown_scales(plan.request)
         warn_of_few_records(plan.request, stacklevel=5)  # the caller of fit, beyond two decorators
         # 3. charge
         receipt = charge(
@@ -290,7 +291,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         plan = plan.attended_by(start, progress)
         solution = records.run(plan, receipt, scaled, key, generator)
         # 5. what was released
-        self._warn_of_unknown_scales(plan.request)
         self._set_released(plan, shrunk(plan, solution, start), records.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warnings.warn(

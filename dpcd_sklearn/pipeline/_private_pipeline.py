@@ -124,6 +124,10 @@ class PrivatePipeline(PrivateFit, Pipeline):
     and Normalizer. A parameter that the next step states itself stays as it is, and all are put
     back after the fit: `clone` and searches see what you wrote.
 
+    What follows a step that learns its width is planned for the public one (`max_categories`, `k`,
+    `n_components`), so columns that stay zero cost a little: of 54 columns, of which 29 were used,
+    R² of diamonds was .909, and .923 where the width was stated. State no more than may be.
+
     A cache (`memory`) is not offered: a step that comes from it would not have been charged.
 
     Examples

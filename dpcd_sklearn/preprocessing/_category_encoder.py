@@ -1,6 +1,5 @@
 """Encoders of categories: stated ones are free, learnt ones have a price."""
 
-import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Self
@@ -17,6 +16,7 @@ from ..utils._typing import ArrayLike
 from ._columns import columns_of
 from ._private_transformer import OF_BUDGET, PrivateTransformer
 
+MOST_CELLS = 2**31  # of a dense result
 # A threshold beyond this share of the records finds little.
 _LARGEST_THRESHOLD = 0.25
 
@@ -67,6 +67,56 @@ class CategoryEncoder(PrivateTransformer):
                 '"auto" in the place of each column that is to be learnt'
             )
         return sum(map(_is_auto, self.categories))
+
+    def _most_groups(self, n_features):
+        """How many categories all of so many columns have at most, with one for all others each."""
+        stated = () if isinstance(self.categories, str) else self.categories
+        stated = stated.values() if isinstance(stated, dict) else stated
+        n_stated = sum(len(c) + 1 for c in stated if hasattr(c, "__len__") and not _is_auto(c))
+        return n_stated + self._n_learnt(n_features) * self.max_categories
+
+    def _refuse_large_output(self, n_rows, n_features):
+        """Refuse a dense result that memory may not hold, by public numbers.
+
+        Raises
+        ------
+        ValueError
+        """
+        width = self._dense_width(n_features)
+        if n_rows * width > MOST_CELLS:
+            raise ValueError(
+                f"{n_rows:,} rows of {width:,} dense columns may be more than memory holds "
+                f"(16 GB); {self._remedy_of_width}, or fit first and transform fewer rows at a time"
+            )
+
+    def _dense_width(self, n_features):
+        """How many dense columns so many columns become; 0 where that is not wider."""
+        return 0
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None):
+        """Fit, and encode the records; a result that memory may not hold is refused before.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            For encoders that look at it.
+
+        Returns
+        -------
+        X_encoded : {ndarray, CSR matrix} of shape (n_samples, n_features_out)
+            Not private.
+        """
+        self._refuse_large_output_of_fit(X)
+        return self.fit(X, y).transform(X)
+
+    def _refuse_large_output_of_fit(self, X):
+        """The same before a charge; of add_remove the number of records is not looked at."""
+        shape = getattr(X, "shape", ())
+        if len(shape) == 2:  # as long a list of rows is not in memory itself
+            self._validate_params()
+            n_public = self.n_public if self.neighboring == "add_remove" else None
+            self._refuse_large_output(n_public or shape[0], shape[1])
 
     def _event(self, n_features, n_normalizer, delta):
         if not self._n_learnt(n_features):
@@ -129,10 +179,9 @@ class CategoryEncoder(PrivateTransformer):
         if learnt:
             units = plan.units[0]
             place = CategoryPlace([columns[j] for j in learnt], n_samples)
-            released = PartitionOracle(receipt, units, place, key=key).release_categories()
-            found = dict(zip(learnt, released, strict=True))
+            oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
+            found = dict(zip(learnt, oracle.release_categories(), strict=True))
             self.threshold_ = units.threshold
-            self._warn_of_little_evidence(units, plan.n_normalizer)
         self._keep(stated, found, plan.n_normalizer)
 
     def fitted_without_records(self, X):
@@ -180,15 +229,15 @@ class CategoryEncoder(PrivateTransformer):
         found = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
         return found, n_samples
 
-    def _warn_of_little_evidence(self, units, n_normalizer):
+    def _said_of_few(self, units, n_normalizer):
+        if not isinstance(units, PartitionUnits):  # all categories are stated
+            return None
         if units.threshold <= _LARGEST_THRESHOLD * n_normalizer:
-            return
-        warnings.warn(
+            return None
+        return (
             f"only categories of more than about {units.threshold:,.0f} of {n_normalizer:,} "
             f"records are found at epsilon={float(self.epsilon):g}. Raise epsilon, or state the "
-            "categories that you know: those are free",
-            UserWarning,
-            stacklevel=5,  # the caller of fit, beyond a decorator
+            "categories that you know: those are free"
         )
 
     def __sklearn_tags__(self):

@@ -18,10 +18,7 @@ class DPOneHotEncoder(CategoryEncoder):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged: one release of the counts of all categories of all learnt columns together, before a
       record is used. Categories that are stated are free; if all are, nothing is charged.
     - Rare categories stay secret: a category that one record alone has is named with a probability
@@ -69,7 +66,8 @@ class DPOneHotEncoder(CategoryEncoder):
     $BudgetExceededError
     $LedgerError
     TypeError, ValueError
-        If a parameter is invalid, or a cell is no string, number or boolean; nothing was charged.
+        If a parameter is invalid, a cell is no string, number or boolean, or a dense result might
+        be more than memory holds; nothing was charged.
 
     Warns
     -----
@@ -134,6 +132,11 @@ class DPOneHotEncoder(CategoryEncoder):
         self.accountant = accountant
         self.random_state = random_state
 
+    _remedy_of_width = "pass sparse_output=True, lower max_categories"
+
+    def _dense_width(self, n_features):
+        return 0 if self.sparse_output else self._most_groups(n_features)
+
     @property
     def _has_infrequent(self):
         return self.handle_unknown == "infrequent"
@@ -151,6 +154,7 @@ class DPOneHotEncoder(CategoryEncoder):
             Zeros and ones.
         """
         codes, n_samples = self._codes(X)
+        self._refuse_large_output(n_samples, len(codes))
         widths = [room + self._has_infrequent for room in self._room]
         starts = np.cumsum([0, *widths])
         rows, ones = [], []

@@ -16,10 +16,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged: one release of the counts of all categories of all learnt columns together, before a
       record is used. Categories that are stated are free; if all are, nothing is charged.
     - Rare categories stay secret: a category that one record alone has is named with a probability

@@ -31,10 +31,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged: one Gaussian release of the matrix of all second moments and means, before a record
       is used. The number of components costs nothing.
     - Assumptions: `feature_bounds` and `row_norm` are public, never from the data. Behind a

@@ -1,6 +1,7 @@
 """What transformers that charge have in common: the budget, the plan, and the charge."""
 
 import math
+import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -8,11 +9,12 @@ from typing import NamedTuple
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..engines._scales import LEAST_EVIDENCE
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.ledger._accountant import PrivacySpent, charge
-from ..privacy.mechanisms._quantiles import MOST_RANGE
+from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -53,6 +55,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     @abstractmethod
     def _units(self, event, n_features, n_samples, n_normalizer):
         """Units of each release in order; they refuse what can't be carried out."""
+
+    def _said_of_few(self, units, n_normalizer):
+        """What is to be said of too few records, by public numbers; None where there are enough."""
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
@@ -102,10 +107,13 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def _paid(self, plan, n_features):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""
-        event, n_normalizer, delta, _ = plan
+        event, n_normalizer, delta, units = plan
         self._refuse_unprotected_charge()
         key, _ = self._randomness()
         self._warn_before_charge(delta, n_normalizer)
+        few = self._said_of_few(units[0], n_normalizer) if units else None
+        if few is not None:
+            warnings.warn(few, UserWarning, stacklevel=4)  # the caller of fit, beyond a decorator
         receipt = charge(
             self.accountant,
             event,
@@ -148,3 +156,17 @@ def after_choices(epsilon, delta, count, share, main, neighboring):
     choices = choices_event(min(eta, MOST_RANGE), count, neighboring)
     parts = joint_fit_event(epsilon, delta, choices, main)
     return FitEvent(sum((part.releases for part in parts), ()), neighboring)
+
+
+def lacks_evidence(units, n_normalizer):
+    """Whether choices of quantiles among so many records are mostly noise; of other units False."""
+    chosen = isinstance(units, QuantileUnits) and not units.noiseless
+    return chosen and n_normalizer * units.eta < LEAST_EVIDENCE
+
+
+def few_records(step, n_normalizer, what, remedy):
+    """The words of a warning that so many records are few for what a step learns of columns."""
+    return (
+        f"{n_normalizer} records at epsilon={float(step.epsilon):g} are few for {what} of "
+        f"{step.n_features_in_} columns, which may be far off. Raise epsilon, or state {remedy}"
+    )

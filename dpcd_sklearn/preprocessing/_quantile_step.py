@@ -1,7 +1,6 @@
 """What scalers by quantiles share: all quantiles of a column from one release of running counts."""
 
 import math
-import warnings
 from abc import abstractmethod
 from typing import Self
 
@@ -11,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 
 from ..engines._release import own_key
-from ..engines._scales import LEAST_EVIDENCE, QUARTILES, find_scales, n_choices
+from ..engines._scales import QUARTILES, find_scales, n_choices
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -24,7 +23,13 @@ from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_choices
+from ._private_transformer import (
+    OF_BUDGET,
+    PrivateTransformer,
+    after_choices,
+    few_records,
+    lacks_evidence,
+)
 
 _SHARE_OF_RANGE = 0.3  # of ρ, where no bounds are stated
 _WIDTH = 3.0  # of the range that is found, in inter-quartile ranges to either side
@@ -91,7 +96,6 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         if plan.units:
             receipt, key = self._paid(plan, X.shape[1])
             values, lo, hi = self._found(X, plan, receipt, key, bounds)
-            self._warn_of_few(plan)
         self._keep(values, lo, hi)
         self._promise(plan)
         return self
@@ -136,17 +140,10 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         names = getattr(self, "feature_names_in_", None)
         return check_bounds(self.feature_bounds, self.n_features_in_, columns=names)
 
-    def _warn_of_few(self, plan):
-        units = plan.units[0]
-        if not isinstance(units, QuantileUnits) or plan.n_normalizer * units.eta >= LEAST_EVIDENCE:
-            return
-        warnings.warn(
-            f"{plan.n_normalizer} records at epsilon={float(self.epsilon):g} are few for quantiles "
-            f"of {self.n_features_in_} columns, which may be far off. Raise epsilon, or state "
-            "feature_bounds that you know",
-            UserWarning,
-            stacklevel=4,  # the caller of fit, beyond a decorator
-        )
+    def _said_of_few(self, units, n_normalizer):
+        if lacks_evidence(units, n_normalizer):
+            return few_records(self, n_normalizer, "quantiles", "feature_bounds that you know")
+        return None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

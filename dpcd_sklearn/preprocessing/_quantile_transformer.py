@@ -23,10 +23,7 @@ class DPQuantileTransformer(QuantileStep):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged, as one event, before a record is used: running counts of all columns together, from
       which all quantiles follow, however many; and five choices a column for the range that they
       are looked for in, where no bounds are stated.

@@ -24,10 +24,7 @@ class DPRobustScaler(QuantileStep):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged, as one event, before a record is used: running counts of all columns together, from
       which all quantiles follow; and five choices a column for the range that they are looked for
       in, where no bounds are stated. Nothing, if it neither centres nor scales.

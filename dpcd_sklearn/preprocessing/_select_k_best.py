@@ -193,10 +193,12 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
                 )
                 low, high = bounds or (0.0, 1.0)
                 ones = np.ones(target.shape[1])
+                oracle = receipt.shown(oracle, part)
                 means = oracle.release_present_means(low * ones, high * ones)
             half_width = np.where(hi > lo, hi / 2 - lo / 2, 1.0)
             place = TargetPlace(X, target, lo / 2 + hi / 2, half_width)
             oracle = ColumnOracle(receipt, units, place, key=own_key("columns", key))
+            oracle = receipt.shown(oracle, units)
             self.ranking_ = oracle.release_columns(means, bounds)
         self._promise(plan)
         return self

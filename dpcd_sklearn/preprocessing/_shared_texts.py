@@ -1,6 +1,11 @@
-"""Texts of parameters, attributes and errors that transformers share, each written once."""
+"""Texts of guarantees, parameters, attributes and errors that transformers share, each once."""
 
 TEXTS = {
+    "guarantee": """\
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
+      data sets stay neighbours, and the budget of the next step comes on top.""",
     "delta": """\
     delta : "auto" or float in (0, 1), default="auto"
         "auto" is 1/n², not available under "add_remove".""",

@@ -1,7 +1,6 @@
 """Missing cells filled with constants that are stated, or released privately."""
 
 import math
-import warnings
 from numbers import Real
 from typing import Self
 
@@ -10,7 +9,7 @@ from scipy.sparse import hstack, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..engines._release import own_key
-from ..engines._scales import LEAST_EVIDENCE, QUARTILES, find_medians, find_scales, n_choices
+from ..engines._scales import QUARTILES, find_medians, find_scales, n_choices
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._table_events import partition_event
@@ -27,7 +26,13 @@ from ..utils._public import check_bounds
 from ..utils._tiles import stored_tiles
 from ..utils._typing import ArrayLike
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_choices
+from ._private_transformer import (
+    OF_BUDGET,
+    PrivateTransformer,
+    after_choices,
+    few_records,
+    lacks_evidence,
+)
 
 _OF_NUMBERS = {
     "accept_sparse": ("csr", "csc"),
@@ -45,10 +50,7 @@ class DPSimpleImputer(PrivateTransformer):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
+    $guarantee
     - Charged, as one event, before a record is used: for medians three choices a column, or one
       where bounds are stated; for means one release of sums of all columns together, and five
       choices a column where no bounds are stated; for the most frequent values one release of the
@@ -231,11 +233,11 @@ class DPSimpleImputer(PrivateTransformer):
         if not self.charges_nothing:
             receipt, key = self._paid(plan, shape[1])
             if self.strategy == "most_frequent":
-                oracle = PartitionOracle(receipt, *plan.units, CategoryPlace(X, shape[0]), key=key)
+                (units,), place = plan.units, CategoryPlace(X, shape[0])
+                oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
                 fill = _most_frequent(oracle.release_categories(), otherwise=fill)
             else:
                 fill = _median_or_mean(X, plan.units, receipt, bounds, self.strategy, key)
-            self._warn_of_few(plan.units[0], plan.n_normalizer)
         self._keep(fill, bounds)
         self._promise(plan)
         return self
@@ -293,20 +295,12 @@ class DPSimpleImputer(PrivateTransformer):
         *scales, means = (FitEvent((part,), event.neighboring) for part in event.releases)
         return [*map(QuantileUnits, scales), PresentUnits(means, **sizes)]
 
-    def _warn_of_few(self, units, n_normalizer):
-        few = False
-        if isinstance(units, QuantileUnits) and not units.noiseless:
-            few = n_normalizer * units.eta < LEAST_EVIDENCE
-        elif isinstance(units, PartitionUnits):
-            few = units.threshold > n_normalizer / 2
-        if few:
-            warnings.warn(
-                f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the fills "
-                f"of {self.n_features_in_} columns, which may be far off. Raise epsilon, or state "
-                "feature_bounds that you know, or a constant",
-                UserWarning,
-                stacklevel=4,  # the caller of fit, beyond a decorator
-            )
+    def _said_of_few(self, units, n_normalizer):
+        named = isinstance(units, PartitionUnits)
+        if units.threshold > n_normalizer / 2 if named else lacks_evidence(units, n_normalizer):
+            remedy = "feature_bounds that you know, or a constant"
+            return few_records(self, n_normalizer, "the fills", remedy)
+        return None
 
     # ---- transforming ----
 

@@ -1,12 +1,11 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
-import warnings
 from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._scales import LEAST_EVIDENCE, find_scales, n_choices
+from ..engines._scales import AMPLE_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -15,7 +14,7 @@ from ..utils._compat import fit_context
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Auto, Seed
 from ._bounded_map import CHECKS, BoundedMap
-from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records, lacks_evidence
 
 
 class DPStandardScaler(PrivateTransformer, BoundedMap):
@@ -32,12 +31,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     **Privacy**
 
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.
-    - Charged: one choice a column (the octave of the median of abs(x)), and two more (quartiles)
-      with centring, as one event, before a record is used.
+    $guarantee
+    - Charged: one choice a column (the octave of the median of abs(x)), two more (quartiles)
+      with centring, and one with tails, as one event, before a record is used.
     - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
       its number of entries. The transformed records are as sensitive as the records. NaN and
       infinite values break the promise on the domain: the error about them is outside the
@@ -52,6 +48,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     with_centering : bool, default=True
         Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
         needs, and one choice a column is paid for instead of three.
+    with_tails : bool, default=False
+        Whether widths double until they hold 19 of 20 records, for columns whose few large numbers
+        matter: delays, incomes. A twentieth of the records far away moves them then. Of so few
+        records that they could not tell of a tail none is looked for: a public rule. It needs
+        `with_centering`.
     $neighboring
     $n_public
     copy : bool, default=True
@@ -111,7 +112,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     6 choices of bounded range 0.1778, under replace-one neighbours
     """
 
-    _parameter_constraints = OF_BUDGET | {"with_centering": ["boolean"], "copy": ["boolean"]}
+    _parameter_constraints = OF_BUDGET | dict.fromkeys(
+        ("with_centering", "with_tails", "copy"), ["boolean"]
+    )
 
     def __init__(
         self,
@@ -119,6 +122,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         epsilon: float = 0.2,
         delta: Auto = "auto",
         with_centering: bool = True,
+        with_tails: bool = False,
         neighboring: str = "replace_one",
         n_public: int | None = None,
         copy: bool = True,
@@ -128,6 +132,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         self.epsilon = epsilon
         self.delta = delta
         self.with_centering = with_centering
+        self.with_tails = with_tails
         self.neighboring = neighboring
         self.n_public = n_public
         self.copy = copy
@@ -162,36 +167,44 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
         plan = self._planned(*X.shape)
         (units,) = plan.units
+        pays_for_tails = units.noiseless or units.n_choices == n_choices(X.shape[1], "tails")
+        how = "tails" if self.with_tails and pays_for_tails else self._way
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
-            self.center_, self.scale_ = find_scales(oracle, "features", self._how)
+            self.center_, self.scale_ = find_scales(oracle, "features", how)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self._promise(plan)
-        self._warn_of_little_evidence(units, plan.n_normalizer)
         return self
 
     @property
-    def _how(self):
+    def _way(self):
+        """What is looked for, beside tails."""
         return "quartiles" if self.with_centering else "octaves"
 
     def _event(self, n_features, n_normalizer, delta):
-        count = n_choices(n_features, self._how)
-        return greedy_fit_event(float(self.epsilon), delta, count, 1.0, self.neighboring)
+        budget = float(self.epsilon), delta
+        if self.with_tails and not self.with_centering:
+            raise ValueError(
+                "with_tails=True needs with_centering=True: tails are distances from a centre"
+            )
+        if self.with_tails:
+            count = n_choices(n_features, "tails")
+            event = greedy_fit_event(*budget, count, 1.0, self.neighboring)
+            units = QuantileUnits(event)
+            if units.noiseless or n_normalizer * units.eta >= AMPLE_EVIDENCE:
+                return event
+        count = n_choices(n_features, self._way)
+        return greedy_fit_event(*budget, count, 1.0, self.neighboring)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         return [QuantileUnits(event)]
 
-    def _warn_of_little_evidence(self, units, n_normalizer):
-        if units.noiseless or n_normalizer * units.eta >= LEAST_EVIDENCE:
-            return
-        warnings.warn(
-            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for the scales of "
-            f"{self.n_features_in_} columns, which may be far off. Raise epsilon, or state bounds "
-            "that you know to a BoundsScaler",
-            UserWarning,
-            stacklevel=4,  # the caller of fit, beyond a decorator
-        )
+    def _said_of_few(self, units, n_normalizer):
+        if lacks_evidence(units, n_normalizer):
+            what, remedy = "the scales", "bounds that you know to a BoundsScaler"
+            return few_records(self, n_normalizer, what, remedy)
+        return None
 
     def _map(self):
         lo, hi = self.feature_bounds_

@@ -169,6 +169,11 @@ class DPTargetEncoder(CategoryEncoder):
 
     # ---- the plan ----
 
+    _remedy_of_width = "encode fewer columns, or by fewer classes"
+
+    def _dense_width(self, n_features):
+        return n_features * self._n_encodings
+
     @property
     def _n_classes(self):
         return 0 if self.classes is None else len(self.classes)
@@ -201,12 +206,7 @@ class DPTargetEncoder(CategoryEncoder):
             )
         if stated_classes(self) is None:
             stated_bounds(self)
-        named = [self.max_categories] * self._n_learnt(n_features)
-        if not isinstance(self.categories, str):
-            stated = self.categories
-            stated = stated.values() if isinstance(stated, dict) else stated
-            named += [len(c) + 1 for c in stated if not isinstance(c, str)]
-        n_sums = sum(named) * (self._n_classes or 2) * (self.cv or 1)
+        n_sums = self._most_groups(n_features) * (self._n_classes or 2) * (self.cv or 1)
         if n_sums > _MOST_SUMS:
             raise ValueError(
                 f"{n_sums:,} sums of the target may be more than memory holds; lower "
@@ -274,6 +274,7 @@ class DPTargetEncoder(CategoryEncoder):
         X_encoded : ndarray of shape (n_samples, n_features * n_encodings)
             Not private.
         """
+        self._refuse_large_output_of_fit(X)
         self.fit(X, y)
         if self.cv is None:
             return self._looked_up(X, [self.encodings_], 1)
@@ -301,6 +302,7 @@ class DPTargetEncoder(CategoryEncoder):
         folds = np.arange(len(target)) % n_folds
         place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
         oracle = TargetOracle(receipt, units, place, key=own_key("sums", key))
+        oracle = receipt.shown(oracle, units)
         return oracle.release_target_sums()
 
     def _encode(self, tables, bounds, noise_std):
@@ -348,6 +350,7 @@ class DPTargetEncoder(CategoryEncoder):
 
     def _looked_up(self, X, encodings, n_folds):
         codes, n_samples = self._codes(X)
+        self._refuse_large_output(n_samples, len(codes))
         encodings, folds = encodings or [self.encodings_], np.arange(n_samples) % n_folds
         found = np.empty((n_samples, len(codes) * self._n_encodings))
         for fold, of_columns in enumerate(encodings):

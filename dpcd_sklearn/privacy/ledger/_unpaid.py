@@ -51,14 +51,14 @@ def fit_up_to_charge(estimator, part, X, y, **params):
 
     Raises
     ------
-    TypeError, ValueError
-        As the fit does.
+    TypeError, ValueError, Warning
+        As the fit does; of warnings those that are made errors.
     """
     if "accountant" not in part.get_params(deep=False):
         return
     part.set_params(accountant=Unpaid(part.accountant))
-    with warnings.catch_warnings():  # the fit itself will say it
-        warnings.simplefilter("ignore")
+    # the fit itself will say it; a warning that is made an error is raised here, and costs nothing
+    with warnings.catch_warnings(record=True):
         try:
             estimator.fit(X, y, **params)
         except UnpaidError:
