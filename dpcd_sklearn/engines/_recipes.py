@@ -38,25 +38,27 @@ def descent_recipe(signal, spread, curvature, full, n_classes, n_coordinates):
         return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
     if n_classes > 2:
         return _softmax_descent(signal, n_coordinates)
-    total_time, chosen["residual_clip"] = _full_descent(signal, n_classes)
+    total_time, chosen["residual_clip"] = _full_descent(signal, n_classes, n_coordinates)
     n_iter = _between(total_time / 30, 30.0, 800.0)
     return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
 
 
-def _full_descent(signal, n_classes):
+def _full_descent(signal, n_classes, n_coordinates):
     """The total time τ and the residual clip κ of a full descent of one output.
 
     Neither has a floor that noise alone would fill: with no signal nothing moves. Of a bounded
     curvature derivatives fade as residuals shrink, and what is far from the boundary is let go: a
     narrow clip costs little, if the time makes good what it takes of a step (τκ is stated). No
-    class at all is a regression.
+    class at all is a regression, of which the clip alone says how far it gets: with few features
+    half as far is enough for what they tell, and as far as with many of them is noise.
     """
     root = math.sqrt(signal)
     if n_classes:
         clip = _between(0.02 * root, 0.05, 0.6)
         return min(max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
     slow = (30 / signal) ** 0.25 if signal > 30 else 1.0
-    return min(40.0 * signal, 20_000.0), _between(0.013 * root * slow, 0.01, 0.35)
+    reach = _between((n_coordinates / 800) ** 0.25, 0.5, 1.0)
+    return min(40.0 * signal, 20_000.0), reach * _between(0.013 * root * slow, 0.01, 0.35)
 
 
 # Of more than two classes: the steps of a descent; the most momentum, whose memory of 1 / (1 - β)
