@@ -119,6 +119,24 @@ def test_default_fits_are_put_beside_scikit_learns():
 
 
 @needs_benchmarks
+def test_heads_without_their_data_say_so(tmp_path):
+    printed = run(data=tmp_path, script="heads.py")
+    assert "fashion_mnist is left out" in printed and "DPCD_DATA" in printed
+
+
+@pytest.mark.slow
+@needs_benchmarks
+def test_heads_on_pixels_stand_beside_the_head_without_privacy(data_folder):
+    if not (data_folder / "fashion_mnist.npz").is_file():
+        pytest.skip("fashion_mnist.npz is not among the benchmark data")
+    asked = "--records", "3000", "--epsilon", "10", "--only", "pixels", "--iterations", "20"
+    printed = run(*asked, data=data_folder, script="heads.py")
+    rows = [line.split("|") for line in printed.splitlines() if "| 784 |" in line]
+    best, *private = (float(row[5]) for row in rows)
+    assert len(private) == 2 and 0.6 < min(private) <= max(private) < best + 0.05
+
+
+@needs_benchmarks
 def test_loose_bounds_without_their_data_say_so(tmp_path):
     printed = run("--only", "abalone", data=tmp_path, script="loose_bounds.py")
     assert "abalone is left out" in printed and "DPCD_DATA" in printed

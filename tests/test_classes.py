@@ -392,7 +392,7 @@ def test_more_than_two_classes_take_few_long_steps_that_noise_leaves_room_for(n_
         assert more["max_iter"] <= 100 and more["momentum"] <= 0.95
         time = [recipe["step_size"] * recipe["max_iter"] for recipe in (two, more)]
         pace = [time[0] * two["residual_clip"], time[1] * more["residual_clip"]]
-        assert time[1] <= max(20_000.0, 400.0 * n_coordinates) * (1 + 1e-9)
+        assert time[1] <= max(20_000.0, 375.0 * n_coordinates) * (1 + 1e-9)
         if time[0] < 20_000 * (1 - 1e-9) and time[1] < 20_000:
             assert pace[1] >= 2 * pace[0] * (1 - 1e-9)
         noise = signal * math.sqrt(n_coordinates)

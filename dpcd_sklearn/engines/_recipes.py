@@ -81,7 +81,8 @@ def _softmax_descent(signal, n_coordinates):
     clip = _between(0.01 * root, 0.02, 0.6)
     wide = min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates)
     total_time = max(20.0 * signal, 100.0 * min(signal, root), wide) / clip
-    total_time = min(total_time, max(20_000.0, 400.0 * n_coordinates))
+    longest = 125.0 * _between(signal, n_coordinates, 3.0 * n_coordinates)
+    total_time = min(total_time, max(20_000.0, longest))
     n_iter = _between(total_time / 30, 30.0, _STEPS_OF_MANY)
     ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
     return {
