@@ -243,7 +243,8 @@ def test_columns_without_correlation_in_loose_bounds_are_fitted_as_well_as_by_a_
         solver: 1 - DPLinearRegressor(solver=solver, random_state=0, **params).fit(X, y).score(X, y)
         for solver in ("newton", "skgd")
     }
-    assert errors["newton"] < 0.7 * errors["skgd"]  # .021 and .048; it was .11 with steps too long
+    # .021 and .019; with steps too long it was .11
+    assert errors["newton"] < min(1.5 * errors["skgd"], 0.04)
 
 
 @pytest.mark.parametrize("clip", [5e-324, 1e-40, 1e40])

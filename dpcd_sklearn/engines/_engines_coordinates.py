@@ -232,6 +232,7 @@ class SkGDEngine(DrawnEngine):
             self._full,
             request.n_classes,
             request.n_coordinates,
+            has_sparse_rows=request.has_sparse_rows,
         )
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)

@@ -99,7 +99,13 @@ class SGDEngine(GradientEngine):
     def recipe(self):
         request, curvature = self.request, self.curvature
         chosen = descent_recipe(
-            request.signal, curvature, curvature, True, request.n_classes, request.n_coordinates
+            request.signal,
+            curvature,
+            curvature,
+            True,
+            request.n_classes,
+            request.n_coordinates,
+            has_sparse_rows=request.has_sparse_rows,
         )
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 

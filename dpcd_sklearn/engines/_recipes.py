@@ -22,7 +22,9 @@ def coordinate_recipe(signal):
     }
 
 
-def descent_recipe(signal, spread, curvature, full, n_classes, n_coordinates):
+def descent_recipe(
+    signal, spread, curvature, full, n_classes, n_coordinates, *, has_sparse_rows=False
+):
     """DP-SkGD: the total time τ of the descent follows the signal, in few long steps.
 
     Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
@@ -37,7 +39,7 @@ def descent_recipe(signal, spread, curvature, full, n_classes, n_coordinates):
         n_iter = _between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
         return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
     if n_classes > 2:
-        return _softmax_descent(signal, n_coordinates)
+        return _softmax_descent(signal, n_coordinates, has_sparse_rows)
     total_time, chosen["residual_clip"] = _full_descent(signal, n_classes, n_coordinates)
     n_iter = _between(total_time / 30, 30.0, 800.0)
     return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
@@ -61,12 +63,13 @@ def _full_descent(signal, n_classes, n_coordinates):
     return min(40.0 * signal, 20_000.0), reach * _between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Of more than two classes: the steps of a descent; the most momentum, whose memory of 1 / (1 - β)
-# steps is to be a fraction of them; and the signal from which a mean of iterates is not needed.
-_STEPS_OF_MANY, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 0.95, 60.0
+# Of more than two classes: the steps of a descent, and those of sparse rows; the most momentum,
+# whose memory of 1 / (1 - β) steps is to be a fraction of them; and the signal from which a mean
+# of iterates is not needed.
+_STEPS_OF_MANY, _STEPS_OF_ROWS, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 150.0, 0.95, 60.0
 
 
-def _softmax_descent(signal, n_coordinates):
+def _softmax_descent(signal, n_coordinates, has_sparse_rows):
     """Of more than two classes: few steps, as long as the noise of margins allows.
 
     Margins part in more directions than those of two classes, which takes twice the time. Noise
@@ -76,21 +79,28 @@ def _softmax_descent(signal, n_coordinates):
     to be stable. Where many features share the length of a row the softmax is far flatter than
     that, and where they do not clipped derivatives bound every step. Of more features than s the
     last iterate is still on its way: unless it is noise mostly, it is ahead of a mean.
+
+    Of sparse rows with a norm that is known, few columns are in many of them: long walks are mostly
+    noise, and steps are as long as is stable.
     """
     root = math.sqrt(signal)
-    clip = _between(0.01 * root, 0.02, 0.6)
-    wide = min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates)
-    total_time = max(20.0 * signal, 100.0 * min(signal, root), wide) / clip
-    longest = 125.0 * _between(signal, n_coordinates, 3.0 * n_coordinates)
-    total_time = min(total_time, max(20_000.0, longest))
-    n_iter = _between(total_time / 30, 30.0, _STEPS_OF_MANY)
+    reach, longest = max(20.0 * signal, 100.0 * min(signal, root)), 20_000.0
+    clip, most_steps, most_momentum = _between(0.02 * root, 0.05, 0.6), _STEPS_OF_ROWS, 1.0
+    on_its_way = not has_sparse_rows and _ON_ITS_WAY <= signal < n_coordinates
+    if not has_sparse_rows:
+        reach = max(reach, min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates))
+        longest = max(longest, 125.0 * _between(signal, n_coordinates, 3.0 * n_coordinates))
+        clip, most_steps = _between(0.01 * root, 0.02, 0.6), _STEPS_OF_MANY
+        most_momentum = _MOMENTUM_OF_MANY
+    total_time = min(reach / clip, longest)
+    n_iter = _between(total_time / 30, 30.0, most_steps)
     ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
     return {
-        "averaging": "last" if _ON_ITS_WAY <= signal < n_coordinates else "tail",
+        "averaging": "last" if on_its_way else "tail",
         "residual_clip": clip,
         "max_iter": n_iter,
         "step_size": total_time / n_iter,
-        "momentum": min((ratio - 1) / (ratio + 1), _MOMENTUM_OF_MANY),
+        "momentum": min((ratio - 1) / (ratio + 1), most_momentum),
     }
 
 

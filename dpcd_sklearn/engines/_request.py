@@ -159,6 +159,12 @@ class Request:
         return is_bounded and not knows_scale and not self.inference
 
     @property
+    def has_sparse_rows(self):
+        """Whether rows are sparse, and it is their norm that is known."""
+        knows_norm = self.row_norm_bound is not None or self.scales.features == "rows"
+        return self.sparse and knows_norm
+
+    @property
     def has_smooth_penalty(self):
         """Whether the penalty is a ridge, or none at all, whatever its word."""
         l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}.get(self.penalty, 1.0)
