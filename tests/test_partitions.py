@@ -70,7 +70,7 @@ MODELS = {
         Y,
     ),
     "add_remove": (
-        DPLassoCD(alpha=0.01, neighboring="add_remove", n_public=200, delta=1e-6, **REGRESSION),
+        DPLassoCD(alpha=0.001, neighboring="add_remove", n_public=200, delta=1e-6, **REGRESSION),
         Y,
     ),
     "blocks": (DPRidgeSkGD(sampling="nice", block_size=2, **REGRESSION), Y),
