@@ -113,6 +113,10 @@ def test_the_scale_of_margins_follows_from_a_clipped_gradient(classes, factor):
     tail = Tail(factor * coef, residual.T @ rows / len(rows), moments)
     found = margin_scale(tail, np.ones(rows.shape[1]), loss, np.zeros(len(coef)), clip)
     assert_allclose(found, 1 / factor, rtol=0.1)
+    # a fit is paid for by then: moments that noise made useless leave it as it is
+    for useless in (np.zeros_like(moments), np.full_like(moments, np.inf)):
+        tail = Tail(tail.point, tail.gradient, useless)
+        assert margin_scale(tail, np.ones(rows.shape[1]), loss, np.zeros(len(coef)), clip) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ released in the tail is one: the a at which both are equal is how far margins ar
 """
 
 import numpy as np
+from scipy.special import softmax
 
 # Directions of margins, each with its opposite: more of them change a by less than its noise does.
 _N_DRAWS = 256
@@ -35,26 +36,29 @@ def margin_scale(tail, smoothness, loss, start, clip):
     clip : float
         Of a residual, in a row of typical length.
     """
-    mean, covariance, told = _margins(tail, smoothness, loss.curvature)
+    with np.errstate(all="ignore"):
+        mean, covariance, told = _margins(tail, smoothness, loss.curvature)
+    if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
+        return 1.0  # of noise that left no moments, nothing is said
     if len(mean) == 1:  # two classes: margins of none and of one, whose residual counts twice
         mean, start = np.append(0.0, mean), np.append(0.0, start)
         covariance, clip = np.pad(covariance, ((1, 0), (1, 0))), clip * 2**0.5
     values, vectors = np.linalg.eigh(covariance)
     draws = np.random.default_rng(0).standard_normal((_N_DRAWS, len(mean)))  # the same for all fits
     moved = np.vstack((draws, -draws)) * np.sqrt(values.clip(min=0.0)) @ vectors.T
-    residual = _softmax(mean + moved)
+    residual = softmax(mean + moved, axis=1)
     along = np.sum(residual * moved, axis=1, keepdims=True)
     # |p - e_y|, of each class y that a record may have
     length = np.sqrt(np.maximum(np.sum(residual**2, axis=1, keepdims=True) - 2 * residual + 1, 0))
     clipped = (moved - along) * np.minimum(1.0, clip / np.maximum(length, 1e-12))
 
     def expected(scale):
-        of_classes = _softmax(start + scale * (mean + moved - start))
+        of_classes = softmax(start + scale * (mean + moved - start), axis=1)
         return np.mean(np.sum(of_classes * clipped, axis=1))
 
-    low, high = np.log(_LEAST), 0.0
     if expected(1.0) <= told:
         return 1.0
+    low, high = np.log(_LEAST), 0.0
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if expected(np.exp(middle)) < told else (low, middle)
@@ -70,8 +74,3 @@ def _margins(tail, smoothness, curvature):
     mean = (coef @ centre + intercept) / np.sqrt(smoothness[-1])
     gradient = tail.gradient[:, :-1] - np.outer(tail.gradient[:, -1], centre)
     return mean, coef @ spread @ coef.T, -np.sum(coef * gradient)
-
-
-def _softmax(margins):
-    odds = np.exp(margins - margins.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)

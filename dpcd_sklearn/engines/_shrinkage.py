@@ -127,8 +127,8 @@ def shrunk(plan, solution, start):
         shrinkage(one.request, _length(one, part)) for one, part in zip(outputs, parts, strict=True)
     ]
     if plan.request.n_classes:  # classes are compared with each other
-        factors = [sum(factors) / len(factors)] * len(factors)
-        factors = [min(factor, _borne_out(plan, solution, known)) for factor in factors]
+        factor = min(sum(factors) / len(factors), _borne_out(plan, solution, known))
+        factors = [factor] * len(factors)
     factor = np.array(factors)[:, np.newaxis] if len(outputs) > 1 else factors[0]
     path, noise = solution.path, solution.noise
     return replace(

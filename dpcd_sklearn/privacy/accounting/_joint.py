@@ -116,7 +116,9 @@ def _followed(first, part, start, epsilon, delta):
     log = 0.0
     for _ in range(_LOOKS):
         log = _scale_of_last(first, part.event(log), log, start, epsilon, delta)
-        if log is None or -TOLERANCE <= excess(log) <= 0:
+        if log is None:  # nothing can be foreseen
+            break
+        if -TOLERANCE <= excess(log) <= 0:
             return log
     return largest_within(excess, start)
 
