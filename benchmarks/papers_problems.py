@@ -18,7 +18,7 @@ from dpcd_sklearn.datasets import (
     make_square,
 )
 from dpcd_sklearn.penalties import L1Ball
-from dpcd_sklearn.solvers._stated import SOLVERS
+from dpcd_sklearn.solvers._choice import SOLVERS
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -20,7 +20,7 @@ import pytest
 from entropy import replace_entropy
 from hypothesis import settings
 
-from dpcd_sklearn.engines import _private_fit
+from dpcd_sklearn.plan import _private_fit
 from dpcd_sklearn.privacy.ledger import _files
 
 # What is said once a process is not said here, where many tests fit with a large epsilon and no

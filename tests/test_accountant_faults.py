@@ -19,10 +19,10 @@ from forks import ChildDiedError, die_at_line, forked
 from sklearn.exceptions import NotFittedError
 
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
-from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _ledger, _sqlite
+from dpcd_sklearn.solvers._choice import SOLVERS
 
 if not hasattr(os, "fork"):
     pytest.skip("this system can't fork", allow_module_level=True)
@@ -514,9 +514,9 @@ def test_a_fit_whose_ledger_is_broken_reads_no_record(fault, estimator, tmp_path
     estimator(epsilon=0.1, accountant=accountant).fit(X, y)
     fault(tmp_path / "x.ledger")
     made = []
-    engine = ENGINES[estimator._named_after]
-    monkeypatch.setattr(engine, "run", lambda self, *args: made.append(args))
-    model = estimator(epsilon=0.1, solver=engine.word, accountant=accountant)
+    solver = SOLVERS[estimator._named_after]
+    monkeypatch.setattr(solver.planned_by, "run", lambda self, *args: made.append(args))
+    model = estimator(epsilon=0.1, solver=solver.word, accountant=accountant)
     with pytest.raises(LedgerError, match="nothing was released"):
         model.fit(X, y)
     assert not made and not hasattr(model, "coef_")

@@ -24,7 +24,6 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.inspection import AuditDisplay, audit
 from dpcd_sklearn.inspection._bounds import shown
 from dpcd_sklearn.inspection._by_release import shape_of
@@ -32,6 +31,7 @@ from dpcd_sklearn.inspection._made_up import CHANGES, OF_METHOD, MadeUp
 from dpcd_sklearn.inspection._release_audit import Runs, audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
 from dpcd_sklearn.inspection._tape import Kind, Tape
+from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -331,7 +331,7 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(monkeypatch)
     )[0]  # fmt: skip
     assert rows == ()
 
-    # an engine that never asks for what it paid
+    # a plan that never asks for what it paid
     class Idle(DPLinearRegressor):
         def _set_released(self, plan, solution, dtype):
             super()._set_released(plan, solution, dtype)

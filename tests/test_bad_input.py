@@ -754,7 +754,7 @@ def test_a_budget_that_is_too_small_refuses_before_a_record_is_read(data, estima
     read = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "dpcd_sklearn.engines._engines_coordinates.RecordOracle",
+            "dpcd_sklearn.solvers._coordinates.RecordOracle",
             type("Watched", (RecordOracle,), {"__new__": lambda *a, **k: read.append(a)}),
         )
         with pytest.raises(BudgetExceededError, match="nothing was drawn or recorded"):

@@ -14,6 +14,8 @@ from scipy import stats
 from tables import table
 from unreleased import StatedSums, released_mean
 
+from dpcd_sklearn.loops import _compgd, _sgd, _svrg
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import (
@@ -28,8 +30,6 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import BatchOracle, MeanUnits
 from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers import _compgd, _sgd, _svrg
-from dpcd_sklearn.solvers._problem import Problem
 
 P_VALUE = 1e-6
 KEY = bytes(range(9, 41))

@@ -22,11 +22,11 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.engines._recipes import descent_recipe
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.solvers import GCD, SkGD
+from dpcd_sklearn.solvers._descent_recipe import descent_recipe
 from dpcd_sklearn.testing import ReproducibleNoise
 
 X, Y = load_iris(return_X_y=True)

@@ -20,17 +20,14 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines import _engines_coordinates as _coordinates
-from dpcd_sklearn.engines import _scales
-from dpcd_sklearn.engines._engine import Engine
-from dpcd_sklearn.engines._engines_coordinates import SkGDEngine
-from dpcd_sklearn.engines._engines_gradients import CompGDEngine
-from dpcd_sklearn.engines._scales import NOTHING, FoundScales
 from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import Subject
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.plan import _scales
+from dpcd_sklearn.plan._scales import NOTHING, FoundScales
+from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     SelectionEvent,
@@ -41,7 +38,9 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits
 from dpcd_sklearn.privacy.sums import LocalPlace, Place
-from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD
+from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD, _coordinates
+from dpcd_sklearn.solvers._compgd import CompGDPlan
+from dpcd_sklearn.solvers._skgd import SkGDPlan
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, EPSILON, DELTA = 400, 3, 50.0, 1e-3
@@ -442,13 +441,13 @@ def wild_cells(rng):
 @pytest.fixture
 def watched(monkeypatch):
     """Pairs of the plan that was charged and the one that is carried out."""
-    pairs, located = [], Engine.located
+    pairs, located = [], SolverPlan.located
 
     def watch(self, *args):
         pairs.append((self, located(self, *args)))
         return pairs[-1][1]
 
-    monkeypatch.setattr(Engine, "located", watch)
+    monkeypatch.setattr(SolverPlan, "located", watch)
     return pairs
 
 
@@ -570,7 +569,7 @@ def test_a_step_of_compgd_that_was_sound_in_unit_scale_is_shortened():
     params = {"solver": CompGD(step_size=15.0), "penalty": "l2", "alpha": 0.5}
     model = DPLinearRegressor(epsilon=EPSILON, delta=DELTA, max_iter=500, **params)
     plan = model._plan(N, P, 1)  # accepted: the curvature of unit scale outweighs the ridge
-    assert isinstance(plan, CompGDEngine)
+    assert isinstance(plan, CompGDPlan)
     half = np.full(P, 1e-3)
     located = model._plan(N, P, 1, located=(plan, FoundScales((-half, half), None, (-1, 1))))
     problem, l2 = located.problem, located.problem.penalty.l2
@@ -631,7 +630,7 @@ def test_columns_of_every_kind_are_taken(name):
 # --- mutants --------------------------------------------------------------------------------------
 
 
-class Forgetful(SkGDEngine):
+class Forgetful(SkGDPlan):
     """Has scales found, and charges the updates alone."""
 
     @property
@@ -639,7 +638,7 @@ class Forgetful(SkGDEngine):
         return self.part
 
 
-class Louder(SkGDEngine):
+class Louder(SkGDPlan):
     """Charges choices of half the range that it makes."""
 
     @property

@@ -14,7 +14,8 @@ from scipy import stats
 from tables import table
 
 from dpcd_sklearn import DPLinearRegressor
-from dpcd_sklearn.engines import _engines_coordinates as engines
+from dpcd_sklearn.loops import _gcd
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import (
@@ -27,8 +28,8 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers import GCD, _gcd
-from dpcd_sklearn.solvers._problem import Problem
+from dpcd_sklearn.solvers import GCD
+from dpcd_sklearn.solvers._gcd import GCDPlan
 
 P_VALUE = 1e-8
 RELATIONS = {"replace_one": 2, "add_remove": 1}
@@ -223,9 +224,7 @@ def moved_coordinates(draws, rule, size, eta, penalty, neighboring):
 
 @table("size", [1, 2, 3, 4])
 @every_rule
-@table(
-    ("neighboring", "l1", "l2"), [("replace_one", 0.05, 0.3), ("add_remove", 0.0, 0.0)]
-)
+@table(("neighboring", "l1", "l2"), [("replace_one", 0.05, 0.3), ("add_remove", 0.0, 0.0)])
 def test_the_best_of_one_draw_have_the_law_of_successive_choices(neighboring, l1, l2, rule, size):
     eta, draws, penalty = 0.4, 10_000, ElasticNet(l1, l2)
     s = RELATIONS[neighboring] * CLIP / math.sqrt(M.sum()) / N
@@ -451,6 +450,6 @@ def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeyp
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 5)), rng.uniform(-1, 1, 50)
     model.fit(X, y)
-    monkeypatch.setattr(engines.GCDEngine, "alone", property(event))
+    monkeypatch.setattr(GCDPlan, "alone", property(event))
     with pytest.raises(RuntimeError, match="refused a release"):
         model.fit(X, y)

@@ -17,16 +17,16 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines._recipes import share_for_inference
-from dpcd_sklearn.engines._records_outside import share_of_outside
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.linear_model._summary import CoefSummary
+from dpcd_sklearn.loops._covariance import DescentWalk
+from dpcd_sklearn.loops._newton import solve as newton
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.penalties import ElasticNet
+from dpcd_sklearn.plan._inference import share_for_inference
+from dpcd_sklearn.plan._records_outside import share_of_outside
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu
 from dpcd_sklearn.solvers import CD
-from dpcd_sklearn.solvers._covariance import DescentWalk
-from dpcd_sklearn.solvers._newton import solve as newton
-from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [

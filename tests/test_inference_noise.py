@@ -15,11 +15,11 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from dpcd_sklearn.loops._covariance import noise_of
+from dpcd_sklearn.loops._newton import solve as newton
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.solvers import Newton
-from dpcd_sklearn.solvers._covariance import noise_of
-from dpcd_sklearn.solvers._newton import solve as newton
-from dpcd_sklearn.solvers._problem import Problem
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [

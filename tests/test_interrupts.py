@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
-from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
+from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.utils._tiles import is_finite
 
 # Many times what the promised second and a busy machine take, and much less than any fit here.
@@ -111,7 +111,7 @@ def test_ctrl_c_ends_a_fit_soon_and_its_charge_stays(name, interrupted):
 
 def test_every_solver_is_interrupted():
     solvers = {name.partition(",")[0] for name in MODELS}
-    assert solvers == set(ENGINES) | {"hidden state"}
+    assert solvers == set(SOLVERS) | {"hidden state"}
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")

@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tables import table
 from unreleased import MovingSums
 
+from dpcd_sklearn.loops import _cd, _gcd, _skgd
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
@@ -20,8 +22,6 @@ from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
-from dpcd_sklearn.solvers import _cd, _gcd, _skgd
-from dpcd_sklearn.solvers._problem import Problem
 
 LOSSES = [SquaredLoss(), LogisticLoss()]
 KEY = bytes(range(7, 39))

@@ -16,8 +16,8 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines._label_prior import found_intercepts
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.plan._label_prior import found_intercepts
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,

@@ -18,6 +18,8 @@ from tables import table
 from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
+from dpcd_sklearn.loops import _gcd
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
@@ -25,8 +27,7 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle
 from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers import GCD, FrankWolfe, _gcd
-from dpcd_sklearn.solvers._problem import Problem
+from dpcd_sklearn.solvers import GCD, FrankWolfe
 from dpcd_sklearn.testing import ReproducibleNoise
 
 P_VALUE = 1e-8
@@ -295,9 +296,7 @@ def test_a_fit_chooses_by_the_scores_of_its_rule(rule, size, lazy):
 
 @table("n_chosen", [1, 3])
 @table("form", [np.asarray, sparse.csr_array, sparse.csc_array])
-@table(
-    "penalty", [ElasticNet(0.02, 0.1), BoxPenalty(-0.2, 0.3)]
-)
+@table("penalty", [ElasticNet(0.02, 0.1), BoxPenalty(-0.2, 0.3)])
 def test_without_noise_to_speak_of_the_paths_are_those_of_the_full_draw(penalty, form, n_chosen):
     # scores that were kept from earlier updates would show here if they were not true any more
     rng = np.random.default_rng(0)

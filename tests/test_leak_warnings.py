@@ -18,8 +18,8 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
-from dpcd_sklearn.engines import _private_fit
 from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.plan import _private_fit
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,

@@ -31,13 +31,13 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.exceptions import (
     FewRecordsWarning,
     PrivacyLeakWarning,
     UnknownScaleWarning,
 )
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.solvers._choice import SOLVERS
 
 ALL = [DPLassoCD, DPLogisticGCD, DPRidgeSkGD]
 N_SAMPLES = 90
@@ -361,8 +361,8 @@ def test_a_fit_that_fails_after_its_charge_stays_charged(data, accountant, estim
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    for engine in ENGINES.values():
-        monkeypatch.setattr(engine, "run", interrupted)
+    for solver in SOLVERS.values():
+        monkeypatch.setattr(solver.planned_by, "run", interrupted)
     model = pipeline(estimator, accountant=accountant)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*data)
@@ -378,13 +378,13 @@ def test_a_fit_killed_after_its_charge_leaves_one_entry(estimator, tmp_path):
         import os, signal
         import numpy as np
         from dpcd_sklearn import {estimator.__name__} as Estimator, PrivacyAccountant
-        from dpcd_sklearn.engines._engines import ENGINES
+        from dpcd_sklearn.solvers._choice import SOLVERS
 
         def killed(*args):
             os.kill(os.getpid(), signal.SIGKILL)
 
-        for engine in ENGINES.values():
-            engine.run = killed
+        for solver in SOLVERS.values():
+            solver.planned_by.run = killed
         accountant = PrivacyAccountant(10.0, 1e-3, path={str(path)!r})
         Estimator(accountant=accountant).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
         print("still alive")

@@ -13,11 +13,11 @@ from sklearn.metrics import r2_score
 from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
-from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning, UnknownScaleWarning
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.solvers import SkGD
@@ -68,7 +68,7 @@ def test_bounds_of_targets_are_of_each_or_of_all(shape):
         "one for all": (-2.0, 102.0),
     }[shape]
     plan = MODELS["ridge"].__class__(target_bounds=bounds)._plan(N, 4, 3)
-    centers = [engine.request.target_center for engine in plan._engines]
+    centers = [plan.request.target_center for plan in plan._plans]
     assert centers == ([50.0] * 3 if shape == "one for all" else [0.0, 5.0, 100.0])
 
 
@@ -100,8 +100,7 @@ def test_huber_targets_have_a_loss_in_units_of_their_own():
     wide = [(-2, 2), (3, 7), (0, 200)]
     plan = DPLinearRegressor(Huber(0.5), target_bounds=wide)._plan(N, 4, 3)
     thresholds = [
-        float(engine.request.loss.gradient(np.array([1e9]), np.zeros(1))[0])
-        for engine in plan._engines
+        float(plan.request.loss.gradient(np.array([1e9]), np.zeros(1))[0]) for plan in plan._plans
     ]
     assert_allclose(thresholds, [0.25, 0.25, 0.005])
 
@@ -153,7 +152,7 @@ def test_every_solver_plans_one_event_for_all_targets(name):
     model.set_params(epsilon=8.0, feature_bounds=None, feature_scale=None)
     for facts in ({}, {"target_bounds": BOUNDS}, {"target_bounds": [(0, 1), (3, 7e5), (-9, 9)]}):
         plan = model.set_params(**facts)._plan(N, 4, 3)
-        first, *others = plan._engines
+        first, *others = plan._plans
         assert len(others) == 2 and plan.parts[0].releases[0].count == (16 if facts else 28)
         for other in others:
             assert other.alone == first.alone and other.n_updates == first.n_updates
@@ -179,8 +178,8 @@ def test_what_one_target_refuses_is_found_for_none(monkeypatch):
             raise ValueError("no such scale")
         return located(self, found, loss)
 
-    located = Engine._located
-    monkeypatch.setattr(Engine, "_located", refuse)
+    located = SolverPlan._located
+    monkeypatch.setattr(SolverPlan, "_located", refuse)
     with pytest.warns(UnknownScaleWarning, match="do not go with"):
         model = DPRidgeSkGD(epsilon=8.0).fit(X, Y)
     assert len(calls) == 6  # twice, a little wider at last

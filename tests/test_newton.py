@@ -8,13 +8,13 @@ from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
+from dpcd_sklearn.loops._newton import denoised, solve
+from dpcd_sklearn.loops._problem import Problem
+from dpcd_sklearn.loops._quadratic import minimise
 from dpcd_sklearn.penalties import Box, BoxPenalty
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.solvers import Newton
-from dpcd_sklearn.solvers._newton import denoised, solve
-from dpcd_sklearn.solvers._problem import Problem
-from dpcd_sklearn.solvers._quadratic import minimise
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(

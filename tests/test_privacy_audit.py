@@ -25,7 +25,6 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines import _engines_coordinates
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
@@ -33,7 +32,7 @@ from dpcd_sklearn.privacy.accounting import (
     epsilon_of,
     gdp_mu,
 )
-from dpcd_sklearn.solvers import CD, GCD, SkGD
+from dpcd_sklearn.solvers import CD, GCD, SkGD, _coordinates
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ALPHA = 1e-4
@@ -343,7 +342,7 @@ class Refusing(PrivacyAccountant):
 
 @every_model
 def test_no_oracle_is_made_when_the_charge_is_refused(model, data, monkeypatch):
-    monkeypatch.setattr(_engines_coordinates, "RecordOracle", NeverMade)
+    monkeypatch.setattr(_coordinates, "RecordOracle", NeverMade)
     with pytest.raises(pytest.fail.Exception, match="an oracle was made"):
         sklearn.clone(model).fit(*data)  # the trap works
     for accountant in (Refusing(100.0, 0.1), PrivacyAccountant(1e-3, 1e-6)):
@@ -358,12 +357,12 @@ def test_no_oracle_is_made_when_the_charge_is_refused(model, data, monkeypatch):
 def test_the_charge_stands_in_the_ledger_before_the_oracle_is_made(model, data, monkeypatch):
     accountant, seen = PrivacyAccountant(100.0, 0.1), []
 
-    class Watched(_engines_coordinates.RecordOracle):
+    class Watched(_coordinates.RecordOracle):
         def __init__(self, receipt, *args, **options):
             seen.append((receipt.event, receipt.entry_id, accountant.entries()))
             super().__init__(receipt, *args, **options)
 
-    monkeypatch.setattr(_engines_coordinates, "RecordOracle", Watched)
+    monkeypatch.setattr(_coordinates, "RecordOracle", Watched)
     charged = sklearn.clone(model).set_params(accountant=accountant)
     planned = charged.planned_event(*data[0].shape)
     charged.fit(*data)

@@ -20,6 +20,8 @@ from scipy import stats
 from tables import table
 from unreleased import MovingSums
 
+from dpcd_sklearn.loops import _cd, _gcd, _skgd
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
@@ -27,8 +29,6 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import BatchOracle, CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
-from dpcd_sklearn.solvers import _cd, _gcd, _skgd
-from dpcd_sklearn.solvers._problem import Problem
 
 P_VALUE = 1e-8
 RELATIONS = {"replace_one": 2, "add_remove": 1}

@@ -19,20 +19,19 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines import _engines_coordinates
-from dpcd_sklearn.engines import _smoothness as of_engines
-from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.inspection._fits import Subject
 from dpcd_sklearn.inspection._one_run import _canaries
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.pipeline import PrivatePipeline
+from dpcd_sklearn.plan import _smoothness as of_engines
+from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
 from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS, squares_sensitivity
-from dpcd_sklearn.solvers import SGD, SkGD
+from dpcd_sklearn.solvers import SGD, SkGD, _coordinates
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, DELTA = 4000, 3, 1e-6
@@ -253,7 +252,7 @@ def test_the_same_noise_gives_the_same_model_in_every_layout_and_in_parts(fit_in
 
 
 def test_mean_squares_have_a_stream_of_noise_of_their_own(monkeypatch):
-    oracles = (of_engines, "SmoothnessOracle"), (_engines_coordinates, "RecordOracle")
+    oracles = (of_engines, "SmoothnessOracle"), (_coordinates, "RecordOracle")
     keys = heard_keys(monkeypatch, *oracles)
     for seed in (ReproducibleNoise(0), None):
         model = clone(RIDGE).set_params(random_state=seed)
@@ -338,8 +337,8 @@ def test_what_makes_no_sense_is_refused_before_the_charge(model, message):
 def test_auto_takes_a_descent():
     for model in (DPLinearRegressor(**LOOSE), DPRidgeSkGD(**LOOSE), DPLassoCD(**LOOSE)):
         plain = clone(model).set_params(feature_scale=None)._plan(10**6, P, 1)
-        assert type(plain).__name__ == "NewtonEngine"
-        assert type(model._plan(10**6, P, 1)).__name__ != "NewtonEngine"
+        assert type(plain).__name__ == "NewtonPlan"
+        assert type(model._plan(10**6, P, 1)).__name__ != "NewtonPlan"
 
 
 def test_without_noise_smoothness_is_that_of_the_records():
@@ -384,14 +383,14 @@ def sizes(n=500, p=20, seed=0):
 @pytest.fixture
 def centers(monkeypatch):
     """Of the columns, as fits saw them."""
-    found, located = [], Engine.located
+    found, located = [], SolverPlan.located
 
     def watch(self, *args):
         plan = located(self, *args)
         found.append(plan.geometry.center)
         return plan
 
-    monkeypatch.setattr(Engine, "located", watch)
+    monkeypatch.setattr(SolverPlan, "located", watch)
     return found
 
 

@@ -32,13 +32,13 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines._engine import Engine
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
 from dpcd_sklearn.model_selection._search_plan import planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
@@ -417,13 +417,13 @@ def test_each_candidate_is_planned_once_with_the_budget_of_a_run(monkeypatch):
     """The model of a pipeline is planned with its share, and with what the scaler leaves."""
     model = make_private_pipeline(DPStandardScaler(), DPLinearClassifier(classes=[0, 1]))
     grid = {"dplinearclassifier__alpha": [10.0**-k for k in range(12)]}
-    made, real = [], Engine.__init__
+    made, real = [], SolverPlan.__init__
 
     def counted(self, *args, **fixed):
         made.append(self)
         real(self, *args, **fixed)
 
-    monkeypatch.setattr(Engine, "__init__", counted)
+    monkeypatch.setattr(SolverPlan, "__init__", counted)
     plan = planned(PrivateSearchCV(model, grid), 10_000, (5, 1, False))
     # one more plan says that there are choices, and two find what a run may have
     assert len(made) <= 2 * (12 + 1 + 1)

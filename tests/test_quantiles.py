@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse, special, stats
 from tables import table
 
-from dpcd_sklearn.engines import _scales
+from dpcd_sklearn.plan import _scales
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csc_array, csr_array
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
-from dpcd_sklearn.engines._records_outside import are_few
+from dpcd_sklearn.plan._records_outside import are_few
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CountUnits, OutsideOracle

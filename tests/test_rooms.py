@@ -1,4 +1,4 @@
-"""The rooms of the house: imports point downwards only, and the solvers see no records.
+"""The rooms of the house: imports point downwards only, and the loops of solvers see no records.
 
 The checks read source text, so they hold for code that was not run. Each takes the source as an
 argument, so that the self-tests below can show that it is able to fail.
@@ -23,8 +23,9 @@ FLOORS = (
     {"compose"},
     {"pipeline", "partitions"},
     {"linear_model", "preprocessing", "metrics"},
-    {"engines"},
     {"solvers"},
+    {"plan"},
+    {"loops"},
     {"privacy/mechanisms", "privacy/ledger"},
     {"privacy/sums", "privacy/noise", "privacy/accounting"},
     {"losses", "penalties", "samplings", "leaks"},
@@ -37,7 +38,7 @@ ALONE = {"datasets"}
 FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
-SEEN_BY_SOLVERS = (
+SEEN_BY_LOOPS = (
     "dpcd_sklearn.privacy.mechanisms._oracle.Oracle",
     "dpcd_sklearn.privacy.mechanisms._batch_oracle.IterateOracle",
 )
@@ -48,7 +49,7 @@ SOURCES = sorted(
     if path.suffix in {".py", ".pyx", ".pxd", ".h"}
 )
 MODULES = [name for name in SOURCES if not name.endswith(".h")]
-SOLVERS = [name for name in MODULES if name.startswith("solvers/")]
+LOOPS = [name for name in MODULES if name.startswith("loops/")]
 
 
 def read(name):
@@ -179,14 +180,14 @@ def private_scikit_learn(name, source):
             yield f"{name} imports {imported}; only {COMPAT} may"
 
 
-def records_in_a_solver(name, source):
+def records_in_a_loop(name, source):
     for imported in imports_of(name, source):
         module, _, last = imported.rpartition(".")
-        if module.startswith("dpcd_sklearn.privacy") and imported not in SEEN_BY_SOLVERS:
-            yield f"{name} imports {imported}; a solver sees the abstract oracles only"
+        if module.startswith("dpcd_sklearn.privacy") and imported not in SEEN_BY_LOOPS:
+            yield f"{name} imports {imported}; a loop sees the abstract oracles only"
     words = r"\b(X|y|sample_weight|RecordOracle|BatchOracle)\b"
     for word in sorted(set(re.findall(words, code_of(source)))):
-        yield f"{name} mentions {word}; a solver never sees the records"
+        yield f"{name} mentions {word}; a loop never sees the records"
 
 
 PUBLIC_SCALARS = {"bint", "char", "double", "float", "int", "long", "short", "Py_ssize_t", "size_t"}
@@ -230,23 +231,23 @@ def test_private_scikit_learn_only_in_compat(name):
     assert not list(private_scikit_learn(name, read(name)))
 
 
-@table("name", SOLVERS)
-def test_solver_never_sees_records(name):
-    assert not list(records_in_a_solver(name, read(name)))
+@table("name", LOOPS)
+def test_loop_of_a_solver_never_sees_records(name):
+    assert not list(records_in_a_loop(name, read(name)))
 
 
 def test_abstract_oracle_holds_no_records():
-    """In the declarations that solvers compile against, and in the implementations."""
-    for imported in SEEN_BY_SOLVERS:
+    """In the declarations that loops compile against, and in the implementations."""
+    for imported in SEEN_BY_LOOPS:
         module, oracle = imported.removeprefix("dpcd_sklearn.").replace(".", "/").rsplit("/", 1)
         for suffix in ("pxd", "pyx"):
             source = read(f"{module}.{suffix}")
             assert not list(fields_that_reach_records(source, oracle))
 
 
-def test_solvers_compile_against_abstract_oracles_alone():
-    """No record holder is declared where a solver could name its fields."""
-    for imported in SEEN_BY_SOLVERS:
+def test_loops_compile_against_abstract_oracles_alone():
+    """No record holder is declared where a loop could name its fields."""
+    for imported in SEEN_BY_LOOPS:
         module, oracle = imported.removeprefix("dpcd_sklearn.").replace(".", "/").rsplit("/", 1)
         declared = re.findall(r"^cdef class (\w+)", read(f"{module}.pxd"), re.MULTILINE)
         assert declared == [oracle]
@@ -291,8 +292,8 @@ def test_every_release_has_its_proof():
         ("losses/_a.py", "from ..penalties import ElasticNet", True),
         ("losses/_a.pyx", "from ..privacy._noise cimport NoiseSource", True),
         ("losses/_a.pyx", "from .. cimport (\n    privacy,\n)", True),
-        ("losses/_a.pxd", "cimport dpcd_sklearn.solvers._cd as cd", True),
-        ("privacy/sums/_a.pyx", "from ...solvers._cd import solve  # why not", True),
+        ("losses/_a.pxd", "cimport dpcd_sklearn.loops._cd as cd", True),
+        ("privacy/sums/_a.pyx", "from ...loops._cd import solve  # why not", True),
         ("privacy/sums/_a.pyx", "from ..noise._noise cimport NoiseSource", True),
         ("privacy/sums/_a.pyx", "from ..accounting import _events", True),
         ("privacy/sums/_a.py", "from .. import noise", True),
@@ -305,7 +306,7 @@ def test_every_release_has_its_proof():
         ("privacy/mechanisms/_a.pyx", "from ..ledger._accountant import charge", True),
         ("privacy/mechanisms/_a.pyx", "from .. import _grid", True),
         ("privacy/__init__.py", "from .sums import _records", True),
-        ("solvers/_a.pyx", "from ..privacy import Oracle", True),
+        ("loops/_a.pyx", "from ..privacy import Oracle", True),
         ("datasets/_a.py", "from ..utils import check", True),
         ("exceptions.py", "from .utils import check", True),
         ("privacy/ledger/_a.py", "from ...exceptions import BudgetExceededError", False),
@@ -351,7 +352,7 @@ def test_circles_can_be_found(sources, bad):
         ("linear_model/_a.py", "from sklearn.linear_model._base import LinearModel", True),
         ("linear_model/_a.py", "from sklearn.utils import _param_validation", True),
         ("linear_model/_a.py", "import sklearn.utils._param_validation as p", True),
-        ("solvers/_a.pyx", "from sklearn.utils._cython_blas cimport _dot", True),
+        ("loops/_a.pyx", "from sklearn.utils._cython_blas cimport _dot", True),
         ("utils/_compat.py", "from sklearn.utils._param_validation import Interval", False),
         ("linear_model/_a.py", "from sklearn.base import BaseEstimator", False),
         ("linear_model/_a.py", "from sklearn import __version__", False),
@@ -381,8 +382,8 @@ def test_private_scikit_learn_can_fail(name, source, bad):
         ('"""No X and no y here."""\ncdef double Xw  # y', False),
     ],
 )
-def test_records_in_a_solver_can_fail(source, bad):
-    assert bool(list(records_in_a_solver("solvers/_a.pyx", source))) is bad
+def test_records_in_a_loop_can_fail(source, bad):
+    assert bool(list(records_in_a_loop("loops/_a.pyx", source))) is bad
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 PACKAGE = CHECKOUT / "dpcd_sklearn"
 FACES = sorted(
     path.relative_to(CHECKOUT).as_posix()
-    for path in (*PACKAGE.glob("privacy/*/__init__.py"), PACKAGE / "engines" / "__init__.py")
+    for pattern in ("privacy/*", "plan", "loops")
+    for path in PACKAGE.glob(f"{pattern}/__init__.py")
 )
 HOUSE = ("dpcd_sklearn", "tests", "benchmarks", "examples", "doc", "paper", "conda")
 FOLDERS = (*HOUSE, ".ci", ".github", ".")

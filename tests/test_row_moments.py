@@ -18,7 +18,8 @@ from test_curvature import (
 )
 
 from dpcd_sklearn import DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
-from dpcd_sklearn.engines import _engines_newton
+from dpcd_sklearn.loops._newton import solve
+from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, epsilon_of, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import (
@@ -28,8 +29,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     _curvature_units,
 )
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers._newton import solve
-from dpcd_sklearn.solvers._problem import Problem
+from dpcd_sklearn.solvers import _newton
 from dpcd_sklearn.testing import ReproducibleNoise
 
 # ---- sums ---------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_what_rows_cost_is_in_the_event(intercept):
     count = 2 if intercept == "free" else 1
     assert [release.count for release in event.releases[1:]] == [1, count]
     share = 1 / event.releases[2].noise_multiplier ** 2 / gdp_squared(event)
-    assert share == pytest.approx(0.8 * _engines_newton._SHARE_OF_ROWS, rel=1e-9)
+    assert share == pytest.approx(0.8 * _newton._SHARE_OF_ROWS, rel=1e-9)
     many = model.planned_event(100_000, 5).releases[2]  # louder: in proportion to 1 / sqrt(s)
     found = DPLinearRegressor(solver="newton", epsilon=1.5, delta=1e-6).planned_event(10_000, 5)
     assert [release.count for release in found.releases[2:]] == [1]  # quartiles tell it already

@@ -12,8 +12,8 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.engines._engines import ENGINES
 from dpcd_sklearn.solvers import SkGD
+from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
@@ -139,4 +139,4 @@ def test_sparse_and_dense_records_release_the_same_bits_where_it_is_promised():
 def test_every_solver_is_in_the_table():
     assert {name.partition(" ")[0] for name in DESCENTS} - {"hidden", "softmax"} | {
         "newton"
-    } == set(ENGINES)
+    } == set(SOLVERS)

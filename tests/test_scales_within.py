@@ -6,9 +6,9 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
-from dpcd_sklearn.engines._geometry import public_geometry
-from dpcd_sklearn.engines._scales import FoundScales
 from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.plan._geometry import public_geometry
+from dpcd_sklearn.plan._scales import FoundScales
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import SelectionEvent
 from dpcd_sklearn.solvers import SkGD

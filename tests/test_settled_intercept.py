@@ -11,8 +11,8 @@ from sklearn.base import clone
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
-from dpcd_sklearn.engines import _settled_intercept
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.plan import _settled_intercept
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of, gdp_mu
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.sums import LocalPlace
@@ -77,9 +77,7 @@ def test_the_model_expects_as_many_records_of_a_class_as_there_are(monkeypatch):
     found = []
     for settles in (True, False):
         if not settles:  # the same budget, the same noise and no last step
-            monkeypatch.setattr(
-                "dpcd_sklearn.engines._engines_coordinates.settled", lambda *args: args[-1]
-            )
+            monkeypatch.setattr("dpcd_sklearn.solvers._skgd.settled", lambda *args: args[-1])
         with pytest.warns(ReproducibleNoiseWarning):
             model = clone(MODEL).set_params(**options).fit(X, Y)
         found.append((model.coef_, expit(model.decision_function(X)).mean()))

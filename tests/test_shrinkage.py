@@ -17,14 +17,14 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.engines import _shrinkage
-from dpcd_sklearn.engines._margin_scale import margin_scale
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model import _private_linear_model
+from dpcd_sklearn.loops._problem import Tail
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.plan import _shrinkage
+from dpcd_sklearn.plan._margin_scale import margin_scale
 from dpcd_sklearn.solvers import SkGD
-from dpcd_sklearn.solvers._problem import Tail
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [

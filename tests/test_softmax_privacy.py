@@ -201,7 +201,7 @@ def test_an_audit_of_three_classes_sees_the_record_and_finds_no_contradiction(na
 
 
 class HalfTheNoise:
-    """A mutant: an estimator whose engine releases with half of the noise that it claims."""
+    """A mutant: an estimator whose plan releases with half of the noise that it claims."""
 
     def __new__(cls, model):
         planned = type(model)._plan

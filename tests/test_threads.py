@@ -26,7 +26,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.engines import _arrays
+from dpcd_sklearn.plan import _arrays
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise

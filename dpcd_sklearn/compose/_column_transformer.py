@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines._private_fit import PrivateFit
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
 from ..pipeline._plan import private_parts, with_stand_ins
 from ..pipeline._private_pipeline import first_rows
+from ..plan._private_fit import PrivateFit
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..utils._compat import HasMethods, Interval, StrOptions, fit_context

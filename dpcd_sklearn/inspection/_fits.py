@@ -43,7 +43,7 @@ class PairRows:
     ----------
     pair : two tuples (X, y) or (X, y, sample_weight)
     models : two fitted estimators
-    plan : Engine
+    plan : SolverPlan
         Of one of their fits.
 
     Attributes

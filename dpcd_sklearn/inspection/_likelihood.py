@@ -218,7 +218,7 @@ def choice_tables(plan, asked, rows):
 
     Parameters
     ----------
-    plan : Engine
+    plan : SolverPlan
     asked : list of (problem, iterate)
         Between what was chosen, and where.
     rows : Rows

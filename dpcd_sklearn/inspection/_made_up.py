@@ -250,7 +250,7 @@ class MadeUp:
         ----------
         name : str
             Of CHANGES.
-        plan : Engine
+        plan : SolverPlan
             Whose scales they are made for.
         count : int
         generator : numpy Generator

@@ -120,7 +120,7 @@ class Tape:
 
     Attributes
     ----------
-    plan : Engine or units
+    plan : SolverPlan or units
         The latest one of the run.
     drawn : dict of Kind to list
         Of each call an array, a pair of lists for greedy choices, or None for what was not drawn.

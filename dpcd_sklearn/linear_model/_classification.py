@@ -10,8 +10,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines._label_prior import found_intercepts
 from ..losses import stated_loss
+from ..plan._label_prior import found_intercepts
 from ..utils._input import read_input, read_labels
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real

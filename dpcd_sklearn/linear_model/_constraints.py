@@ -6,8 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 
 from ..penalties import CONSTRAINTS, PENALTIES, Box
+from ..plan._solver import Solver
 from ..privacy.accounting._events import NEIGHBORING
-from ..solvers._stated import SOLVERS, Solver
+from ..solvers._choice import SOLVERS
 from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
 

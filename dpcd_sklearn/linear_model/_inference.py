@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines._records_outside import are_few
+from ..plan._records_outside import are_few
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._summary import CoefSummary

@@ -4,8 +4,9 @@ from typing import Literal
 
 from sklearn.linear_model import Lasso
 
+from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..solvers._stated import CD, Solver
+from ..solvers import CD
 from ..utils._typing import (
     ArrayLike,
     Auto,

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
 from ..penalties import Box, L1Ball, L2Ball
+from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..solvers._stated import Solver
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier

@@ -5,8 +5,9 @@ from typing import Literal
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..solvers._stated import GCD, Solver
+from ..solvers import GCD
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._constraints import CLASSIFICATION, GENERIC, of

@@ -20,20 +20,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines._engines import engine_of
-from ..engines._few_records import warn_of_few_records
-from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
-from ..engines._records_outside import found_share_outside
-from ..engines._request import Request
-from ..engines._scales import FoundScales, found_scales
-from ..engines._shrinkage import shrunk
-from ..engines._smoothness import found_mean_row, found_moments
 from ..exceptions import UnknownScaleWarning
 from ..losses import ABSENT, SYNONYMS, stated_loss
+from ..plan._few_records import warn_of_few_records
+from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..plan._records_outside import found_share_outside
+from ..plan._request import Request
+from ..plan._scales import FoundScales, found_scales
+from ..plan._shrinkage import shrunk
+from ..plan._smoothness import found_mean_row, found_moments
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
+from ..solvers._choice import plan_of
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
@@ -396,7 +396,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             )
 
     def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None, located=None):
-        """The engine of a fit, every number of it fixed by parameters, shapes and public facts.
+        """The plan of a fit, every number of it fixed by parameters, shapes and public facts.
 
         `located` is an earlier plan and the FoundScales that became public since.
         """
@@ -425,7 +425,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             finds_target=self._finds_target(),
             columns=None if columns is None else tuple(columns),
         )
-        return engine_of(request).planned(n_samples)
+        return plan_of(request).planned(n_samples)
 
     def _set_released(self, plan, solution, dtype):
         coef, intercept = plan.to_original(solution.coef, dtype)

@@ -5,7 +5,7 @@ from abc import ABCMeta, abstractmethod
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._arrays import Arrays
+from ..plan._arrays import Arrays
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import check_sample_weight
 
@@ -31,7 +31,7 @@ class RecordsOfAFit(metaclass=ABCMeta):
 
     @abstractmethod
     def scaled(self, request):
-        """What an engine reads: Arrays, or what has their methods; after the charge."""
+        """What a plan reads: Arrays, or what has their methods; after the charge."""
 
     def run(self, plan, receipt, scaled, key, generator):
         """Carry out a plan over what `scaled` gave; returns a Solution."""

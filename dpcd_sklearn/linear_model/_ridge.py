@@ -5,9 +5,10 @@ from typing import Literal
 import numpy as np
 from sklearn.linear_model import Ridge
 
+from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
-from ..solvers._stated import SkGD, Solver
+from ..solvers import SkGD
 from ..utils._typing import (
     ArrayLike,
     Auto,

@@ -1,7 +1,8 @@
 """What an estimator is told by a word or an object: a solver, a loss, a penalty, a set."""
 
 from ..penalties import CONSTRAINTS, Box
-from ..solvers._stated import SOLVERS, Solver
+from ..plan._solver import Solver
+from ..solvers._choice import SOLVERS
 from ..utils._stated import Stated
 
 # Parameters that may be objects, and what to write where one is needed.

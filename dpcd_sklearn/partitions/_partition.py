@@ -40,14 +40,14 @@ class Facts(NamedTuple):
 class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
-    With `engine`, bounds and a number of threads, it is the place that an engine opens; with `k`,
-    of output k alone; `in_columns`, for reading single columns.
+    With `opened_with`, bounds and a number of threads, it is the place that a plan opens; with
+    `k`, of output k alone; `in_columns`, for reading single columns.
     """
 
     how: str
     public: tuple = ()
     classes: np.ndarray | None = None
-    engine: tuple | None = None
+    opened_with: tuple | None = None
     k: int | None = None
     in_columns: bool = False
 
@@ -58,7 +58,7 @@ class PlaceOf(NamedTuple):
             place = place.of_output(self.k)
         if self.in_columns:
             place = place.in_columns()
-        return place if self.engine is None else place.place(*self.engine)
+        return place if self.opened_with is None else place.place(*self.opened_with)
 
 
 class Partition:

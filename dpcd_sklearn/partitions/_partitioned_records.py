@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..linear_model._records_in_memory import RecordsOfAFit
+from ..plan._solver import Solver
 from ..privacy.sums._remote_place import RemotePlace
-from ..solvers._stated import Solver
 from ._partition import PlaceOf
 from ._public_bits import public_bits
 
@@ -185,13 +185,13 @@ def _in_parts(question, numbers, sizes):
 
 
 class _Scaled:
-    """Records that lie in partitions, as an engine is given them; see Arrays."""
+    """Records that lie in partitions, as a plan is given them; see Arrays."""
 
     def __init__(self, records, place_of):
         self._records, self._place_of = records, place_of
 
     def place(self, bounds, n_threads):
-        return self._records._place(self._place_of._replace(engine=(bounds, n_threads)))
+        return self._records._place(self._place_of._replace(opened_with=(bounds, n_threads)))
 
     def in_columns(self):
         return _Scaled(self._records, self._place_of._replace(in_columns=True))

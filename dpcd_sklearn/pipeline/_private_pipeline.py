@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from ..engines._private_fit import PrivateFit, check_sizes
 from ..leaks import may_be_sparse, refuse_leaks
+from ..plan._private_fit import PrivateFit, check_sizes
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant

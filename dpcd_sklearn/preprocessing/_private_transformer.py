@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from ..engines._private_fit import PrivateFit, check_sizes, width_and_layout
-from ..engines._scales import LEAST_EVIDENCE
+from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..plan._scales import LEAST_EVIDENCE
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent

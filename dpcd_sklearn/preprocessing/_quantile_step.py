@@ -9,8 +9,8 @@ from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 
-from ..engines._release import own_key
-from ..engines._scales import QUARTILES, find_scales, n_choices
+from ..plan._release import own_key
+from ..plan._scales import QUARTILES, find_scales, n_choices
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines._release import own_key
+from ..plan._release import own_key
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits

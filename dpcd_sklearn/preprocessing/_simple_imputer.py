@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..engines._release import own_key
-from ..engines._scales import QUARTILES, find_medians, find_scales, n_choices
+from ..plan._release import own_key
+from ..plan._scales import QUARTILES, find_medians, find_scales, n_choices
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._table_events import partition_event

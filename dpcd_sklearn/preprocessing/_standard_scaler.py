@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engines._scales import AMPLE_EVIDENCE, find_scales, n_choices
+from ..plan._scales import AMPLE_EVIDENCE, find_scales, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits

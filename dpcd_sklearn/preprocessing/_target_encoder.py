@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ..engines._release import own_key
+from ..plan._release import own_key
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets

@@ -1,4 +1,4 @@
-"""Records in this process, as an engine is given them after the charge."""
+"""Records in this process, as a plan is given them after the charge."""
 
 from mmap import mmap
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from ..utils._threads import effective_n_threads
 
 
 class Arrays(NamedTuple):
-    """What is read, and nothing was: an engine opens the place where they lie.
+    """What is read, and nothing was: a plan opens the place where they lie.
 
     Records that lie elsewhere have the same methods.
     """

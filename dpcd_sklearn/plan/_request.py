@@ -1,4 +1,4 @@
-"""What an engine may look at: parameters and public facts, frozen, and no record."""
+"""What a plan may look at: parameters and public facts, frozen, and no record."""
 
 import math
 from dataclasses import dataclass, fields, replace
@@ -8,14 +8,14 @@ import numpy as np
 
 from ..losses._loss import Loss
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..solvers._stated import Solver
 from ..utils._public import plain_number
 from ..utils._stated import Stated
+from ._inference import share_for_inference
 from ._label_prior import COUNT_SHARE, counts_are_affordable
-from ._recipes import share_for_inference
 from ._records_outside import share_of_outside
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
+from ._solver import Solver
 
 # Fields that no estimator has a parameter for, and no fact states.
 _FOLLOW = {

@@ -106,7 +106,7 @@ def shrunk(plan, solution, start):
 
     Parameters
     ----------
-    plan : Engine or OutputByOutput
+    plan : SolverPlan or OutputByOutput
     solution : Solution
     start : (coef, intercept) or None
         Where the fit started: at the released shares of classes, or at zero.
@@ -157,12 +157,12 @@ def _borne_out(plan, solution, known):
     )
 
 
-def _length(engine, moved):
+def _length(plan, moved):
     """How far coefficients of features moved, over how far noise alone would have carried them."""
-    if not engine.noise_length:
+    if not plan.noise_length:
         return math.inf
-    request = engine.request
+    request = plan.request
     moved = moved.reshape(-1, request.n_coordinates)[:, : request.n_features]
-    smoothness = engine.geometry.smoothness[: request.n_features]
+    smoothness = plan.geometry.smoothness[: request.n_features]
     squares = moved**2 * smoothness / request.loss.curvature
-    return min(math.sqrt(float(squares.sum())) / engine.noise_length, 1e9)
+    return min(math.sqrt(float(squares.sum())) / plan.noise_length, 1e9)

@@ -450,7 +450,7 @@ def found_scales(plan, receipt, place, key):
 
     Parameters
     ----------
-    plan : Engine
+    plan : SolverPlan
     receipt : Receipt
         What pays for the choices is redeemed here.
     place : Place

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
+from ..loops import _cd
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SingleSampling
-from ..solvers import _cd
 from ._release import Release
 
 # Of μ², for so many derivatives.
@@ -65,12 +65,12 @@ class Settling(Release):
 SETTLING = Settling()
 
 
-def settled(engine, receipt, place, key, start, coef):
+def settled(plan, receipt, place, key, start, coef):
     """The coefficients with another intercept.
 
     Parameters
     ----------
-    engine : Engine
+    plan : SolverPlan
     receipt : Receipt
     place : Place
     key : bytes of length 32, or None
@@ -80,15 +80,15 @@ def settled(engine, receipt, place, key, start, coef):
     coef : ndarray of shape (n_coordinates,)
         Released.
     """
-    units, key = SETTLING.units(engine, place.n_samples), SETTLING.key(key)
-    oracle = RecordOracle(receipt, units, place, loss=engine.loss, fit_intercept=True, key=key)
+    units, key = SETTLING.units(plan, place.n_samples), SETTLING.key(key)
+    oracle = RecordOracle(receipt, units, place, loss=plan.loss, fit_intercept=True, key=key)
     oracle = receipt.shown(oracle, units)
     curvature = max(expit(start) * expit(-start), _LEAST_CURVATURE)
     problem = replace(
-        engine.problem,
+        plan.problem,
         start=coef,
         n_updates=_COUNT,
-        step_size=_STEP / curvature * float(engine.geometry.smoothness[-1]),
+        step_size=_STEP / curvature * float(plan.geometry.smoothness[-1]),
         curvature=1.0,
         momentum=0.0,
         averaging="last",

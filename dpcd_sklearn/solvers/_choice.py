@@ -1,28 +1,21 @@
-"""The solvers by name. A new one is one engine and one line here."""
+"""The solvers by name, and which of them fits a model. A new one is one file and one line here."""
 
 from dataclasses import replace
 
+from ..plan._output_by_output import OutputByOutput, one_of
 from ..privacy.mechanisms._curvature_units import MOST_RECORDS
-from ..solvers._stated import SOLVERS
-from ._engine_hidden_state import HiddenStateEngine
-from ._engines_coordinates import CDEngine, FrankWolfeEngine, GCDEngine, SkGDEngine
-from ._engines_gradients import CompGDEngine, SGDEngine, SVRGEngine
-from ._engines_newton import NewtonEngine
-from ._output_by_output import OutputByOutput, one_of
+from ._cd import CD
+from ._compgd import CompGD
+from ._frank_wolfe import FrankWolfe
+from ._gcd import GCD
+from ._hidden_state import HiddenStatePlan
+from ._newton import Newton, NewtonPlan
+from ._sgd import SGD
+from ._skgd import SkGD
+from ._svrg import SVRG
 
-ENGINES = {
-    engine.word: engine
-    for engine in (
-        CDEngine,
-        GCDEngine,
-        SkGDEngine,
-        CompGDEngine,
-        SGDEngine,
-        SVRGEngine,
-        FrankWolfeEngine,
-        NewtonEngine,
-    )
-}
+SOLVERS = {solver.word: solver for solver in (CD, GCD, SkGD, CompGD, SGD, SVRG, FrankWolfe, Newton)}
+_PLANS = {word: solver.planned_by for word, solver in SOLVERS.items()}
 
 # Where noise dominates, a penalty with l1 is better served by choosing coordinates.
 _NOISY = 25.0
@@ -35,8 +28,8 @@ _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 
 
-def engine_of(request):
-    """The engine that fits a model, bound to its request.
+def plan_of(request):
+    """The plan of a fit, bound to its request.
 
     Raises
     ------
@@ -48,22 +41,22 @@ def engine_of(request):
             "inference=True is for one target or two classes; fit a model a target, or a pair"
         )
     if isinstance(request.loss, tuple):
-        return OutputByOutput(request, [engine_of(one) for one in _of_targets(request)])
+        return OutputByOutput(request, [plan_of(one) for one in _of_targets(request)])
     if request.solver.word == "auto":
         request = replace(request, solver=SOLVERS[_auto(request)]())
     solver = request.solver.word
-    engine = ENGINES[solver]
+    plan = _PLANS[solver]
     if request.asks_for_smoothness and (needs := _needs_for_smoothness(request, solver)):
         raise ValueError(f'feature_scale="private" needs {needs}')
     if request.solver.accounting == "hidden_state":
-        if (needs := HiddenStateEngine.needs(request)) is not None:
+        if (needs := HiddenStatePlan.needs(request)) is not None:
             raise ValueError(f'accounting="hidden_state" needs {needs}')
-        engine = HiddenStateEngine if request.private else engine
-    elif request.inference and (needs := engine.needs_for_inference(request)) is not None:
+        plan = HiddenStatePlan if request.private else plan
+    elif request.inference and (needs := plan.needs_for_inference(request)) is not None:
         raise ValueError(f"inference=True needs {needs}")
-    elif engine.needs(request) is not None:
+    elif plan.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
-    return engine(request)
+    return plan(request)
 
 
 def _of_targets(request):
@@ -78,7 +71,7 @@ def _of_targets(request):
 def _auto(request):
     """The solver for solver="auto", from public numbers."""
     best = _best_solver(request)
-    able = (name for name in (best, *_FALLBACKS) if ENGINES[name].needs(request) is None)
+    able = (name for name in (best, *_FALLBACKS) if _PLANS[name].needs(request) is None)
     return next(able, best)
 
 
@@ -111,7 +104,7 @@ def _suits_newton(request):
         and not request.coef_path
         and request.max_iter == "auto"
         and not request.asks_for_smoothness
-        and NewtonEngine.needs(request) is None
+        and NewtonPlan.needs(request) is None
     )
 
 
@@ -126,15 +119,15 @@ def _needs_for_smoothness(request, solver):
 
 def _refusal(request, solver):
     """Why a solver can't, and which ones can, or could after one change."""
-    needs = {name: engine.needs(request) for name, engine in ENGINES.items()}
+    needs = {name: plan.needs(request) for name, plan in _PLANS.items()}
     message = f"solver={solver!r} needs {needs[solver]}"
-    if working := [name for name in ENGINES if needs[name] is None]:
+    if working := [name for name in _PLANS if needs[name] is None]:
         return f"{message}; solvers that work as it stands: {', '.join(working)}"
     problem = (
         f"loss={request.loss.name!r}, penalty={request.penalty!r} and "
         f"constraint={request.constraint_word!r}"
     )
-    if able := [name for name, engine in ENGINES.items() if engine.solves(request)]:
+    if able := [name for name, plan in _PLANS.items() if plan.solves(request)]:
         others = "".join(f"; {name!r} needs {needs[name]}" for name in able if name != solver)
         return f"{message}; solvers for {problem}: {', '.join(able)}{others}"
     return f"{message}; no solver has {problem} together: change one of them"

@@ -1,12 +1,21 @@
-"""Moments for inference: what an engine releases beside its updates, and what is made of it."""
+"""Moments for inference: what a fit releases beside its updates, and what is made of it."""
 
 from dataclasses import replace
 
+from ..loops._covariance import inference_of
 from ..privacy.accounting._calibration import moments_event
 from ..privacy.mechanisms._curvature_units import matrix_sensitivity
 from ..privacy.mechanisms._gradient_moments import MomentOracle, MomentUnits
-from ..solvers._covariance import inference_of
 from ._release import Release
+
+
+def share_for_inference(signal, n_coordinates):
+    """Of μ², for the moments.
+
+    Their noise grows with the number of coordinates: records that are many beside it leave more to
+    the gradients. The signal is that of all of μ².
+    """
+    return min(max(0.2 * (500 * n_coordinates / max(signal, 1e-300)) ** 0.5, 0.05), 0.2)
 
 
 class GradientMoments(Release):
@@ -33,20 +42,20 @@ class GradientMoments(Release):
 MOMENTS = GradientMoments()
 
 
-def gradient_noise(engine, units):
+def gradient_noise(plan, units):
     """The standard deviation of a gradient's noise over its clip."""
-    if not engine.request.private:
+    if not plan.request.private:
         return 0.0
-    z = engine.part.releases[0].noise_multiplier
-    return z * units.neighbors / engine.request.n_normalizer
+    z = plan.part.releases[0].noise_multiplier
+    return z * units.neighbors / plan.request.n_normalizer
 
 
-def with_inference(engine, receipt, place, solution, key):
+def with_inference(plan, receipt, place, solution, key):
     """The solution with covariances of its coefficients, and with what these still lacked.
 
     Parameters
     ----------
-    engine : Engine
+    plan : SolverPlan
         Planned with `inference`.
     receipt : Receipt
         What pays for the moments is redeemed here.
@@ -56,13 +65,13 @@ def with_inference(engine, receipt, place, solution, key):
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
-    request, walk, units = engine.request, solution.walk, MOMENTS.units(engine, place.n_samples)
+    request, walk, units = plan.request, solution.walk, MOMENTS.units(plan, place.n_samples)
     moment_noise = square_noise = 0.0
     if request.private:
         of_matrix = matrix_sensitivity(1.0, request.neighboring)
         moment_noise, square_noise = (
             release.noise_multiplier * of_matrix / request.n_normalizer
-            for release in engine.part_of("moments").releases
+            for release in plan.part_of("moments").releases
         )
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
     square = walk.square(edge)
@@ -84,13 +93,13 @@ def with_inference(engine, receipt, place, solution, key):
     score_norm = min(clip, (wide * mean) ** 0.5) if request.private else clip
     moments = oracle.release_moments(*at, clip, square**0.5, score_norm)
     found = inference_of(
-        engine.attended,
+        plan.attended,
         walk,
         solution.coef,
         moments,
         squares=(square, score_norm**2),
         n_records=request.n_normalizer,
-        gradient_noise=gradient_noise(engine, units),
+        gradient_noise=gradient_noise(plan, units),
         moment_noise=moment_noise,
     )
     return replace(solution, coef=solution.coef + found.left, inference=found)

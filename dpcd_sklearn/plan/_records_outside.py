@@ -52,7 +52,7 @@ def found_share_outside(plan, receipt, records, key):
 
     Parameters
     ----------
-    plan : Engine
+    plan : SolverPlan
         In the bounds that were found.
     receipt : Receipt
         What pays for the count is redeemed here.

@@ -58,7 +58,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
 
     Parameters
     ----------
-    plan : Engine
+    plan : SolverPlan
         Its request has one output for two classes, or one output for each of more.
     receipt : Receipt
         What pays for the counts is redeemed here.

@@ -1,17 +1,35 @@
-"""Engine of full-batch DP-SkGD of which nothing but the last iterate is released."""
+"""Full-batch DP-SkGD of which nothing but the last iterate is released."""
 
+import math
 from functools import cached_property
 
-from ..privacy.accounting._calibration import hidden_state_fit_event
+from ..loops._problem import Solution
+from ..plan._geometry import isotropic
+from ..privacy.accounting._calibration import (
+    hidden_state_fit_event,
+)
 from ..privacy.mechanisms import _hidden_state
 from ..privacy.mechanisms._hidden_state import Descent, contraction
-from ..solvers._problem import Solution
-from ._engines_coordinates import SkGDEngine
-from ._geometry import isotropic
-from ._recipes import hidden_state_recipe
+from ._descent_recipe import between
+from ._skgd import SkGDPlan
 
 
-class HiddenStateEngine(SkGDEngine):
+def hidden_state_recipe(signal, ratio):
+    """DP-SkGD of which only the last iterate is released: the noise of early steps fades.
+
+    The longest safe step, 2 / (m + M), and steps enough to forget the start; `ratio` is that of the
+    smoothness to the ridge.
+    """
+    return {
+        "max_iter": math.ceil(between(2.0 * (1.0 + ratio), 20.0, max(100.0, 2.0 * signal))),
+        "step_size": 2.0 / (1.0 + 2.0 / max(ratio, 1e-300)),
+        "momentum": 0.0,
+        "averaging": "last",
+        "residual_clip": between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5),
+    }
+
+
+class HiddenStatePlan(SkGDPlan):
     """What its proof assumes (proofs/release_last_iterate.md) is checked here."""
 
     losses = {"squared", "huber"}

@@ -112,7 +112,7 @@ def found_moments(plan, receipt, place, key):
 
     Parameters
     ----------
-    plan : Engine
+    plan : SolverPlan
     receipt : Receipt
         What pays for them is redeemed here.
     place : Place

@@ -1,6 +1,6 @@
-"""Engines: what the fit recipe needs to know about a solver, and which problems it solves.
+"""The plan of a fit by one solver, and which problems that solves.
 
-A new solver is one new engine: a subclass of ``Engine`` with a line in ``_engines.py``.
+A new solver has one of its own: a subclass of ``SolverPlan``, beside what is stated of the solver.
 """
 
 import math
@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from ..exceptions import UnknownScaleWarning
+from ..loops._problem import Problem
 from ..losses import LOSSES
 from ..penalties import PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
-from ..solvers._problem import Problem
 from ._geometry import moment_geometry, public_geometry
 from ._inference import MOMENTS
 from ._label_prior import COUNTS
@@ -39,7 +39,7 @@ RELEASES = (SCALES, SMOOTHNESS, COUNTS, SETTLING, OUTSIDE, MOMENTS)
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
 
-class Engine(metaclass=ABCMeta):
+class SolverPlan(metaclass=ABCMeta):
     """One solver, bound to one request: the plan of a fit.
 
     Every number of the fit is a property that follows from the request, hence from parameters and
@@ -52,8 +52,6 @@ class Engine(metaclass=ABCMeta):
 
     Attributes
     ----------
-    word : str
-        Its name, as a value of `solver`.
     losses, penalties, constraints : set of str
         What it can solve.
     has_inference : bool
@@ -75,7 +73,6 @@ class Engine(metaclass=ABCMeta):
         known.
     """
 
-    word = None
     losses = SINGLE_OUTPUT
     penalties = EVERY_PENALTY
     constraints = {None}
@@ -142,6 +139,11 @@ class Engine(metaclass=ABCMeta):
         )
 
     # ---- the plan: of the request ----
+
+    @property
+    def word(self):
+        """The solver's name, as a value of `solver`."""
+        return self.request.solver.word
 
     @cached_property
     def geometry(self):
@@ -309,7 +311,7 @@ class Engine(metaclass=ABCMeta):
         return self.clip if math.isfinite(self.clip) else 1.0
 
     def planned(self, n_samples):
-        """Make every number of the plan, and return the engine.
+        """Make every number of the plan, and return it.
 
         Raises
         ------

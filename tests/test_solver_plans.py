@@ -1,4 +1,4 @@
-"""Engines bound to requests: frozen, whole before the charge, and the same in any order."""
+"""Plans bound to requests: frozen, whole before the charge, and the same in any order."""
 
 import dataclasses
 import hashlib
@@ -10,14 +10,14 @@ from sklearn.base import clone
 from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
-from dpcd_sklearn.engines._engine import RELEASES, Engine
-from dpcd_sklearn.engines._engine_hidden_state import HiddenStateEngine
-from dpcd_sklearn.engines._engines import ENGINES, engine_of
-from dpcd_sklearn.engines._inference import MOMENTS
-from dpcd_sklearn.engines._release import key_of_output
 from dpcd_sklearn.penalties import L1Ball
+from dpcd_sklearn.plan._inference import MOMENTS
+from dpcd_sklearn.plan._release import key_of_output
+from dpcd_sklearn.plan._solver_plan import RELEASES, SolverPlan
 from dpcd_sklearn.privacy.accounting import gdp_delta, gdp_mu, greedy_fit_event, sampled_fit_event
-from dpcd_sklearn.solvers import GCD, SGD, SkGD
+from dpcd_sklearn.solvers import GCD, SGD, SkGD, _choice
+from dpcd_sklearn.solvers._choice import SOLVERS
+from dpcd_sklearn.solvers._hidden_state import HiddenStatePlan
 
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 HIDDEN = {"row_norm_bound": 2.0, "fit_intercept": False}
@@ -37,6 +37,8 @@ MODELS = {
 NUMBERS = ("geometry", "sampling", "n_updates", "curvature", "problem", "event", "clip")
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
+PLANS = [*(solver.planned_by for solver in SOLVERS.values()), HiddenStatePlan]
+
 
 def plan_of(model, n_samples=100, n_features=6):
     return model._plan(n_samples, n_features, 1)
@@ -50,10 +52,9 @@ def plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else str(value).split(" object")[0]
 
 
-def test_every_engine_is_looked_at():
+def test_every_kind_of_plan_is_looked_at():
     assert {type(plan_of(model)) for model in MODELS.values()} == {
-        *ENGINES.values(),
-        HiddenStateEngine,
+        *PLANS,
     }
 
 
@@ -65,7 +66,7 @@ def test_a_request_is_frozen_and_holds_no_estimator(model):
     held = [getattr(request, field.name) for field in dataclasses.fields(request)]
     assert not any(isinstance(value, type(model)) for value in held)
     changed = clone(model)
-    bound = engine_of(plan_of(changed).request)
+    bound = _choice.plan_of(plan_of(changed).request)
     changed.set_params(epsilon=7.0, max_iter=3, clip=0.1)
     assert (bound.event, bound.clip) == (plan_of(model).event, plan_of(model).clip)
 
@@ -73,9 +74,9 @@ def test_a_request_is_frozen_and_holds_no_estimator(model):
 @every_model
 def test_numbers_of_a_plan_do_not_follow_from_the_order_they_are_asked_in(model):
     request = plan_of(model).request
-    engines = engine_of(request), engine_of(request)
-    there = {name: plain(getattr(engines[0], name)) for name in NUMBERS}
-    back = {name: plain(getattr(engines[1], name)) for name in reversed(NUMBERS)}
+    plans = _choice.plan_of(request), _choice.plan_of(request)
+    there = {name: plain(getattr(plans[0], name)) for name in NUMBERS}
+    back = {name: plain(getattr(plans[1], name)) for name in reversed(NUMBERS)}
     assert there == back
 
 
@@ -87,17 +88,17 @@ def test_the_plan_is_whole_before_anything_is_charged(model):
     assert "sampling" in made or type(plan_of(model)).sampling is None
 
 
-@pytest.mark.parametrize("engine", [*ENGINES.values(), HiddenStateEngine])
-def test_what_an_engine_can_solve_needs_no_bound_engine(engine, monkeypatch):
+@pytest.mark.parametrize("kind", PLANS)
+def test_what_a_solver_can_solve_needs_no_plan(kind, monkeypatch):
     def refuse(self, request):
-        raise AssertionError("an engine was bound")
+        raise AssertionError("a plan was bound")
 
     request = plan_of(MODELS["skgd"]).request
-    monkeypatch.setattr(Engine, "__init__", refuse)
-    assert engine.needs(request) is None or isinstance(engine.needs(request), str)
-    assert engine.solves(request) in (True, False)
+    monkeypatch.setattr(SolverPlan, "__init__", refuse)
+    assert kind.needs(request) is None or isinstance(kind.needs(request), str)
+    assert kind.solves(request) in (True, False)
     wrong = dataclasses.replace(request, constraint=L1Ball(), penalty="box")
-    assert engine.needs(wrong) is not None and not engine.solves(wrong)
+    assert kind.needs(wrong) is not None and not kind.solves(wrong)
 
 
 class Counted:
@@ -138,7 +139,7 @@ def test_more_updates_than_can_be_counted_are_refused(model):
         model.planned_event(100, 6)
 
 
-@pytest.mark.parametrize("solver", ["auto", *ENGINES])
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
 def test_two_classes_of_the_multinomial_loss_are_the_logistic_one(solver):
     model = DPLinearClassifier(
         "multinomial", classes=[0, 1], solver=solver, penalty=None, constraint=None
@@ -155,7 +156,7 @@ def test_two_classes_of_the_multinomial_loss_are_the_logistic_one(solver):
 
 def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
     rare = {"solver": SGD(sampling_rate=1e-310), "max_iter": 1e-308, "coef_path": True}
-    problem = engine_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem
+    problem = _choice.plan_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem
     assert problem.path_every > problem.n_updates
 
 
@@ -185,7 +186,7 @@ def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
 
 def test_a_request_for_a_target_has_its_share_and_nothing_else():
     plan = DPLinearRegressor(target_bounds=(-2, 2), solver="skgd")._plan(100, 6, 3)
-    one = plan._engines[0].request
+    one = plan._plans[0].request
     changed = {
         field.name
         for field in dataclasses.fields(one)
@@ -204,7 +205,7 @@ def test_a_share_of_the_budget_has_the_root_of_k_times_the_noise():
     assert others == [first, first] and first.count == alone.count
     assert first.noise_multiplier / alone.noise_multiplier == pytest.approx(3**0.5, rel=1e-9)
     # "auto" follows what a target has
-    assert shares._plan(150, 4, 3)._engines[0].recipe != shares._plan(150, 4, 1).recipe
+    assert shares._plan(150, 4, 3)._plans[0].recipe != shares._plan(150, 4, 1).recipe
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

@@ -1,0 +1,192 @@
+"""Proximal Newton steps on one noisy curvature and a few noisy gradients in its geometry.
+
+    v_t = w_t + β (w_t - w_(t-1))
+    w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
+
+P is the released curvature, its eigenvalues cleaned of the noise's spread and floored, g_t a
+gradient at v_t that was clipped and noised in the geometry of P, β Nesterov's momentum. Of several
+classes P is the same in each: half of the rows' second moments bounds a softmax' curvature in every
+one (Böhning 1992), so a step is one problem a class. All else is post-processing. Averages are of
+models, not of iterates: the last step minimises the mean of all models after the head, so that
+coefficients are exactly zero where the penalty makes them so.
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ..penalties import ElasticNet
+from ._covariance import NewtonWalk
+from ._problem import Solution, Tail
+from ._quadratic import minimise
+
+# Least eigenvalue over the largest one: of what a grid of integers can hold, and without noise.
+_LEAST = 1e-7
+_LEAST_NOISELESS = 1e-13
+_ROUNDER = (1e-5, 1e-3, 0.1, 1.0)
+# By which a curvature is made larger at most: what exceeds it is noise.
+_MOST_CUT = 10.0
+
+
+def solve(oracle, problem, sampling=None, generator=None):
+    """Run the steps.
+
+    Parameters
+    ----------
+    oracle : CurvatureOracle
+    problem : Problem
+
+    Returns
+    -------
+    Solution
+    """
+    return _Path(oracle, problem).run()
+
+
+def denoised(values, edge):
+    """How large a matrix is along the eigenvectors of its noisy copy, whose eigenvalues these are.
+
+    Noise parts eigenvalues that are equal: of a multiple of the identity they fill an interval, and
+    steps by the least of them are many times too long. Bun, Allez, Bouchaud & Potters (2016), for
+    additive noise: λ_k - (edge² / 2) mean_j 1 / (λ_k - λ_j), seen from a little beside the axis.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_coordinates,)
+    edge : float
+        The spectral edge of the noise; 0 for none.
+    """
+    if edge == 0:
+        return values
+    gaps = values[:, None] - values
+    beside = edge**2 / len(values)
+    return values - 0.5 * edge**2 * np.mean(gaps / (gaps**2 + beside), axis=1)
+
+
+class _Path:
+    """Iterates, a row for each output, and models that were released.
+
+    The curvature, and what is made of it, is in the units of sqrt(M_j).
+    """
+
+    def __init__(self, oracle, problem):
+        self._oracle, self._problem = oracle, problem
+        self._roots = np.sqrt(problem.smoothness)
+        self.coef = self._before = self._first()
+        released = oracle.release_curvature()
+        self._least = np.linalg.eigvalsh(released)[0]
+        self._curvature, factor = self._whole(released)
+        values, vectors = np.linalg.eigh(self._curvature)
+        values = denoised(values, factor * problem.curvature_edge)
+        self._fix_geometry(values, vectors, factor * problem.curvature_floor)
+        # means over the models that count: of what the last step minimises, of where gradients were
+        # released, and of these
+        self._means, self._n_models = [np.zeros_like(self.coef) for _ in range(3)], 0
+        self._clips = []
+
+    def _first(self):
+        """The start, or zero, in the penalty's domain."""
+        problem, n = self._problem, self._problem.n_penalized
+        coef = np.zeros((problem.n_outputs, problem.n_coordinates))
+        if problem.start is None:
+            coef[:, :n] = problem.penalty.proximal(0.0, 1.0)
+            return coef
+        coef[:] = problem.start.reshape(coef.shape)
+        for row in coef:
+            row[:n] = [problem.penalty.proximal(w, 0.0) for w in row[:n]]
+        return coef
+
+    def _whole(self, curvature):
+        """A curvature as large as that of rows that were not cut short, if it is known.
+
+        And by which factor it was made larger, the noise with it.
+        """
+        n = self._problem.n_penalized
+        trace = np.trace(curvature[:n, :n])
+        if not 0 < trace < self._problem.mean_square:
+            return curvature, 1.0
+        factor = min(self._problem.mean_square / trace, _MOST_CUT)
+        scales = np.ones(len(curvature))
+        scales[:n] = factor**0.5
+        return scales[:, None] * curvature * scales, factor
+
+    def _fix_geometry(self, values, vectors, floor):
+        """P, with directions that the noise may have made too flat raised to the floor."""
+        least = _LEAST_NOISELESS if floor == 0 else _LEAST
+        floor = max(floor, 1e-300)
+        # the noise may leave it too steep for the grid: then a rounder one, or none of it
+        shares = (least, *_ROUNDER)
+        rounder = [np.maximum(values, max(floor, share * values[-1])) for share in shares]
+        for floored in (*rounder, np.ones_like(values)):
+            try:
+                return self._fix_floored(values, floored, vectors)
+            except ValueError as error:
+                refusal = error
+        raise refusal
+
+    def _fix_floored(self, values, floored, vectors):
+        problem = self._problem
+        # how many directions the records fill: the squared norm of a row in this geometry
+        filled = np.clip(values, 0.0, None) @ (1 / floored)
+        factor = np.linalg.cholesky((vectors * floored) @ vectors.T)
+        identity = np.eye(len(values))
+        root = solve_triangular(factor, identity, lower=True)
+        self._filled = max(filled, 1.0)
+        self._root = root = self._oracle.fix_geometry(root)
+        self._factor = solve_triangular(root, identity, lower=True)  # P = factor @ factor.T
+        scaled = self._roots[:, None] * self._factor
+        self._quadratic = np.ascontiguousarray(scaled @ scaled.T) / problem.step_size
+
+    def _step(self):
+        """The next iterate, from a released gradient; the last one from the models that count."""
+        problem = self._problem
+        point = self.coef + problem.momentum * (self.coef - self._before)
+        self._clips.append(self._clip())
+        gradient = self._oracle.release_preconditioned(point.ravel(), self._clips[-1])
+        gradient = gradient.reshape(point.shape)
+        if problem.zero_sum:  # clipped or not: the rest of the sum is noise
+            gradient = gradient - gradient.mean(axis=0)
+        gradient = gradient @ self._factor.T
+        linear = point @ self._quadratic - self._roots * gradient
+        if self._t >= min(problem.tail_start, problem.n_updates - 1):
+            self._n_models += 1
+            for mean, one in zip(self._means, (linear, point * self._roots, gradient), strict=True):
+                mean += (one - mean) / self._n_models
+            if self._t + 1 == problem.n_updates:
+                linear = self._means[0]
+        return self._minimum(linear)
+
+    def _clip(self):
+        """Wide where residuals are still large; the models that are averaged have one clip."""
+        first, last = self._problem.unit_clips
+        head = int(self._problem.head * self._problem.n_updates)
+        left = max(0.0, 1 - self._t / max(head, 1))
+        return last * (first / last) ** left * self._filled**0.5
+
+    def _minimum(self, linear):
+        """Of the quadratic model and the penalty, of each output by itself."""
+        penalty, n = self._problem.penalty, self._problem.n_penalized
+        if isinstance(penalty, ElasticNet) and penalty.l1 == 0 and not penalty.positive:
+            quadratic = self._quadratic.copy()
+            quadratic.flat[: n * (len(quadratic) + 1) : len(quadratic) + 1] += penalty.l2
+            return np.linalg.solve(quadratic, linear.T).T
+        models = zip(linear, self.coef, strict=True)
+        return np.array([minimise(self._quadratic, b, penalty, n, w) for b, w in models])
+
+    def run(self):
+        problem, path, converged = self._problem, [self.coef], False
+        shape = np.shape(self.coef if problem.n_outputs > 1 else self.coef[0])
+        for self._t in range(problem.n_updates):
+            before = self.coef
+            self.coef, self._before = self._step(), before
+            if problem.path_every:
+                path.append(self.coef)
+            if problem.watch is not None:
+                problem.watch(self._t + 1)
+            converged = bool(problem.tol) and not problem.sweep_moved(before, self.coef)
+            if converged:
+                break
+        kept = np.reshape(path, (-1, *shape)) if problem.path_every else None
+        seen = self._root @ self._curvature @ self._root.T
+        walk = NewtonWalk(self._root, self._filled, np.array(self._clips), seen, self._least)
+        tail = Tail(*self._means[1:], self._curvature) if self._n_models else None
+        return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk, tail=tail)

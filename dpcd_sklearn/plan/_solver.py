@@ -1,0 +1,40 @@
+"""What a fit asks of the solver that is stated, and ranges of what several solvers take."""
+
+from numbers import Integral, Real
+
+from ..utils._compat import Interval, StrOptions
+from ..utils._stated import Stated
+
+AUTO = StrOptions({"auto"})
+COUNT_OR_NONE = [None, Interval(Integral, 1, 2**53, closed="both")]
+INNER = {"averaging": {"auto", "last", "tail", "periodic"}, "n_inner": COUNT_OR_NONE}
+WEIGHTED = {"auto", "last", "tail", "weighted"}
+MOMENTUM = [AUTO, Interval(Real, 0, 1, closed="left")]
+RATE = [AUTO, Interval(Real, 0, 1, closed="right")]
+DECAY = [Interval(Real, 0, None, closed="left")]
+SHARE = Interval(Real, 0, 1, closed="neither")
+
+
+def parameters_of(averaging=None, **constraints):
+    """The table of one solver's parameters."""
+    table = {"step_size": [AUTO, Interval(Real, 0, 1e15, closed="right")]}
+    if averaging is not None:
+        table["averaging"] = [StrOptions(averaging)]
+    return table | constraints
+
+
+class Solver(Stated):
+    """What all solvers answer, be it their parameter or not; "auto" itself.
+
+    Attributes
+    ----------
+    word : str
+        The value of an estimator's `solver` that stands for it.
+    """
+
+    word = "auto"
+    # What a solver has no parameter for.
+    step_size = averaging = momentum = sampling = "auto"
+    n_inner = block_size = None
+    selection = "full"
+    accounting = "composition"

@@ -1,0 +1,111 @@
+"""Recipes for "auto": functions of public numbers, fitted by hand to a dozen real data sets.
+
+All of them follow s = n μ / sqrt(p + 1), the public signal-to-noise number of a full-batch fit.
+``residual_clip`` is in units of a target within [-1, 1].
+"""
+
+import math
+
+
+def between(value, low, high):
+    return min(max(value, low), high)
+
+
+def descent_recipe(
+    signal, spread, curvature, full, n_classes, n_coordinates, *, has_sparse_rows=False
+):
+    """DP-SkGD: the total time τ of the descent follows the signal, in few long steps.
+
+    Steps are divided by the curvature of what moves. With the normalised heavy ball β, steps up to
+    2 (1 + β) / (1 - β) over the largest curvature are stable for full gradients: 38 for β = 0.9.
+    More than two classes have a recipe of their own. Blocks move without momentum, which is not
+    known to be stable there, and with steps below 2.
+    """
+    chosen = {"averaging": "tail"}
+    if not full:
+        chosen["residual_clip"] = between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5)
+        total_time = between(20.0 * signal, 100.0, 20_000.0)
+        n_iter = between(total_time * curvature / spread / 1.5, 20.0, 1_000.0)
+        return chosen | {"max_iter": n_iter, "step_size": 1.5, "momentum": 0.0}
+    if n_classes > 2:
+        return _softmax_descent(signal, n_coordinates, has_sparse_rows)
+    total_time, chosen["residual_clip"] = _full_descent(signal, n_classes, n_coordinates)
+    n_iter = between(total_time / 30, 30.0, 800.0)
+    return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
+
+
+def _full_descent(signal, n_classes, n_coordinates):
+    """The total time τ and the residual clip κ of a full descent of one output.
+
+    Neither has a floor that noise alone would fill: with no signal nothing moves. Of a bounded
+    curvature derivatives fade as residuals shrink, and what is far from the boundary is let go: a
+    narrow clip costs little, if the time makes good what it takes of a step (τκ is stated). No
+    class at all is a regression, of which the clip alone says how far it gets: with few features
+    half as far is enough for what they tell, and as far as with many of them is noise.
+    """
+    root = math.sqrt(signal)
+    if n_classes:
+        clip = between(0.02 * root, 0.05, 0.6)
+        return min(max(10.0 * signal, 50.0 * min(signal, root)) / clip, 20_000.0), clip
+    slow = (30 / signal) ** 0.25 if signal > 30 else 1.0
+    reach = between((n_coordinates / 800) ** 0.25, 0.5, 1.0)
+    return min(40.0 * signal, 20_000.0), reach * between(0.013 * root * slow, 0.01, 0.35)
+
+
+# Of more than two classes: the steps of a descent, and those of sparse rows; the most momentum,
+# whose memory of 1 / (1 - β) steps is to be a fraction of them; and the signal from which a mean
+# of iterates is not needed.
+_STEPS_OF_MANY, _STEPS_OF_ROWS, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 150.0, 0.95, 60.0
+
+
+def _softmax_descent(signal, n_coordinates, has_sparse_rows):
+    """Of more than two classes: few steps, as long as the noise of margins allows.
+
+    Margins part in more directions than those of two classes, which takes twice the time. Noise
+    that nothing holds back moves them by τκ / (n μ) at most, whatever the number of features, and
+    the more features there are the later most are learnt: so τκ follows n μ too, which is s √p',
+    where there is a signal at all. Steps may be longer than what the bound on the curvature knows
+    to be stable. Where many features share the length of a row the softmax is far flatter than
+    that, and where they do not clipped derivatives bound every step. Of more features than s the
+    last iterate is still on its way: unless it is noise mostly, it is ahead of a mean.
+
+    Of sparse rows with a norm that is known, few columns are in many of them: long walks are mostly
+    noise, and steps are as long as is stable.
+    """
+    root = math.sqrt(signal)
+    reach, longest = max(20.0 * signal, 100.0 * min(signal, root)), 20_000.0
+    clip, most_steps, most_momentum = between(0.02 * root, 0.05, 0.6), _STEPS_OF_ROWS, 1.0
+    on_its_way = not has_sparse_rows and _ON_ITS_WAY <= signal < n_coordinates
+    if not has_sparse_rows:
+        reach = max(reach, min(0.15 * signal, 3.0) * signal * math.sqrt(n_coordinates))
+        longest = max(longest, 125.0 * between(signal, n_coordinates, 3.0 * n_coordinates))
+        clip, most_steps = between(0.01 * root, 0.02, 0.6), _STEPS_OF_MANY
+        most_momentum = _MOMENTUM_OF_MANY
+    total_time = min(reach / clip, longest)
+    n_iter = between(total_time / 30, 30.0, most_steps)
+    ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
+    return {
+        "averaging": "last" if on_its_way else "tail",
+        "residual_clip": clip,
+        "max_iter": n_iter,
+        "step_size": total_time / n_iter,
+        "momentum": min((ratio - 1) / (ratio + 1), most_momentum),
+    }
+
+
+def clip_for_inference(signal, bounded_curvature):
+    """Wider than for coefficients alone: a record at its clip tells nothing of the curvature.
+
+    And wide enough, as the signal grows, for the bias of a clip to stay below the standard errors.
+    """
+    if bounded_curvature:
+        return between((signal / 400) ** 0.25, 1.0, 2.0)
+    factor = 1.5 * max(1.0, (signal / 1000) ** 0.25)
+    return min(1.0, factor * between(0.1 * (signal / 30) ** 0.25, 0.1, 0.5))
+
+
+def noiseless_descent_recipe(full, block_size=1):
+    """DP-SkGD without noise: the trace, |S|, bounds the curvature of a block whatever the data."""
+    if full:
+        return {"step_size": 10.0, "momentum": 0.9}
+    return {"step_size": min(float(block_size), 1.8), "momentum": 0.0}

@@ -1,0 +1,79 @@
+"""DP-SGD: what is stated of it, and its plan."""
+
+from ..loops import _sgd
+from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
+from ..utils._typing import Auto
+from ._descent_recipe import descent_recipe, noiseless_descent_recipe
+from ._gradients import GradientPlan
+
+
+class SGDPlan(GradientPlan):
+    """DP-SGD: Poisson mini-batches, or all records."""
+
+    solve = staticmethod(_sgd.solve)
+    noiseless_recipe = noiseless_descent_recipe(full=True)
+
+    @property
+    def recipe(self):
+        request, curvature = self.request, self.curvature
+        chosen = descent_recipe(
+            request.signal,
+            curvature,
+            curvature,
+            True,
+            request.n_classes,
+            request.n_coordinates,
+            has_sparse_rows=request.has_sparse_rows,
+        )
+        return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
+
+
+class SGD(Solver):
+    """Stochastic gradient descent (DP-SGD): Poisson mini-batches, or all records.
+
+    Parameters
+    ----------
+    sampling_rate : float in (0, 1], default=0.1
+        Probability of a record to be in a mini-batch; 1 is all records in every update. Without
+        noise every batch is all records.
+    step_size : float in (0, 1e15] or "auto", default="auto"
+        See :class:`SkGD`.
+    step_decay : float in [0, inf), default=0.0
+        See :class:`CompGD`.
+    momentum : float in [0, 1) or "auto", default="auto"
+        Heavy ball in the (1 - momentum)-normalised form.
+    averaging : {"auto", "last", "tail", "weighted"}, default="auto"
+        See :class:`CompGD`.
+
+    References
+    ----------
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016). Deep learning with differential
+    privacy. CCS.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn.solvers import SGD
+    >>> SGD(sampling_rate=0.01, momentum=0.9)
+    SGD(momentum=0.9, sampling_rate=0.01)
+    """
+
+    word = "sgd"
+    planned_by = SGDPlan
+    _parameter_constraints = parameters_of(
+        WEIGHTED, sampling_rate=RATE[1:], step_decay=DECAY, momentum=MOMENTUM
+    )
+
+    def __init__(
+        self,
+        sampling_rate: Auto = 0.1,
+        *,
+        step_size: Auto = "auto",
+        step_decay: float = 0.0,
+        momentum: Auto = "auto",
+        averaging: str = "auto",
+    ):
+        self.sampling_rate = sampling_rate
+        self.step_size = step_size
+        self.step_decay = step_decay
+        self.momentum = momentum
+        self.averaging = averaging

@@ -1,0 +1,189 @@
+"""DP-SkGD: what is stated of it, and its plan."""
+
+import math
+from dataclasses import replace
+from functools import cached_property
+
+from ..loops import _skgd
+from ..loops._covariance import DescentWalk
+from ..plan._inference import gradient_noise, with_inference
+from ..plan._settled_intercept import is_settled, settled
+from ..plan._solver import (
+    COUNT_OR_NONE,
+    INNER,
+    MOMENTUM,
+    Solver,
+    parameters_of,
+)
+from ..samplings import SAMPLING_WORDS, Sampling
+from ..utils._compat import HasMethods, StrOptions
+from ..utils._typing import Auto
+from ._checked_sampling import CheckedSampling
+from ._coordinates import DrawnPlan
+from ._descent_recipe import clip_for_inference, descent_recipe, noiseless_descent_recipe
+
+
+class SkGDPlan(DrawnPlan):
+    """DP-SkGD: a random block at a time, or all coordinates."""
+
+    solve = staticmethod(_skgd.solve)
+    has_inference = True
+    noiseless_max_iter = 100_000
+
+    @classmethod
+    def needs_for_inference(cls, request):
+        if request.loss.name != "squared":
+            return "loss='squared' with solver='skgd': others move the mean of its noisy iterates"
+        solver = request.solver
+        if not isinstance(solver.sampling, str) or solver.sampling not in ("auto", "full"):
+            return 'SkGD(sampling="full")'
+        if solver.averaging == "periodic":
+            return "SkGD(averaging=...) in {'last', 'tail'}, not 'periodic'"
+        return super().needs_for_inference(request)
+
+    @cached_property
+    def sampling(self):
+        solver, n_coordinates = self.request.solver, self.request.n_coordinates
+        word = solver.sampling
+        if not isinstance(word, str):
+            return CheckedSampling(word, n_coordinates)
+        size = solver.block_size or math.ceil(math.sqrt(n_coordinates))
+        return SAMPLING_WORDS[word].of(word, n_coordinates, size, self.geometry.smoothness)
+
+    @property
+    def _full(self):
+        return self.sampling.block_size == self.request.n_coordinates
+
+    @property
+    def curvature(self):
+        return self.sampling.curvature(self.geometry.spread)
+
+    @property
+    def noise_length(self):
+        """Of as many steps as the fit takes, of all coordinates, were the loss nowhere curved."""
+        request, problem = self.request, self.problem
+        if not (request.private and self._full):
+            return 0.0
+        size = math.sqrt(request.n_outputs * request.n_features / self.curvature)
+        noise = gradient_noise(self, self.units(request.n_normalizer))
+        step = problem.step_size * noise * self.clip / self._largest_gradient * size
+        return math.sqrt(self.n_updates) * step
+
+    @property
+    def recipe(self):
+        spread = self.geometry.spread(self.request.n_coordinates)
+        request = self.request
+        recipe = descent_recipe(
+            request.signal,
+            spread,
+            self.curvature,
+            self._full,
+            request.n_classes,
+            request.n_coordinates,
+            has_sparse_rows=request.has_sparse_rows,
+        )
+        if request.inference:
+            recipe["residual_clip"] = clip_for_inference(request.signal, False)
+        return recipe
+
+    @cached_property
+    def settles(self):
+        if not (self.request.counts_classes and self._full):
+            return False
+        return is_settled(self.request, self.recipe["residual_clip"])
+
+    def run(self, receipt, records, key, generator):
+        solution = super().run(receipt, records, key, generator)
+        if self.settles:
+            start = 0.0 if self._start is None else float(self._start[1][0])
+            coef = settled(self, receipt, self.place(records), key, start, solution.coef)
+            return replace(solution, coef=coef)
+        if not self.request.inference:
+            return solution
+        place, size = self.place(records), self.request.n_coordinates
+        walk = DescentWalk(
+            clip=self.units(place.n_samples).coordinate_clip * math.sqrt(size),
+            n_updates=solution.n_updates,
+            size=size,
+            filled=self.geometry.spread(size),
+        )
+        return with_inference(self, receipt, place, replace(solution, walk=walk), key)
+
+    @property
+    def noiseless_recipe(self):
+        return noiseless_descent_recipe(self._full, self.sampling.block_size)
+
+
+class SkGD(Solver):
+    """Sketched gradient descent (DP-SkGD): a random block at a time, or all coordinates.
+
+    Parameters
+    ----------
+    sampling : str or object of `dpcd_sklearn.samplings`, default="full"
+        Which coordinates an update moves: all ("full"); one ("uniform", "importance"); a block of a
+        fixed partition, drawn uniformly ("block") or with a probability proportional to its largest
+        M_j ("block-importance"); any set of `block_size` coordinates ("nice"); or what an object
+        with ``block_size`` and ``draw(generator, count)`` draws, see
+        :class:`~dpcd_sklearn.samplings.Sampling`. One that fails in the fit, after a sound trial of
+        ten draws, is replaced by its first ``block_size`` coordinates, with a UserWarning.
+    block_size : int >= 1, default=None
+        Number of coordinates in a set or block, the intercept being the last coordinate; None is
+        the square root of their number, rounded up.
+    step_size : float in (0, 1e15] or "auto", default="auto"
+        γ: coordinate j moves with the step γ / (λ M_j), λ a public bound on how much steeper than
+        coordinates the set is that moves. Without momentum steps below 2 are safe.
+    momentum : float in [0, 1) or "auto", default="auto"
+        Heavy ball in the (1 - momentum)-normalised form. "auto" follows n, p, epsilon and delta
+        with full sampling, and is 0 otherwise.
+    averaging : {"auto", "last", "tail", "periodic"}, default="auto"
+        See :class:`CD`; "auto" is "last" for a hidden state.
+    n_inner : int >= 1, default=None
+        See :class:`CD`.
+    accounting : {"composition", "hidden_state"}, default="composition"
+        "composition" counts every update, and all iterates could be published. "hidden_state"
+        counts the last iterate only. It needs full sampling, no momentum, an l2 penalty with
+        alpha > 0 on everything, and works with the squared and the Huber loss; it looks for no
+        scales of features.
+
+    References
+    ----------
+    Maranjyan, Sadiev & Richtárik (2024). Differentially private random block coordinate descent.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPLinearRegressor
+    >>> from dpcd_sklearn.solvers import SkGD
+    >>> DPLinearRegressor(solver=SkGD("block", block_size=3)).solver.block_size
+    3
+    """
+
+    word = "skgd"
+    planned_by = SkGDPlan
+    _parameter_constraints = parameters_of(
+        **INNER
+        | {
+            "sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])],
+            "block_size": COUNT_OR_NONE,
+            "momentum": MOMENTUM,
+            "accounting": [StrOptions({"composition", "hidden_state"})],
+        }
+    )
+
+    def __init__(
+        self,
+        sampling: str | Sampling = "full",
+        *,
+        block_size: int | None = None,
+        step_size: Auto = "auto",
+        momentum: Auto = "auto",
+        averaging: str = "auto",
+        n_inner: int | None = None,
+        accounting: str = "composition",
+    ):
+        self.sampling = sampling
+        self.block_size = block_size
+        self.step_size = step_size
+        self.momentum = momentum
+        self.averaging = averaging
+        self.n_inner = n_inner
+        self.accounting = accounting
