@@ -280,7 +280,7 @@ class Boastful(DPRidgeSkGD):
 
     def _set_released(self, plan, solution, dtype):
         super()._set_released(plan, solution, dtype)
-        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.delta)
+        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.budget.delta)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(monkeypatch)
             super()._set_released(plan, solution, dtype)
             more = (*self.privacy_event_.releases, GaussianEvent(3.0, 7))
             self.privacy_event_ = FitEvent(more, plan.event.neighboring)
-            self.privacy_spent_ = type(self.privacy_spent_)(99.0, plan.request.delta)
+            self.privacy_spent_ = type(self.privacy_spent_)(99.0, plan.request.budget.delta)
 
     model = Idle(**NEWTON_IN_BOUNDS)
     rows = audit_releases(model, MadeUp(model, 300, 1), n_runs=100, confidence=0.95, only=set())[0]

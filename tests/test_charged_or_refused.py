@@ -321,14 +321,14 @@ def cheap_budgets(monkeypatch):
     """A candidate of a search that was calibrated once is not calibrated again."""
     real, known = _budget.give_budget, {}
 
-    def give_budget(estimator, release, delta, neighboring, sizes, *start):
+    def give_budget(estimator, release, budget, sizes, *start):
         part, (n, columns, _, is_sparse) = _budget.budgeted_part(estimator), sizes
         width = columns if isinstance(columns, int) else columns.shape[1]
-        key = str(part), release, delta, n, width, is_sparse
+        key = str(part), release, budget.delta, n, width, is_sparse
         if key not in known:
-            mu = real(estimator, release, delta, neighboring, sizes, *start)
+            mu = real(estimator, release, budget, sizes, *start)
             known[key] = mu, part.epsilon
-        part.set_params(epsilon=known[key][1], delta=delta)
+        part.set_params(epsilon=known[key][1], delta=budget.delta)
         return known[key][0]
 
     monkeypatch.setattr(_budget, "give_budget", give_budget)

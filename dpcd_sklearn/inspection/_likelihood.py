@@ -172,7 +172,7 @@ def _of_sums(plan, recorder, rows):
     release, neighbors = _release(plan, GaussianEvent)
     if not len(iterates) or release is None:
         return np.zeros(rows.n_secrets)
-    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
     iterates, in_block, values = (
         found.reshape(len(iterates), -1, len(smoothness)) for found in (iterates, in_block, values)
     )
@@ -195,7 +195,7 @@ def _of_choices(plan, recorder, rows):
     release, neighbors = _release(plan, SelectionEvent)
     if not len(iterates) or release is None or rows.n_secrets > 1:
         return np.zeros(rows.n_secrets)
-    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
     iterates = iterates.reshape(len(iterates), -1, len(smoothness))
     clip = _coordinate_clip(plan)
     # each coordinate is clipped by itself
@@ -225,7 +225,7 @@ def choice_tables(plan, asked, rows):
         Of this data set alone.
     """
     release, neighbors = _release(plan, SelectionEvent)
-    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
     clip = _coordinate_clip(plan)
     scale, tables = 2 * neighbors * clip / n / release.eta, []
     for problem, iterate in asked:
@@ -274,7 +274,7 @@ def _of_means(plan, recorder, rows):
         iterates, anchors, directions, values = recorder.means(release is sampled)
         if release is None or not len(iterates):
             continue
-        n = plan.request.n_normalizer * rate
+        n = plan.request.budget.n * rate
         clip = clips["clip"] if anchors is None else clips["anchor_clip"]
         r = _derivatives(plan, rows, iterates)
         if anchors is not None:
@@ -332,7 +332,7 @@ def _of_rows(plan, recorder, rows):
     if recorder.mean_square is None:
         return np.zeros(rows.n_secrets)
     _, neighbors = _release(plan, GaussianEvent)
-    norm, n = plan.widest, plan.request.n_normalizer
+    norm, n = plan.widest, plan.request.budget.n
     z = plan.part.releases[2].noise_multiplier
     unit = _clipped_rows(plan, rows, norm)
     square = (unit**2).sum(axis=1)
@@ -370,7 +370,7 @@ def _clipped_rows(plan, rows, norm):
 def _of_curvature(plan, recorder, rows):
     """Of the products of clipped rows: every cell of the whole matrix has the same noise."""
     _, neighbors = _release(plan, GaussianEvent)
-    norm, n = recorder.row_norm, plan.request.n_normalizer
+    norm, n = recorder.row_norm, plan.request.budget.n
     noise = plan.part.releases[1].noise_multiplier * (2.0 if neighbors == 2 else 1.0) ** 0.5
     unit = _clipped_rows(plan, rows, norm)
     middle = (unit * rows.share[:, None]).T @ unit / n
@@ -386,7 +386,7 @@ def _of_geometry(plan, recorder, rows):
     """Of gradients in the geometry, where their noise is isotropic."""
     iterates, clips, values = recorder.gradients()
     release, neighbors = _release(plan, GaussianEvent)
-    n = plan.request.n_normalizer
+    n = plan.request.budget.n
     features = rows.features / plan.geometry.smoothness**0.5 @ recorder.root.T
     size = len(plan.geometry.smoothness)
     iterates, values = (found.reshape(len(clips), -1, size) for found in (iterates, values))

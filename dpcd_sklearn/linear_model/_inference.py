@@ -52,7 +52,7 @@ class InferenceMixin:
         why = _INVALID
         if outside is not None:
             self.outside_share_ = outside[0]
-            if found.valid and not are_few(*outside, request.n_normalizer):
+            if found.valid and not are_few(*outside, request.budget.n):
                 why = _OUTSIDE
                 nothing = np.full_like(found.sampling, np.nan)
                 found = replace(found, sampling=nothing, privacy=nothing, valid=False)

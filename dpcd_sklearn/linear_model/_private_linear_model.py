@@ -262,7 +262,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(records.weighted())
-        self._warn_before_charge(plan.request.delta, plan.request.n_normalizer)
+        self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
         warn_of_few_records(plan.request, stacklevel=5)  # the caller of fit, beyond two decorators
@@ -273,7 +273,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             recorder=self._recorder,
             estimator=type(self).__name__,
             params=self._stated_params(),
-            n_samples=plan.request.n_normalizer,
+            n_samples=plan.request.budget.n,
             n_features=shape[1],
             reproducible=key is not None,
         )
@@ -359,9 +359,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
-            f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
-            f" in the records, and without them nothing can be told: State {stated} if it is unit"
-            " scale), which costs nothing",
+            f"n={request.budget.n} and epsilon={request.budget.epsilon:g} are too small to find "
+            f"scales in the records, and without them nothing can be told: State {stated} if it is "
+            "unit scale), which costs nothing",
             UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
@@ -405,7 +405,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             half_width = found.half_width(plan.request)
             return plan.located(found, self._loss(n_outputs, half_width), n_samples)
         self._check_numbers()
-        n, delta = self._public_number_and_delta(n_samples)
+        budget = self._budget(n_samples)
         center, half_width = self._scaling_of_target(n_outputs)
         request = Request.of(
             self,
@@ -414,9 +414,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             penalty=self._penalty_word,
             coef_bounds=bounds_of(self.penalty),
             constraint=ball_of(self.constraint),
-            strength=self._strength(n),
-            delta=delta,
-            n_normalizer=n,
+            strength=self._strength(budget.n),
+            budget=budget,
             n_features=n_features,
             n_outputs=n_outputs,
             sparse=sparse,
@@ -440,7 +439,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.stated_clip
         self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.delta)
+        self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.budget.delta)
         noisy = [r for r in plan.part.releases if hasattr(r, "noise_multiplier")]
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing

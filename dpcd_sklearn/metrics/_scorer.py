@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..leaks import holds_private, may_be_sparse, refuse_leaks
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._promise import public_number, resolved_delta
+from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._input import read_input, read_labels
@@ -74,8 +74,8 @@ class PrivateScorer:
         FitEvent
         """
         n = self.n_public or check_count(n_samples, "n_samples", high=MOST)
-        delta = resolved_delta(self.delta, n, self.n_public)
-        return gaussian_fit_event(self.epsilon, delta, 1, self.neighboring)
+        stated = self.epsilon, self.delta, self.neighboring, self.n_public
+        return gaussian_fit_event(promised(*stated, n), 1)
 
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike) -> float:
         """Release the score of a fitted model on records, after a charge.

@@ -51,7 +51,7 @@ def excess(event, release):
     return mu * release.noise_multiplier
 
 
-def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
+def give_budget(estimator, release, budget, sizes, start=math.inf):
     """Set epsilon and delta of an estimator so that its fit costs no more than a release.
 
     Parameters
@@ -59,8 +59,8 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
     estimator : estimator
         Changed in place.
     release : GaussianEvent or CoveredEvent
-    delta : float
-    neighboring : str
+    budget : Budget
+        Of the search; a fit has its delta and its neighbours.
     sizes : tuple (n_samples, columns, n_outputs, is_sparse)
         Columns as `columns_of` returns them.
     start : float
@@ -76,13 +76,13 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
     ValueError
         If there is no such budget: a fact that no record decides.
     """
-    part = budgeted_part(estimator)
+    part, delta = budgeted_part(estimator), budget.delta
 
     @cache
     def over(log_mu, delta):
         part.set_params(epsilon=gdp_epsilon(math.exp(log_mu), delta) * (1 - 1e-9), delta=delta)
         event = planned_event(estimator, sizes)
-        if event.neighboring != neighboring:
+        if event.neighboring != budget.neighboring:
             raise ValueError("a candidate has other neighbours than the search")
         return math.log(max(excess(event, release), math.ulp(0.0)))
 

@@ -271,7 +271,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             plan.event,
             estimator=type(self).__name__,
             params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
-            n_samples=plan.n_samples,
+            n_samples=plan.budget.n,
             n_features=width_of(X),
         )
         receipt.redeem()
@@ -328,7 +328,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 params = _candidates.draw(plan.grids, generator)
                 model = self._budgeted(plan, params, min(plan.slots.n_train))
                 scorer = self._scorer_of(plan)
-                tasks.append((model, params, scorer, X, y, splits, plan.release, plan.neighboring))
+                tasks.append(
+                    (model, params, scorer, X, y, splits, plan.release, plan.budget.neighboring)
+                )
         return _runs.best_of(_runs.made(tasks, self.n_jobs))
 
     def _budgeted(self, plan, params, n_records):
@@ -337,7 +339,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
             sizes = (n_records, *plan.shape)
-            _budget.give_budget(model, plan.release, plan.delta, plan.neighboring, sizes, plan.mu)
+            _budget.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win
             return None
         return model
@@ -352,7 +354,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _refitted(self, plan, params, X, y):
         try:
             with _runs.silence():
-                model = self._budgeted(plan, params, plan.n_samples)
+                model = self._budgeted(plan, params, plan.budget.n)
                 return _runs.fitted(model, X, y, plan.release)
         except Exception:  # it is paid for, and what failed might tell of records
             return None
@@ -367,9 +369,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             "rank_test_score": np.ones(len(rows), dtype=np.int32),
         }
         self.n_splits_ = len(plan.slots.n_test)
-        self.run_epsilon_ = epsilon_of(FitEvent((plan.release,), plan.neighboring), plan.delta)
+        self.run_epsilon_ = epsilon_of(
+            FitEvent((plan.release,), plan.budget.neighboring), plan.budget.delta
+        )
         self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(plan.epsilon, plan.delta)
+        self.privacy_spent_ = PrivacySpent(*plan.budget[:2])
         self.n_features_in_ = width_of(X)
         if model is not None and hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
+from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input, read_labels
@@ -54,11 +55,11 @@ class StepPlan:
     share: float
 
     def planned(self, n_samples, relation):
-        """From an (epsilon, delta) to what this step would release."""
+        """From a Budget to what this step would release."""
         step = clone(self.step).set_params(**self.told, **relation)
 
-        def event(epsilon, delta):
-            step.set_params(epsilon=epsilon, delta=delta)
+        def event(budget):
+            step.set_params(epsilon=budget.epsilon, delta=budget.delta)
             return event_of(step, n_samples, self.columns, self.n_outputs, self.sparse)
 
         return event
@@ -71,20 +72,24 @@ class PipelinePlan:
     Attributes
     ----------
     steps : list of StepPlan
-    budgets : list of (epsilon, delta)
+    budget : Budget
+        Of all steps together.
+    budgets : list of Budgets
+        Of each step.
     event : FitEvent
     """
 
     steps: list
+    budget: Budget
     budgets: list
     event: FitEvent
 
 
-def planned(steps, n_samples, epsilon, delta, relation):
+def planned(steps, n_samples, budget, relation):
     """Divide a budget over `steps`, as `walked` returns them."""
     planners = [step.planned(n_samples, relation) for step in steps]
-    budgets, event = joint_budgets(planners, [step.share for step in steps], epsilon, delta)
-    return PipelinePlan(steps, budgets, event)
+    budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
+    return PipelinePlan(steps, budget, budgets, event)
 
 
 # ---- which steps may be in it -------------------------------------------------------------------

@@ -27,7 +27,7 @@ class Release(metaclass=ABCMeta):
     def event(self, plan):
         """What pays for it."""
         request, share = plan.request, self.share(plan)
-        return share_event(request.epsilon, request.delta, share, self.count, request.neighboring)
+        return share_event(request.budget, share, self.count)
 
     @abstractmethod
     def units(self, plan, n_samples):

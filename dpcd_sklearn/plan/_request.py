@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..losses._loss import Loss
-from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..privacy.accounting._promise import Budget
 from ..utils._public import plain_number
 from ..utils._stated import Stated
 from ._inference import share_for_inference
@@ -38,10 +38,8 @@ class Request:
         What was asked for, with parameters of its own; "auto" until it is chosen.
     strength : float
         Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
-    delta : float
-        The number that the estimator's word stands for.
-    n_normalizer : int
-        The public number of records, which divides every sum.
+    budget : Budget
+        What all releases may cost together; its n divides every sum.
     n_features, n_outputs : int
     sparse : bool
         Whether the records are sparse.
@@ -90,11 +88,8 @@ class Request:
     tol: float
     n_threads: int
     # what it may cost
-    epsilon: float
-    delta: float
-    neighboring: str
+    budget: Budget
     # public facts
-    n_normalizer: int
     n_features: int
     n_outputs: int
     sparse: bool
@@ -134,7 +129,7 @@ class Request:
     @property
     def private(self):
         """Whether there is noise."""
-        return math.isfinite(self.epsilon)
+        return self.budget.private
 
     @property
     def looks_for_features(self):
@@ -195,7 +190,7 @@ class Request:
     def mu(self):
         """The Gaussian-DP parameter of the updates, nearly: less what is released beside them."""
         share = self._share_left - (self.share_of_moments if self.inference else 0.0)
-        return gdp_mu(self.epsilon, self.delta) * math.sqrt(share / self.n_fits)
+        return self.budget.mu * math.sqrt(share / self.n_fits)
 
     @property
     def _share_left(self):
@@ -208,14 +203,14 @@ class Request:
         """Share of μ² that inference has of what scales and counts leave."""
         if not self.private:
             return 0.2
-        mu, size = gdp_mu(self.epsilon, self.delta), self.n_coordinates
-        share = share_for_inference(self.n_normalizer * mu / math.sqrt(size), size)
+        mu, size = self.budget.mu, self.n_coordinates
+        share = share_for_inference(self.budget.n * mu / math.sqrt(size), size)
         return share * self._share_left
 
     @property
     def signal(self):
         """s = n μ / sqrt(p + 1): the public signal-to-noise number of a full-batch fit."""
-        return self.n_normalizer * self.mu / math.sqrt(self.n_coordinates)
+        return self.budget.n * self.mu / math.sqrt(self.n_coordinates)
 
 
 def _plain(value):

@@ -18,7 +18,6 @@ import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._mean_squares import edges_of_cells
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
@@ -268,8 +267,8 @@ def wanted_scales(request):
     """
     if not request.private or request.solver.accounting == "hidden_state":
         return NOTHING  # whose proof needs rows whose bound is stated
-    gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
-    rho = zcdp_rho(request.epsilon, request.delta)
+    _ = request.budget.mu  # which says what is too small for any noise
+    rho = zcdp_rho(*request.budget[:2])
     for features, target, most in _ways(request):
         count = n_choices(request.n_targets, target) if target else 0
         if request.inference and target in _FINER:
@@ -283,7 +282,7 @@ def wanted_scales(request):
         if not count:
             break
         # η = sqrt(8 share ρ / count), so the evidence n η costs
-        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.n_normalizer) ** 2
+        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = max(
@@ -292,7 +291,7 @@ def wanted_scales(request):
         )
         if most == _SHARE_OF_A_MEAN:
             least = _LEAST_OF_A_MEAN
-        if eta >= max(least / request.n_normalizer, LEAST_RANGE):
+        if eta >= max(least / request.budget.n, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
             twice = request.inference and target in _FINER
@@ -303,7 +302,7 @@ def wanted_scales(request):
 
 def _rare(request, eta):
     """The farthest quantile of which evidence enough is beyond."""
-    evidence = request.n_normalizer * eta
+    evidence = request.budget.n * eta
     able = (tail for tail in _RARE if evidence * (1 - tail) >= _RARE_EVIDENCE)
     return next(able, _RARE[-1])
 
@@ -436,7 +435,7 @@ class Scales(Release):
 
     def event(self, plan):
         search = plan.request.scales
-        return choices_event(search.eta, search.n_choices, plan.request.neighboring)
+        return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
 
     def units(self, plan, n_samples):
         return QuantileUnits(plan.part_of(self.name))

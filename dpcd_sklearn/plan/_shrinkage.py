@@ -77,7 +77,7 @@ def signal_of_rows(request):
     size = request.n_coordinates
     if _has_bounded_rows(request):
         size = min(size, _ENTRIES)
-    return request.n_normalizer * request.mu / math.sqrt(size)
+    return request.budget.n * request.mu / math.sqrt(size)
 
 
 def _has_bounded_rows(request):

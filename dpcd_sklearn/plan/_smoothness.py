@@ -8,7 +8,6 @@ R² of .90 by DP-CD with means, .88 without, .71 by bounds.
 
 import numpy as np
 
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._mean_squares import (
     MOST_COLUMNS,
     SmoothnessOracle,
@@ -50,7 +49,7 @@ def smoothness_share(request):
         )
     if not request.private or request.n_features > MOST_COLUMNS:
         return 0.0
-    signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta)
+    signal = request.budget.n * request.budget.mu
     # a noise of one, for the root of the share
     least_root = squares_sensitivity(request.n_features, _looks_for_means(request)) / signal
     share = min(max((least_root / _NOISE) ** 2, _LEAST_SHARE), _MOST_SHARE)
@@ -70,7 +69,7 @@ def _share_of_mean_row(request):
     """
     if not wants_mean_row(request) or request.n_features > MOST_COLUMNS:
         return 0.0
-    signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta) * _SHARE_OF_ROW**0.5
+    signal = request.budget.n * request.budget.mu * _SHARE_OF_ROW**0.5
     noise = 2 * squares_sensitivity(request.n_features, True) / signal
     return _SHARE_OF_ROW if noise <= _MOST_NOISE_OF_ROW else 0.0
 
@@ -89,7 +88,7 @@ class FeatureMoments(Release):
             plan.part_of(self.name),
             n_columns=request.n_features,
             n_samples=n_samples,
-            n_normalizer=request.n_normalizer,
+            n_normalizer=request.budget.n,
             with_means=_looks_for_means(request),
         )
 

@@ -124,8 +124,8 @@ class SolverPlan(metaclass=ABCMeta):
             )
         if not request.has_smooth_penalty:
             return "penalty=None or 'l2': other penalties leave no normal law"
-        if request.n_normalizer <= 2 * request.n_coordinates:
-            n, size = request.n_normalizer, request.n_coordinates
+        if request.budget.n <= 2 * request.n_coordinates:
+            n, size = request.budget.n, request.n_coordinates
             return f"more than two records a coefficient, got {n:,} for {size:,}"
         return None
 
@@ -240,8 +240,7 @@ class SolverPlan(metaclass=ABCMeta):
         beside = [release.event(self) for release in self._beside]
         if not beside:
             return (self.alone,)
-        budget = request.epsilon, request.delta
-        _, updates = joint_fit_event(*budget, joined(beside), self.alone)
+        _, updates = joint_fit_event(request.budget, joined(beside), self.alone)
         return (*beside, updates)
 
     @property

@@ -125,13 +125,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.accountant = accountant
         self.random_state = random_state
 
-    def _event(self, n_features, n_normalizer, delta):
+    def _event(self, n_features, budget):
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"a covariance of {n_features:,} columns is more than the {MOST_FEATURES:,} that "
                 "are held; select columns first (DPSelectKBest)"
             )
-        return gaussian_fit_event(float(self.epsilon), delta, 1, self.neighboring)
+        return gaussian_fit_event(budget, 1)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         length, constant = self._length(n_features)

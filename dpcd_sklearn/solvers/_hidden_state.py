@@ -90,9 +90,7 @@ class HiddenStatePlan(SkGDPlan):
                 f'contract: accounting="hidden_state" needs alpha > 0 and a step below '
                 f"{2 / (1 + l2 / self._smoothness):.6g}"
             )
-        return hidden_state_fit_event(
-            request.epsilon, request.delta, self.n_updates, c, request.neighboring
-        )
+        return hidden_state_fit_event(request.budget, self.n_updates, c)
 
     def units(self, n_samples):
         return Descent(
@@ -104,7 +102,7 @@ class HiddenStatePlan(SkGDPlan):
             clip=self.clip,
             step=self._step,
             l2=self.problem.penalty.l2,
-            n_normalizer=self.request.n_normalizer,
+            n_normalizer=self.request.budget.n,
         )
 
     def run(self, receipt, records, key, generator):

@@ -242,11 +242,9 @@ class NewtonPlan(SolverPlan):
         request, n_fits = self.request, self.request.n_fits
         share = self._share if request.private else 0.5
         return curvature_fit_event(
-            request.epsilon,
-            request.delta,
+            request.budget,
             n_fits * self.n_updates,
             share,
-            request.neighboring,
             n_fits,
             (1 - share) * self._share_of_rows * (1 + self._centres),
             1 + self._centres,
@@ -255,8 +253,8 @@ class NewtonPlan(SolverPlan):
     @property
     def _noise(self):
         """Of the curvature's diagonal."""
-        noise = self.part.releases[1].noise_multiplier / self.request.n_normalizer
-        return noise * matrix_sensitivity(self.row_norm, self.request.neighboring)
+        noise = self.part.releases[1].noise_multiplier / self.request.budget.n
+        return noise * matrix_sensitivity(self.row_norm, self.request.budget.neighboring)
 
     @property
     def _edge(self):
@@ -297,7 +295,7 @@ class NewtonPlan(SolverPlan):
             self.part,
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
-            n_normalizer=self.request.n_normalizer,
+            n_normalizer=self.request.budget.n,
             row_norm=self.widest,
             n_outputs=self.request.n_outputs,
             constant=constant_of_rows(

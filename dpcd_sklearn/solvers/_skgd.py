@@ -65,7 +65,7 @@ class SkGDPlan(DrawnPlan):
         if not (request.private and self._full):
             return 0.0
         size = math.sqrt(request.n_outputs * request.n_features / self.curvature)
-        noise = gradient_noise(self, self.units(request.n_normalizer))
+        noise = gradient_noise(self, self.units(request.budget.n))
         step = problem.step_size * noise * self.clip / self._largest_gradient * size
         return math.sqrt(self.n_updates) * step
 
