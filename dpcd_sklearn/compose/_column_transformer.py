@@ -204,7 +204,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
     def planned_event(
         self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release, of all steps together; nothing is charged.
+        """Event of all steps together, as a fit would release it; nothing is charged.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the estimators for Dask add to those for one machine: where records are, and laziness."""
+"""Estimators for Dask: those for one machine, with records elsewhere and with laziness."""
 
 import copy
 import inspect
@@ -157,7 +157,7 @@ class OnACluster:
 
 
 class ClassifierOnACluster(OnACluster):
-    """What classifiers predict besides."""
+    """Predictions that only classifiers have."""
 
     def decision_function(self, X):
         """Signed distances to the decision boundary; lazy as `predict` is.
@@ -200,7 +200,7 @@ class ClassifierOnACluster(OnACluster):
 
 
 def _moments(part, local):
-    """Of what a score is made of: whether a label is right, or residuals and targets."""
+    """Moments that make a score: whether a label is right, or residuals and targets."""
     X, y, weights = part
     y = np.asarray(y)
     found = _predict(X, local, "predict")

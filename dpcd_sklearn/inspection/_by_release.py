@@ -28,7 +28,7 @@ def is_auditable(model):
 
 
 def shape_of(model, X, y, *, n_samples, n_features):
-    """What records are made up of, from X and y or from two numbers.
+    """Numbers and kinds that records are made up of, from X and y or from two numbers.
 
     Raises
     ------

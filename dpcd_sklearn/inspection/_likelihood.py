@@ -129,7 +129,7 @@ def log_ratios(plan, recorder, rows):
 
 
 def _derivatives(plan, rows, iterates):
-    """Of each loss in its margins, times the weight: (n_releases, n_rows, n_outputs)."""
+    """Derivatives of losses in margins, times weights: (n_releases, n_rows, n_outputs)."""
     margins = np.swapaxes(iterates @ rows.features.T, 1, 2)
     shape = margins.shape
     flat = margins.reshape(-1) if shape[2] == 1 else margins.reshape(-1, shape[2])
@@ -190,7 +190,7 @@ def _coordinate_clip(plan):
 
 
 def _of_choices(plan, recorder, rows):
-    """Of one secret only: others would change the scores too."""
+    """The log ratio of choices, of one secret only: others would change the scores too."""
     problem, iterates, chosen, directions = recorder.choices()
     release, neighbors = _release(plan, SelectionEvent)
     if not len(iterates) or release is None or rows.n_secrets > 1:
@@ -238,7 +238,7 @@ def choice_tables(plan, asked, rows):
 
 
 def _scores(problem, w, gradient, smoothness):
-    """What every move promises: (n_outputs * n_coordinates, 2), downwards and upwards."""
+    """The promise of every move: (n_outputs * n_coordinates, 2), downwards and upwards."""
     penalty, n_penalized, rule = problem
     return np.array(
         [
@@ -254,7 +254,7 @@ def _scores(problem, w, gradient, smoothness):
 
 
 def _log_probability(scores, coordinates, directions):
-    """Of choices one after the other by Gumbel noise, without replacement of coordinates."""
+    """The log probability of choices one after the other by Gumbel noise, no coordinate twice."""
     scores, total = scores.copy(), 0.0
     for j, direction in zip(coordinates, directions, strict=True):
         total += scores[j, int(direction > 0)] - np.logaddexp.reduce(scores, axis=None)
@@ -328,7 +328,7 @@ def _mixtures(rows, r, features, weight_of, values, n, rate):
 
 
 def _of_rows(plan, recorder, rows):
-    """Of the mean of clipped rows, and of their squared norms."""
+    """The log ratio of the mean of clipped rows, and of their squared norms."""
     if recorder.mean_square is None:
         return np.zeros(rows.n_secrets)
     _, neighbors = _release(plan, GaussianEvent)
@@ -368,7 +368,7 @@ def _clipped_rows(plan, rows, norm):
 
 
 def _of_curvature(plan, recorder, rows):
-    """Of the products of clipped rows: every cell of the whole matrix has the same noise."""
+    """The log ratio of products of clipped rows, whose cells all have the same noise."""
     _, neighbors = _release(plan, GaussianEvent)
     norm, n = recorder.row_norm, plan.request.budget.n
     noise = plan.part.releases[1].noise_multiplier * (2.0 if neighbors == 2 else 1.0) ** 0.5
@@ -383,7 +383,7 @@ def _shrunk(norms, most):
 
 
 def _of_geometry(plan, recorder, rows):
-    """Of gradients in the geometry, where their noise is isotropic."""
+    """The log ratio of gradients in the geometry, where their noise is isotropic."""
     iterates, clips, values = recorder.gradients()
     release, neighbors = _release(plan, GaussianEvent)
     n = plan.request.budget.n

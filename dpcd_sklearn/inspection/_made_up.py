@@ -89,14 +89,14 @@ OF_METHOD = {
 }
 
 
-# Of transformers: multiples of half-widths. Cells 0 and 212 of 256 are told apart best.
+# Ends of cells for transformers, in half-widths. Cells 0 and 212 of 256 are told apart best.
 _ENDS = {
     "release_running_counts": {"far apart": (-1.0, 2 * 212.5 / 256 - 1)},
     "release_present_means": {"ends": (-1.0, 1.0)},
     "release_curvature": {"other axis": ("half", "other half"), "from the middle": ("all", 0.0)},
 }
 _BESIDE = Change("one", "one", turns_target=False, weight=1e6)
-# Of the reach of a feature, for what is at right angles; the rest is for what is not.
+# Share of a feature's reach for what is at right angles; the rest is for what is not.
 _ACROSS = 0.9
 
 

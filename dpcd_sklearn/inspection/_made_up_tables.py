@@ -12,7 +12,7 @@ from ..preprocessing._simple_imputer import DPSimpleImputer
 from ._made_up import MadeUp
 
 COMMON, LONE = (0, 1), 10
-# Of the half-widths of columns: records that do not differ let no sum of products turn its sign.
+# Share of half-widths: records that do not differ let no sum of products turn its sign.
 _BASE = 0.5
 
 

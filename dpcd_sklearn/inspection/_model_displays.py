@@ -20,12 +20,12 @@ def _fitted_model(estimator, attribute):
 
 
 def _coefficients(model):
-    """Of shape (n_outputs, n_features)."""
+    """Coefficients of shape (n_outputs, n_features)."""
     return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
 
 
 def _intervals(estimator, level):
-    """Of the features, or None where the model has none."""
+    """Intervals of the features, or None where the model has none."""
     model = _fitted_model(estimator, "coef_")
     if not getattr(model, "inference_valid_", False):
         return None
@@ -33,7 +33,7 @@ def _intervals(estimator, level):
 
 
 def _widths_and_words(model, units):
-    """What coefficients are multiplied by, or None, and what an axis says of them.
+    """The factors of coefficients, or None, and what an axis says of them.
 
     Raises
     ------

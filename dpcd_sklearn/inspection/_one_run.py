@@ -45,7 +45,7 @@ _LONG = 1e3  # features of a canary beside the intercept's 1
 
 @dataclass(frozen=True)
 class OneRunResult:
-    """What an audit by one fit found.
+    """Guesses of an audit by one fit, and what they prove.
 
     Attributes
     ----------

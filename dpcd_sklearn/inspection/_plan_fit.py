@@ -1,4 +1,4 @@
-"""What to expect of a fit before any record is used: its noise, and its error in a simulation."""
+"""The noise of a fit and its error in a simulation, before any record is used."""
 
 import dataclasses
 import math
@@ -28,7 +28,7 @@ _FARTHEST = 64.0  # times the largest simulation
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FitPlan:
-    """What `plan` found; nothing in it was computed from records.
+    """Findings of `plan`; nothing in them was computed from records.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class FitPlan:
 
     @property
     def excess_errors(self):
-        """What privacy costs in score at each size: shape (n_sizes, n_repeats)."""
+        """The price of privacy in score at each size: shape (n_sizes, n_repeats)."""
         return self.plain_scores[:, np.newaxis] - self.scores
 
     @property

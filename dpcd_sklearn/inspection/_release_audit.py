@@ -44,7 +44,7 @@ from ._tape import EnoughError, Tape
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
 _LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
-# Of choices, which are counted: a threshold between whole numbers.
+# Runs that look at choices, which are counted: a threshold between whole numbers.
 _LOOK_AT_CHOICES = 96
 # With so little noise answers are what they would be without; the first that is possible. Samples
 # differ still: their mean is asked for.
@@ -62,7 +62,7 @@ _SHARES = np.arange(0.99, 0.0, -0.01)
 
 @dataclass(frozen=True)
 class ReleaseResult:
-    """What an audit found of one kind of release.
+    """Errors of the best guess from one kind of release, and what they prove.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Runs:
         return copy
 
     def answers(self, leader, kind, calls, data, n_runs, noise=1.0):
-        """What was drawn in so many runs: a list of answers for each."""
+        """Draws of so many runs: a list of answers for each."""
         one = functools.partial(self._answers_of_one, leader, kind, calls, data, noise)
         return Parallel(n_jobs=self._n_jobs, require="sharedmem")(
             delayed(one)() for _ in range(n_runs)
@@ -233,7 +233,7 @@ def _not_exercised(release):
 
 
 def _unpaid(runs, leader, fitted, made_up, generator):
-    """What a model says beside its releases."""
+    """Public attributes of a model that no release of its own explains."""
     found = []
     count = max(1, made_up.n // 4)
     pair = [made_up.usual(generator)]

@@ -15,7 +15,7 @@ from ._release_claims import found_at_most
 
 
 def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
-    """What of a `ReleaseResult` is known of the names of categories of one record.
+    """Fields of a `ReleaseResult` for the names of categories of one record.
 
     An error is a run that names none of them, where as many as can be are there.
 

@@ -38,7 +38,7 @@ class Kind:
 
     @property
     def release(self):
-        """What of the event pays for it."""
+        """The part of the event that pays for it."""
         releases = self.event.releases
         if (at := _PLACES.get((self.mechanism, self.method))) is not None:
             return releases[at]
@@ -49,7 +49,7 @@ class Kind:
 
     @property
     def words(self):
-        """What it is called in a table."""
+        """Its name in a table."""
         return _WORDS.get((self.mechanism, self.method)) or _WORDS[self.method]
 
 
@@ -107,7 +107,7 @@ class EnoughError(Exception):
 
 
 class Tape:
-    """What one run released.
+    """Releases of one run.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Tape:
         return with_noise(event, self.noise)
 
     def stand_before(self, mechanism, units):
-        """What a solver sees in place of a mechanism."""
+        """The object that a solver sees in place of a mechanism."""
         event = with_noise(units.event, 1 / self.noise)
         self.events.append(event)
         if isinstance(mechanism, Oracle):
@@ -174,7 +174,7 @@ class Tape:
 
 
 class _Stand:
-    """Of one mechanism in one run: which calls are drawn, and what is heard."""
+    """The place of one mechanism in one run: which calls are drawn, and what is heard."""
 
     def __init__(self, tape, mechanism, event):
         self._tape, self._mechanism, self._event = tape, mechanism, event

@@ -1,4 +1,4 @@
-"""What theory promises, before anything is spent: utility and iterations from public facts."""
+"""Promises of theory before anything is spent: utility and iterations from public facts."""
 
 import math
 from dataclasses import dataclass

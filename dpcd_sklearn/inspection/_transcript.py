@@ -77,7 +77,7 @@ class Transcript:
         return self._plan
 
     def stand_before(self, mechanism, units):
-        """What a solver sees in place of a mechanism."""
+        """The object that a solver sees in place of a mechanism."""
         if hasattr(mechanism, "release_last_iterate"):
             return _LastIterate(self, mechanism)
         if self.updates is not None or not self._is_kept():

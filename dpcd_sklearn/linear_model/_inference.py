@@ -146,7 +146,7 @@ class InferenceMixin:
         ]
 
     def _clips_of_records(self):
-        """What records were cut to, one sentence for stated bounds and one for found ones."""
+        """The bounds that records were cut to, one sentence for stated and one for found ones."""
         names = [name for name in ("feature_bounds", "target_bounds") if hasattr(self, name)]
         stated = [name for name in names if getattr(self, name) is not None]
         if stated:

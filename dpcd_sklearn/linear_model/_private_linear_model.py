@@ -55,7 +55,7 @@ from ._stated_objects import (
 )
 from ._warm_start import EarlierFit, start_of
 
-# What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
+# Parameters between zero and infinity, whatever estimator has them, and which ends may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left"}
 _REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), "neither")
 _WITH_STRENGTH = ("l1", "l2", "elasticnet")
@@ -68,11 +68,11 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
     """
 
-    # Of a preset: the solver that it is named after, and the parameters that no other one has.
+    # The solver that a preset is named after, and the parameters that no other solver has.
     _named_after = None
     _of_its_name = ()
 
-    # What is not a parameter of a preset has these values.
+    # Values of parameters that a preset does not have.
     loss = None
     penalty = None
     alpha = 1.0
@@ -182,7 +182,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release; nothing is charged and no record is needed.
+        """The event that a fit would release; nothing is charged and no record is needed.
 
         Bounds by column name are read in their own order, on which the event does not depend; that
         they name the columns of X is checked by `fit`.
@@ -325,7 +325,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         return RecordsInMemory.checked(self, X, y, sample_weight)
 
     def _stated_params(self):
-        """What the ledger's entry keeps of the parameters."""
+        """The parameters that the ledger's entry keeps."""
         return self.get_params(deep=False)
 
     def _start(self, plan, n_features):
@@ -381,7 +381,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         return X if is_read_in_place(X) else np.array(X, order="C"), y
 
     def _check_numbers(self):
-        """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
+        """Refuse booleans, NaN and joint conditions, which `_parameter_constraints` let through."""
         self._check_budget()
         for name, closed in _REALS.items():
             if getattr(self, name, "auto") != "auto":

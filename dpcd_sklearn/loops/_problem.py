@@ -1,4 +1,4 @@
-"""What a solver knows of a problem (frozen) and what it hands back; all of it public."""
+"""The public problem that a solver knows (frozen), and the solution that it hands back."""
 
 from dataclasses import dataclass
 

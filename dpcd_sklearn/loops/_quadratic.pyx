@@ -11,7 +11,7 @@ from libc.math cimport fabs, sqrt
 from ..penalties._penalty cimport Penalty
 from ..utils._interrupts cimport Interrupts
 
-# Of the largest coefficient, in the norm of sqrt(P_jj): a sweep that moves none by more ends it.
+# Share of the largest coefficient, in the norm of sqrt(P_jj): no more is no move of a sweep.
 cdef double TOLERANCE = 1e-10
 cdef Py_ssize_t MOST_SWEEPS = 2_000
 

@@ -22,7 +22,7 @@ from ..utils._elementwise import elementwise
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about one score.
+    """Public facts about one score.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ class PrivateScorer:
         return METRICS[self.name]
 
     def planned_event(self, n_samples: int, n_features: int = 1, n_outputs: int = 1) -> FitEvent:
-        """What one call would release.
+        """The event that one call would release.
 
         Parameters
         ----------

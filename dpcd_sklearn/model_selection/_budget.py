@@ -102,7 +102,7 @@ def give_budget(estimator, release, budget, sizes, start=math.inf):
 
 
 def columns_of(estimator, X):
-    """What a plan is told of columns: a few rows if a PrivatePipeline takes them by name."""
+    """Columns as a plan is told of them: a few rows if a PrivatePipeline takes them by name."""
     part = budgeted_part(estimator)
     if isinstance(part, PrivatePipeline) and hasattr(X, "columns"):
         return first_rows(X, whole=bool(part.public_steps))[0]
@@ -110,7 +110,7 @@ def columns_of(estimator, X):
 
 
 def planned_event(estimator, sizes):
-    """What a fit would release; of more outputs than one only where the estimator takes them.
+    """The event that a fit would release, of several outputs only where the estimator has them.
 
     Raises
     ------

@@ -106,7 +106,7 @@ def find_budget(
 
 
 def _score(model, draw, n_samples, seed):
-    """Of one fit, on other records of the same kind; a search without a model scores as nothing."""
+    """The score of one fit on other such records; a search without a model scores as nothing."""
     rng = np.random.default_rng(seed)
     X, y = draw(n_samples + _N_TEST, rng)
     with warnings.catch_warnings():

@@ -20,7 +20,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gives: a failed one has no model and the lowest of all scores."""
+    """The result of a run: a failed one has no model and the lowest of all scores."""
 
     params: dict | None = None
     score: float = -math.inf

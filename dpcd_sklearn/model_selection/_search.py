@@ -208,7 +208,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a search would release; nothing is charged and no record is needed.
+        """The event that a search would release; nothing is charged and no record is needed.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from ._splits import Slots, slots_of
 
 @dataclass(frozen=True)
 class Plan:
-    """What a search does, but for the number of its runs.
+    """All that a search does, but for the number of its runs.
 
     Attributes
     ----------

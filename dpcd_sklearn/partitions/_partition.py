@@ -18,7 +18,7 @@ from ..utils._input import read_input
 
 
 class Facts(NamedTuple):
-    """What validation publishes of a partition, as a fit in one place does of all records."""
+    """Facts that validation publishes of a partition, as a fit in one place does of all records."""
 
     n_samples: int
     n_features: int
@@ -147,7 +147,7 @@ class Partition:
 
 
 def _sum_of_bits(array):
-    """Of an array in any order of its rows; of objects their number alone."""
+    """The sum for an array in any order of its rows; for objects their number alone."""
     if array.dtype.itemsize not in (1, 2, 4, 8) or array.dtype.hasobject:
         return array.size
     return int(np.add.reduce(array.view(f"u{array.dtype.itemsize}"), axis=None, dtype=np.uint64))

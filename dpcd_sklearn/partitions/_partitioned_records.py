@@ -156,7 +156,7 @@ class PartitionedRecords(RecordsOfAFit):
         raise failure
 
     def _failure(self):
-        """What ended a dialogue where a kernel could raise nothing."""
+        """The error that ended a dialogue where a kernel could raise nothing."""
         dialogues = [d for place in self._places for d in place.dialogues]
         return next((d.failure for d in dialogues if d.failure is not None), None)
 

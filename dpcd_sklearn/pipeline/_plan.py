@@ -1,4 +1,4 @@
-"""What the private steps of a pipeline will release together, from public facts alone.
+"""The joint release of a pipeline's private steps, from public facts alone.
 
 A few rows go through copies of the steps that learn nothing, and through a stand-in for each
 private one: what is taken from them is their width, what is public about them by then, and whether

@@ -194,7 +194,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     def planned_event(
         self, n_samples: int, n_features: object, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release, of all steps together; nothing is charged.
+        """The event of all steps together, as a fit would release it; nothing is charged.
 
         Parameters
         ----------

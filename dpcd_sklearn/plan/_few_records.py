@@ -9,7 +9,7 @@ from ._scales import NOTHING, wanted_scales
 from ._shrinkage import lacks_scale, signal_of_rows
 from ._smoothness import smoothness_share
 
-# Of 83 regressions and 73 classifications that no recipe was tuned on, the medians are no better
+# Medians of 83 regressions and 73 classifications that no recipe was tuned on are no better
 # than no model below these signals, where a scale is found for each column or stated, and where
 # one has to do for all.
 _LEAST_SIGNAL, _LEAST_OF_ONE_SCALE = 8.0, 30.0

@@ -10,7 +10,7 @@ from ._release import Release
 
 
 def share_for_inference(signal, n_coordinates):
-    """Of μ², for the moments.
+    """Share of μ² for the moments.
 
     Their noise grows with the number of coordinates: records that are many beside it leave more to
     the gradients. The signal is that of all of μ².
@@ -19,7 +19,7 @@ def share_for_inference(signal, n_coordinates):
 
 
 class GradientMoments(Release):
-    """What covariances are made of: two matrices, and one number with five times the noise."""
+    """Moments for covariances: two matrices, and one number with five times the noise."""
 
     name = "moments"
 

@@ -12,7 +12,7 @@ from ..privacy.mechanisms._counts import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
 
-# What counts take of μ².
+# Share of μ² for the counts.
 COUNT_SHARE = 0.02
 # n times the μ of the counts, a class: one of average size is then known to about 5 %. What is less
 # sure sends short descents off: with 10 for all classes, farm_ads at ε = 0.1 ended at .52 for .57.

@@ -1,4 +1,4 @@
-"""What every estimator that charges asks of its parameters, before it looks at a record."""
+"""Checks of every estimator that charges, on its parameters, before it looks at a record."""
 
 import math
 import warnings
@@ -29,7 +29,7 @@ _LARGE_EPSILON = 10.0
 class PrivateFit:
     """For an estimator with epsilon, delta, neighboring, n_public, accountant and random_state."""
 
-    # Of an audit, which hands one to a copy of its own; clones have none.
+    # The recorder of an audit, which hands one to a copy of its own; clones have none.
     _recorder = None
 
     if TYPE_CHECKING:  # attributes of a fit
@@ -54,7 +54,7 @@ class PrivateFit:
         super()._validate_params()
 
     def _check_budget(self):
-        """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
+        """Refuse booleans, NaN and joint conditions, which `_parameter_constraints` let through."""
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
                 raise TypeError(f"{name} must be a number or a word, not {value!r}")
@@ -154,7 +154,7 @@ class PrivateFit:
             )
 
     def _warn_of_score(self):
-        """Of a model whose fits somebody counts, a score is a release that nobody does."""
+        """Warn of a score of a model whose fits somebody counts: it is a release that nobody does."""
         if self.accountant is None or getattr(self.accountant, "testing", False):
             return
         self._warn_once(

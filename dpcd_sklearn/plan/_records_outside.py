@@ -21,7 +21,7 @@ _DOUBT = 2.0
 
 
 def share_of_outside(request):
-    """Of μ², for the count; 0 where no bound is found or no interval is asked for."""
+    """Share of μ² for the count; 0 where no bound is found or no interval is asked for."""
     if not (request.private and request.inference and request.scales.n_choices):
         return 0.0
     mu = request.budget.mu

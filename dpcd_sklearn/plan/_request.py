@@ -1,4 +1,4 @@
-"""What a plan may look at: parameters and public facts, frozen, and no record."""
+"""The facts that a plan may look at: parameters and public facts, frozen, and no record."""
 
 import math
 from dataclasses import dataclass, fields, replace
@@ -194,7 +194,7 @@ class Request:
 
     @property
     def _share_left(self):
-        """Of μ², by scales, mean squares and counts."""
+        """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.smoothness_share + share_of_outside(self)
         return 1 - beside - COUNT_SHARE * self.counts_classes
 

@@ -32,7 +32,7 @@ from ._release import Release
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
-# Of distances from a centre: the last that bounds of heavy tails are to hold. Half as many records
+# The last distance from a centre that bounds of heavy tails are to hold. Half as many records
 # beyond say as little of an absurd scale, and twice as many are a clip that heavy tails feel.
 TAIL = Fraction(19, 20)
 # Quartiles are looked for within so many times the upper end of the median's octave: half of all
@@ -60,7 +60,7 @@ _TARGET_WIDTHS = {"quartiles": 3.0, "spread": 4.0, "octaves": 2.0}
 # in a thousand found a light tail so wide that R² was -17.
 _TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
 
-# Of cells beyond the median's octave: at the least evidence an empty one of them would often be
+# Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
 _BEYOND = math.exp(-4)
 _LINEAR_PRIOR = np.where(
@@ -76,12 +76,12 @@ _LINEAR_PRIOR = np.where(
 LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
 _LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": AMPLE_EVIDENCE}
 _LEAST_OF_TARGET = {"spread": 40.0, "quartiles": 80.0, "tails": AMPLE_EVIDENCE}
-# What is otherwise known of the target is nothing, and one choice in ten may be wrong.
+# Nothing is otherwise known of such a target, and one choice in ten may be wrong.
 _LEAST_OF_A_MEAN = 24.0
-# Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
-# be unit scale, and all but all of it for a target whose mean is all that can be told.
+# Shares of ρ: more than the least only until the evidence is ample. The last but one is for what
+# would otherwise be unit scale, the last for a target whose mean is all that can be told.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE, _SHARE_OF_A_MEAN = 0.05, 0.3, 0.5, 0.9
-# Of columns whose quartiles are one number, the quantile of distances that is looked for: the
+# The quantile of distances that is looked for in columns whose quartiles are one number: the
 # farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
 # exp(-7).
 _RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10))
@@ -89,7 +89,7 @@ _RARE_EVIDENCE = 14.0
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
-# What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
+# Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 # M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
 # entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
@@ -224,7 +224,7 @@ def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, col
 
 @dataclass(frozen=True)
 class ScaleSearch:
-    """What a fit looks for, beside its updates.
+    """The search of a fit for scales, beside its updates.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def _rare(request, eta):
 
 
 def _ways(request):
-    """What to look for of features and target, and the most of ρ for it, the finest first.
+    """Searches for features and target, and the most of ρ for each, the finest first.
 
     The centre of a target pays more than those of features, which an intercept makes good.
     """
@@ -330,7 +330,7 @@ def _ways(request):
 
 
 def _ways_of_features(request):
-    """What to look for of features, the finest first; within stated bounds it may be nothing."""
+    """Searches for features, the finest first; within stated bounds it may be none."""
     if request.looks_within:
         if request.sparse:
             return ["rows", None]
@@ -360,7 +360,7 @@ class FoundScales:
     mean_row: np.ndarray | None = None
 
     def half_width(self, request):
-        """Of the target."""
+        """Half-width of the target."""
         if self.target_bounds is None:
             return request.target_half_width
         lo, hi = self.target_bounds
@@ -376,7 +376,7 @@ class FoundScales:
         return replace(self, feature_bounds=(center - half_width, center + half_width))
 
     def of_target(self, k):
-        """What was found for one target of several."""
+        """The scales that were found for one target of several."""
         if np.ndim(self.target_bounds) < 2:
             return self
         lo, hi = self.target_bounds

@@ -17,13 +17,13 @@ from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SingleSampling
 from ._release import Release
 
-# Of μ², for so many derivatives.
+# Share of μ² for the derivatives, and their number.
 _SHARE, _COUNT = 0.05, 3
 # Residual clips below this are narrow: above it, as on a9a at ε = 1, nothing is gained.
 _NARROW = 0.25
 # The most noise of a mean derivative. More moves the share of a class by as much as it mends.
 _MOST_NOISE = 0.025
-# Of the Newton step of a model that knows the classes' shares alone, and the least curvature.
+# Share of the Newton step of a model that knows the classes' shares alone, and the least curvature.
 _STEP, _LEAST_CURVATURE = 0.7, 0.05
 
 

@@ -20,20 +20,20 @@ from ._release import Release
 # The noise of a mean square that is aimed at, in squared half-widths, and the most that is worth
 # a price: M_j are no less than it.
 _NOISE, _MOST_NOISE = 0.005, 0.05
-# Of μ².
+# Least and most share of μ².
 _LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
 # Standard deviations of the noise that are added: M_j too small make steps too long.
 _DOUBT = 2.0
-# Of μ², for the mean row of classifiers whose features have one scale, and the most noise of a mean
-# that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
+# Share of μ² for the mean row of classifiers whose features have one scale, and the most noise of a
+# mean that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
 # two of them those that matter often do, and with none columns without a mean get one.
 _SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE = 0.1, 1.0, 0.8
-# Of released mean squares, where next to no noise is a floor: bounds a thousand times too wide.
+# Least released mean square, where next to no noise is a floor: bounds 1,000 times too wide.
 _LEAST = 1e-6
 
 
 def smoothness_share(request):
-    """Of μ², for moments of features; 0 where they are not asked for or not affordable.
+    """Share of μ² for moments of features; 0 where they are not asked for or not affordable.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def wants_mean_row(request):
 
 
 def _share_of_mean_row(request):
-    """Of μ², where it is wanted; 0 elsewhere, or if not affordable.
+    """Share of μ² for the mean row; 0 where it is not wanted or not affordable.
 
     Columns that are positive act as an intercept together, and rankings may be those of their size.
     """

@@ -27,7 +27,7 @@ def _as_words(categories):
 
 
 class CategoryEncoder(PrivateTransformer):
-    """What encoders share: how categories are stated, found and looked up."""
+    """The base of encoders: how categories are stated, found and looked up."""
 
     _parameter_constraints = OF_BUDGET | {
         "categories": [StrOptions({"auto"}), list, tuple, dict],
@@ -128,7 +128,7 @@ class CategoryEncoder(PrivateTransformer):
         return [PartitionUnits(event, n_columns=self._n_learnt(n_features), **sizes)]
 
     def _stated(self):
-        """Of each column its stated categories, or None if they are learnt."""
+        """Stated categories of each column, or None if they are learnt."""
         n = self.n_features_in_
         self._n_learnt(n)
         if isinstance(self.categories, str):

@@ -143,7 +143,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         ]  # fmt: skip
 
     def _length(self, n_features):
-        """What rows are clipped to, and the constant that stands behind each."""
+        """The norm that rows are clipped to, and the constant that stands behind each."""
         named = len(getattr(self, "feature_names_in_", ())) == n_features
         if isinstance(self.feature_bounds, dict) and not named:  # in a plan columns have no names
             lo, hi = -np.ones(n_features), np.ones(n_features)

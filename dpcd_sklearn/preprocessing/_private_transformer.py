@@ -1,4 +1,4 @@
-"""What transformers that charge have in common: the budget, the plan, and the charge."""
+"""The base of transformers that charge: the budget, the plan, and the charge."""
 
 import math
 import warnings
@@ -33,7 +33,7 @@ OF_BUDGET = {
 
 
 class Plan(NamedTuple):
-    """What a fit would release: the event, the budget that pays for it, and units."""
+    """The plan of a fit: its event, the budget that pays for it, and units."""
 
     event: FitEvent
     budget: Budget
@@ -51,19 +51,19 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     @abstractmethod
     def _event(self, n_features, budget):
-        """What a fit releases, from public facts alone."""
+        """The event of a fit, from public facts alone."""
 
     @abstractmethod
     def _units(self, event, n_features, n_samples, n_normalizer):
         """Units of each release in order; they refuse what can't be carried out."""
 
     def _said_of_few(self, units, n_normalizer):
-        """What is to be said of too few records, by public numbers; None where there are enough."""
+        """A warning of too few records, from public numbers; None where there are enough."""
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release; nothing is charged and no record is needed.
+        """The event that a fit would release; nothing is charged and no record is needed.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What scalers by quantiles share: all quantiles of a column from one release of running counts."""
+"""The base of scalers by quantiles: all those of a column from one release of running counts."""
 
 import math
 from abc import abstractmethod

@@ -376,7 +376,7 @@ class DPSimpleImputer(PrivateTransformer):
 
 
 def _most_frequent(released, otherwise):
-    """Of each column the most frequent value that was named and is not missing."""
+    """The most frequent value of each column that was named and is not missing."""
     fill = list(otherwise)
     for j, (categories, counts) in enumerate(released):
         of_values = [i for i, category in enumerate(categories) if category is not None]

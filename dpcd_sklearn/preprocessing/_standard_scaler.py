@@ -179,7 +179,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     @property
     def _way(self):
-        """What is looked for, beside tails."""
+        """The way that scales are looked for, beside tails."""
         return "quartiles" if self.with_centering else "octaves"
 
     def _event(self, n_features, budget):

@@ -109,7 +109,7 @@ def _suits_newton(request):
 
 
 def _needs_for_smoothness(request, solver):
-    """What a request must change for M_j to be released, or None."""
+    """The change of a request that lets M_j be released, in words; None if they can be."""
     if solver == "newton":
         return "a descent: Newton steps release moments of rows already, so leave it None for them"
     if request.solver.accounting == "hidden_state":

@@ -26,7 +26,7 @@ class GradientPlan(SolverPlan):
 
     @property
     def rate(self):
-        """Of the records in one mini-batch; without noise every batch is all of them."""
+        """Share of the records in one mini-batch; without noise every batch is all of them."""
         if not self.request.private:
             return 1.0
         return float(self.request.solver.sampling_rate)

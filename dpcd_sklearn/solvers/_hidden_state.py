@@ -30,7 +30,7 @@ def hidden_state_recipe(signal, ratio):
 
 
 class HiddenStatePlan(SkGDPlan):
-    """What its proof assumes (proofs/release_last_iterate.md) is checked here."""
+    """A plan that refuses what its proof (proofs/release_last_iterate.md) does not assume."""
 
     losses = {"squared", "huber"}
     penalties = {"l2"}

@@ -60,7 +60,7 @@ class SkGDPlan(DrawnPlan):
 
     @property
     def noise_length(self):
-        """Of as many steps as the fit takes, of all coordinates, were the loss nowhere curved."""
+        """Length of all steps of the fit together, were the loss nowhere curved."""
         request, problem = self.request, self.problem
         if not (request.private and self._full):
             return 0.0

@@ -49,7 +49,7 @@ def looks_at_rows(private):
 
 
 def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
-    """What would be charged, in order.
+    """Fits that would be charged, in order.
 
     Parameters
     ----------
