@@ -213,7 +213,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         n_features : int, >= 1, or array-like of shape (n_rows, n_features)
             How many columns there are; or made-up rows of them, where columns have names.
         n_outputs : int, default=1
-            Of the model behind it, which changes nothing here.
+            Number of outputs of the model behind it, which changes nothing here.
         sparse : bool, default=False
             Whether X is, if `n_features` is a number.
 

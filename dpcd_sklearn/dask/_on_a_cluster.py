@@ -19,8 +19,8 @@ from ._collections import blocks_of, client_of, is_dask, partitions_of
 from ._workers import Workers
 
 _CLIENT = """    client : distributed.Client, default=None
-        Of the cluster that fits. None is the default client. It is not pickled, nor cloned by
-        value, nor in the ledger.
+        Client of the cluster that fits. None is the default client. It is not pickled, nor cloned
+        by value, nor in the ledger.
 """
 _FIRST = """
 

@@ -98,7 +98,7 @@ class Workers(Holders):
     ----------
     client : distributed.Client
     parts : list of Future
-        Of tuples (X, y, sample_weight).
+        Futures of tuples (X, y, sample_weight).
     """
 
     def __init__(self, client, parts):

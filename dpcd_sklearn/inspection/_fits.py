@@ -44,7 +44,7 @@ class PairRows:
     pair : two tuples (X, y) or (X, y, sample_weight)
     models : two fitted estimators
     plan : SolverPlan
-        Of one of their fits.
+        Plan of one of their fits.
 
     Attributes
     ----------

@@ -222,7 +222,7 @@ def choice_tables(plan, asked, rows):
     asked : list of (problem, iterate)
         Between what was chosen, and where.
     rows : Rows
-        Of this data set alone.
+        Rows of this data set alone.
     """
     release, neighbors = _release(plan, SelectionEvent)
     smoothness, n = plan.geometry.smoothness, plan.request.budget.n

@@ -162,7 +162,7 @@ def plan(
     n_samples : int
         Number of training records.
     n_features : int, or array-like of shape (n_rows, n_features)
-        Of the records; or made-up rows, where columns are picked by name (then `make_data` is
+        Number of features; or made-up rows, where columns are picked by name (then `make_data` is
         needed too).
     n_outputs : int, default=1
         Number of classes, if more than two and not stated as `classes`.

@@ -68,7 +68,7 @@ class ReleaseResult:
     ----------
     kind : str
     claim : str
-        Of the event, for all releases of this kind.
+        Claim of the event, for all releases of this kind.
     n_releases : int
         That a fit makes.
     n_draws : int
@@ -114,7 +114,7 @@ class Runs:
     ----------
     model : estimator of this package, without an accountant
     seed : int
-        Of public choices: those of all runs are the same.
+        Seed of public choices: those of all runs are the same.
     n_jobs : int or None
     """
 
@@ -178,7 +178,7 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
         Names of fitted attributes; "privacy_spent_" if the event costs more than it says, and
         "privacy_event_" if a mechanism releases by another one.
     fitted : estimator
-        Of the leading run.
+        Model of the leading run.
     """
     generator = np.random.default_rng()
     runs = Runs(model, int(generator.integers(2**31)), n_jobs)

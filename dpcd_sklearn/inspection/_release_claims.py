@@ -128,7 +128,7 @@ def unused(event, events):
     ----------
     event : FitEvent
     events : list of FitEvent
-        Of each mechanism.
+        Events of each mechanism.
 
     Returns
     -------

@@ -24,7 +24,7 @@ def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
     runs : Runs
     made_up : MadeUpTable
     kind : Kind
-        Of the release of categories.
+        Kind of the release of categories.
     leader : Tape
     n_runs : int
     confidence : float

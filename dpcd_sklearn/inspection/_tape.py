@@ -29,7 +29,7 @@ class Kind:
     ----------
     mechanism, method : str
     event : FitEvent
-        Of the mechanism, as it was planned.
+        Event of the mechanism, as it was planned.
     """
 
     mechanism: str
@@ -114,7 +114,7 @@ class Tape:
     noise : float, default=1.0
         The run releases with this share of the noise that its plan says; a power of two.
     leader : Tape, default=None
-        Of the run that this one follows.
+        Tape of the run that this one follows.
     wanted : dict of Kind to collection of int, default={}
         Which calls a follower draws; a leader draws all.
 
@@ -123,7 +123,7 @@ class Tape:
     plan : SolverPlan or units
         The latest one of the run.
     drawn : dict of Kind to list
-        Of each call an array, a pair of lists for greedy choices, or None for what was not drawn.
+        Draws of each call: an array, a pair of lists for greedy choices, or None for what was not.
     heard : dict of Kind to list
         What the solver was told.
     paid : dict of Kind to list of int
@@ -132,7 +132,7 @@ class Tape:
         What choices are between, which is public: of greedy ones the problem and the iterate; of
         differences from an anchor the step from there; None of others.
     events : list of FitEvent
-        Of each mechanism, as planned.
+        Events of each mechanism, as planned.
     n_left : int or None
         Calls that are wanted and still to be drawn; None is all of a run.
     """

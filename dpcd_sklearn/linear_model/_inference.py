@@ -105,7 +105,7 @@ class InferenceMixin:
         Parameters
         ----------
         R : array-like of shape (n_restrictions, n_coefs) or (n_coefs,)
-            Of full row rank.
+            Matrix of full row rank.
         r : array-like of shape (n_restrictions,), default=None
             None is zero.
 

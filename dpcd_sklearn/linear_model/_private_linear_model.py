@@ -192,8 +192,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1, or rows of them
-            Of an array, a data frame or a sparse matrix nothing is looked at but the number of its
-            columns, their names, and that it is sparse.
+            Number of features; of an array, a data frame or a sparse matrix nothing else is looked
+            at than its columns, their names, and that it is sparse.
         n_outputs : int, default=1
             Number of classes (1 is two of them, unless `classes` tell it), or of targets.
         sparse : bool, default=False

@@ -55,7 +55,7 @@ class NewtonWalk:
     filled : float
         The mean squared norm of z, nearly.
     clips : ndarray of shape (n_updates,)
-        Of each gradient.
+        Clips of each gradient.
     curvature : ndarray of shape (n_coordinates, n_coordinates)
         What was released, as the geometry sees it: without noise and records at their clip, J of a
         squared loss.
@@ -125,7 +125,7 @@ class DescentWalk:
     Parameters
     ----------
     clip : float
-        Of each gradient.
+        Clip of each gradient.
     n_updates : int
     size : int
         Number of coordinates.

@@ -24,7 +24,7 @@ def minimise(double[:, ::1] P, const double[::1] b, Penalty penalty, Py_ssize_t 
     P : ndarray of shape (n_coordinates, n_coordinates), symmetric, positive definite
     b : ndarray of shape (n_coordinates,)
     penalty : Penalty
-        Of the first `n_penalized` coordinates.
+        Penalty of the first `n_penalized` coordinates.
     start : ndarray of shape (n_coordinates,)
 
     Returns

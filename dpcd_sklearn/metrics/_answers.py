@@ -83,7 +83,7 @@ class Model:
     estimator : estimator
         Fitted.
     methods : dict
-        Of which the first is called that the estimator has, each with shape and dtype of an answer.
+        Shape and dtype of an answer of each method; the first is called that the estimator has.
     """
 
     def __init__(self, estimator, methods):

@@ -60,7 +60,7 @@ def give_budget(estimator, release, budget, sizes, start=math.inf):
         Changed in place.
     release : GaussianEvent or CoveredEvent
     budget : Budget
-        Of the search; a fit has its delta and its neighbours.
+        Budget of the search; a fit has its delta and its neighbours.
     sizes : tuple (n_samples, columns, n_outputs, is_sparse)
         Columns as `columns_of` returns them.
     start : float
@@ -69,7 +69,7 @@ def give_budget(estimator, release, budget, sizes, start=math.inf):
     Returns
     -------
     mu : float
-        Of the budget.
+        μ of the budget.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def find_budget(
     n_repeats : int, >= 3, default=9
         Fits at each epsilon.
     random_state : int or None, default=None
-        Of the made-up records; the noise of fits is new each time.
+        Seed of the made-up records; the noise of fits is new each time.
 
     Returns
     -------

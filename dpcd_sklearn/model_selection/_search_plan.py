@@ -29,9 +29,9 @@ class Plan:
     Attributes
     ----------
     law, mean : str or float, float
-        Of the number of runs.
+        Law and mean of the number of runs.
     budget : Budget
-        Of everything together; its n is the public number of all records.
+        Budget of everything together; its n is the public number of all records.
     shape : tuple (columns, n_outputs, is_sparse)
     grids : list of dict
     scorer : PrivateScorer
@@ -43,7 +43,7 @@ class Plan:
     prototypes : list of estimators
         Candidates that were planned, each with the budget of a run.
     mu : float
-        Of the budget of the last of them.
+        μ of the budget of the last of them.
     """
 
     law: object

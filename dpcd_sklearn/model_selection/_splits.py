@@ -44,7 +44,7 @@ class Slots:
     n_seen : int
         How many fits and scores of a run one record meets, at most.
     share : float
-        Of coins that say "score".
+        Share of coins that say "score".
     """
 
     splits: tuple | None

@@ -46,7 +46,7 @@ class Holders(metaclass=ABCMeta):
         dialogue : Dialogue
         question : tuple
         numbers : list of int
-            Of the partitions that have records.
+            Numbers of the partitions that have records.
         """
 
 

@@ -73,9 +73,9 @@ class PipelinePlan:
     ----------
     steps : list of StepPlan
     budget : Budget
-        Of all steps together.
+        Budget of all steps together.
     budgets : list of Budgets
-        Of each step.
+        Budget of each step.
     event : FitEvent
     """
 
@@ -221,7 +221,7 @@ def walked(steps, rows, shares, n_outputs=1):
     shares : dict
         As `shares_of` returns them.
     n_outputs : int
-        Of the last step.
+        Number of outputs of the last step.
 
     Returns
     -------

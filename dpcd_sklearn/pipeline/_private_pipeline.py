@@ -340,7 +340,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            Of the intervals.
+            Level of the intervals.
 
         Returns
         -------

@@ -62,7 +62,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     receipt : Receipt
         What pays for the counts is redeemed here.
     place : Place
-        Of records whose targets are numbers of classes; weights are not looked at.
+        Records whose targets are numbers of classes; weights are not looked at.
     class_weight : ndarray of shape (n_classes,) or None
         Public weights, which the shares are multiplied by.
     key : bytes of length 32, or None

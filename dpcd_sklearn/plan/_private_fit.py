@@ -154,7 +154,7 @@ class PrivateFit:
             )
 
     def _warn_of_score(self):
-        """Warn of a score of a model whose fits somebody counts: it is a release that nobody does."""
+        """Warn of a score of a model whose fits somebody counts: nobody counts that release."""
         if self.accountant is None or getattr(self.accountant, "testing", False):
             return
         self._warn_once(

@@ -31,13 +31,14 @@ class Request:
     Parameters
     ----------
     loss : Loss, or tuple of n_outputs of them
-        Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
+        Loss of a target that was divided by `target_half_width`. Of two classes it is the logistic
+        one.
     constraint : L1Ball, L2Ball or None
         The set of all coefficients, in the units of the target.
     solver : Solver
         What was asked for, with parameters of its own; "auto" until it is chosen.
     strength : float
-        Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
+        Strength of the penalty beside a mean loss, whatever the estimator's parameter for it is.
     budget : Budget
         What all releases may cost together; its n divides every sum.
     n_features, n_outputs : int
@@ -54,7 +55,7 @@ class Request:
     asks_for_smoothness : bool
         Whether M_j are to follow from released mean squares, whose bounds are stated.
     smoothness_share : float
-        Of μ², for these, or for the mean row where features have one scale; 0 where neither is
+        Share of μ² for these, or for the mean row where features have one scale; 0 where neither is
         released.
     mean_squares : ndarray of shape (n_features,), or None
         What was released, in squared half-widths.

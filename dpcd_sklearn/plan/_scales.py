@@ -229,12 +229,13 @@ class ScaleSearch:
     Parameters
     ----------
     features : {"tails", "quartiles", "spread", "octaves", "rows", None}
-        Of each column, centre and width or the octave; or one width for all, from norms of rows.
+        Search for centre and width of each column, or its octave; or for one width, from norms of
+        rows.
     target : {"tails", "quartiles", "spread", "octaves", None}
     n_choices : int
         How many choices find them.
     share : float
-        Of ρ, for all of them.
+        Share of ρ, for all of them.
     eta : float
         Bounded range of a choice.
     rare : Fraction
@@ -453,7 +454,7 @@ def found_scales(plan, receipt, place, key):
     receipt : Receipt
         What pays for the choices is redeemed here.
     place : Place
-        Of records as they are; targets are looked at by the search of theirs only.
+        Records as they are; targets are looked at by the search of theirs only.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """

@@ -55,10 +55,10 @@ def shrinkage(request, length=math.inf):
     Parameters
     ----------
     request : Request
-        Of a fit that is `is_shrunk`.
+        Request of a fit that is `is_shrunk`.
     length : float, default=inf
-        Of released coefficients, in lengths that noise alone would give them; infinite is that of
-        solvers of which it is not known.
+        Length of released coefficients, in lengths that noise alone would give them; infinite is
+        that of solvers of which it is not known.
     """
     scales = request.scales
     if lacks_scale(request):

@@ -24,8 +24,8 @@ _NOISE, _MOST_NOISE = 0.005, 0.05
 _LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
 # Standard deviations of the noise that are added: M_j too small make steps too long.
 _DOUBT = 2.0
-# Share of μ² for the mean row of classifiers whose features have one scale, and the most noise of a
-# mean that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
+# Share of μ² for the mean row of classifiers with one scale of features; the most noise of a mean
+# that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
 # two of them those that matter often do, and with none columns without a mean get one.
 _SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE = 0.1, 1.0, 0.8
 # Least released mean square, where next to no noise is a floor: bounds 1,000 times too wide.
@@ -115,7 +115,7 @@ def found_moments(plan, receipt, place, key):
     receipt : Receipt
         What pays for them is redeemed here.
     place : Place
-        Of records as they are.
+        Records as they are.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
 

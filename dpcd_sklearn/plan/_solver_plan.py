@@ -351,7 +351,7 @@ class SolverPlan(metaclass=ABCMeta):
         ----------
         found : FoundScales
         loss : Loss, or tuple of one a target
-            Of a target in the width that was found.
+            Loss of a target in the width that was found.
         n_samples : int
         """
         for share in _NARROW:
@@ -421,7 +421,7 @@ class SolverPlan(metaclass=ABCMeta):
         ----------
         coef : ndarray of shape (..., n_coordinates)
         dtype : dtype
-            Of the coefficients; the intercept is in double precision.
+            Dtype of the coefficients; the intercept is in double precision.
 
         Returns
         -------

@@ -70,10 +70,10 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1, or rows of them
-            Of an array, a data frame or a sparse matrix the width alone is looked at.
+            Number of features; of an array, a data frame or a sparse matrix the width is looked at.
         n_outputs : int, default=1
         sparse : bool, default=False
-            Of the model behind it, as the number of outputs is: both change nothing here.
+            Layout of the model behind it, as the number of outputs is: both change nothing here.
 
         Returns
         -------
@@ -147,7 +147,7 @@ def after_choices(budget, count, share, main):
     Parameters
     ----------
     budget : Budget
-        Of all together.
+        Budget of all together.
     count : int
     share : float
     main : FitEvent

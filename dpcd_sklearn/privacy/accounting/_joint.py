@@ -42,11 +42,11 @@ def joint_budgets(planned, shares, budget):
     Parameters
     ----------
     planned : list of callables
-        Of each part, from its own Budget to its FitEvent.
+        Function of each part, from its own Budget to its FitEvent.
     shares : list of float, > 0
         Their shares of μ²; normalised here.
     budget : Budget
-        Of all parts together.
+        Budget of all parts together.
 
     Returns
     -------
