@@ -34,7 +34,13 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
-from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
+from dpcd_sklearn.model_selection import (
+    PrivateSearchCV,
+    _budget_of_run,
+    _candidates,
+    _runs,
+    _search,
+)
 from dpcd_sklearn.model_selection._search_plan import planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -197,7 +203,7 @@ def test_choices_are_covered_by_a_gaussian_and_cost_hardly_more(data):
     (release,) = runs.base.releases
     assert isinstance(release, CoveredEvent) and release.spare < 1e-9
     model = search.fit(X, y).best_estimator_
-    assert 1 - 5e-6 < _budget.excess(model.privacy_event_, release) <= 1
+    assert 1 - 5e-6 < _budget_of_run.excess(model.privacy_event_, release) <= 1
     gaussian = PrivateSearchCV(LOGISTIC, {"C": [0.1]}, delta=1e-6).planned_event(600, 3)
     (of_gaussians,) = gaussian.releases[0].base.releases
     least = of_gaussians.noise_multiplier
@@ -227,10 +233,10 @@ def test_a_fit_that_released_more_than_planned_is_made_again_with_less():
 
     model = More(epsilon=1.0)
     budget = Budget(1.0, 1e-3)
-    _budget.give_budget(model, release, budget, (10, 1, 1, False))
+    _budget_of_run.give_budget(model, release, budget, (10, 1, 1, False))
     before = model.epsilon
     _runs.fitted(model, np.zeros((10, 1)), np.zeros(10), release)
-    assert model.epsilon < before and _budget.excess(model.privacy_event_, release) <= 1
+    assert model.epsilon < before and _budget_of_run.excess(model.privacy_event_, release) <= 1
 
 
 # ---- the ledger ---------------------------------------------------------------------------------

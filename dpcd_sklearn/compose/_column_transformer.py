@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
-from ..pipeline._plan import private_parts, with_stand_ins
+from ..pipeline._joint_plan import private_parts, with_stand_ins
 from ..pipeline._private_pipeline import first_rows
 from ..plan._private_fit import PrivateFit
 from ..privacy.accounting._events import NEIGHBORING, FitEvent

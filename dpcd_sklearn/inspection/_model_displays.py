@@ -5,7 +5,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..pipeline._budget_of_step import last_step
-from ..pipeline._plan import names_at_the_end
+from ..pipeline._joint_plan import names_at_the_end
 from ._pyplot import axes_of, legend_beside
 
 

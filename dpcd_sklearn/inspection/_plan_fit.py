@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..model_selection._simulated_data import simulated_records
 from ..pipeline._budget_of_step import private_part
-from ..pipeline._plan import width_of
+from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import resolved_delta

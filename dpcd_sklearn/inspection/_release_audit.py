@@ -28,8 +28,6 @@ from ..privacy.accounting._events import SelectionEvent
 from ..privacy.mechanisms._running_counts import halfway
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._fits import separation
-from ._made_up import CHANGES, OF_METHOD
-from ._made_up_tables import COMMON, gaining
 from ._release_claims import game_of, unused
 from ._release_names import lone_names
 from ._release_tests import (
@@ -40,7 +38,9 @@ from ._release_tests import (
     OfRanking,
     counts_of,
 )
-from ._tape import EnoughError, Tape
+from ._released_answers import EnoughError, Tape
+from ._simulated_records import CHANGES, OF_METHOD
+from ._simulated_tables import COMMON, gaining
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
 _LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
@@ -164,7 +164,7 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
     Parameters
     ----------
     model : estimator of this package, without an accountant
-    made_up : MadeUp
+    made_up : SimulatedRecords
     n_runs, confidence, n_jobs : as of `audit`
     measures : bool
         Whether powers are measured.

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from ._bounds import error_bound, verdict_of
-from ._made_up_tables import LONE
 from ._release_claims import found_at_most
+from ._simulated_tables import LONE
 
 
 def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
@@ -22,7 +22,7 @@ def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
     Parameters
     ----------
     runs : Runs
-    made_up : MadeUpTable
+    made_up : SimulatedTable
     kind : Kind
         Kind of the release of categories.
     leader : Tape

@@ -21,7 +21,7 @@ from ..utils._elementwise import elementwise
 
 
 @dataclass(frozen=True)
-class Facts:
+class ScoreFacts:
     """Public facts about one score.
 
     Attributes

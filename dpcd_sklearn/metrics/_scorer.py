@@ -18,7 +18,7 @@ from ..utils._input import read_input, read_labels
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike, Auto
 from ._answers import Model, read
-from ._metrics import METRICS, Facts
+from ._metrics import METRICS, ScoreFacts
 
 # Squares of numbers up to it, and of their inverses, are numbers.
 _LARGEST = 1e100
@@ -140,9 +140,9 @@ class PrivateScorer:
         metric, n = self._metric, self.n_public or n_samples
         if metric.task == "regression":
             lo, hi = self._bounds_of(estimator)
-            facts = Facts(n=n, center=lo / 2 + hi / 2, half_width=hi / 2 - lo / 2)
+            facts = ScoreFacts(n=n, center=lo / 2 + hi / 2, half_width=hi / 2 - lo / 2)
         else:
-            facts = Facts(n=n, classes=self._classes_of(estimator))
+            facts = ScoreFacts(n=n, classes=self._classes_of(estimator))
         clip = 1.0
         if metric.default_clip is not None:
             clip = metric.default_clip(facts) if self.clip is None else self.clip

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
-from ._budget import budgeted_part, excess
+from ._budget_of_run import budgeted_part, excess
 
 _TRIES = 5
 

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
-from ..pipeline._plan import width_of
+from ..pipeline._joint_plan import width_of
 from ..pipeline._private_pipeline import first_rows
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
@@ -32,7 +32,7 @@ from ..utils._input import read_input, read_labels, refuse_broken
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed
-from . import _budget, _candidates, _runs
+from . import _budget_of_run, _candidates, _runs
 from ._search_plan import planned, refuse_what_runs_refuse, set_n_public
 from ._splits import refuse_number
 
@@ -260,7 +260,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
-        columns = _budget.columns_of(self.estimator, X)
+        columns = _budget_of_run.columns_of(self.estimator, X)
         plan = planned(self, num_samples(X), (columns, 1, may_be_sparse(X)))
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
@@ -288,7 +288,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
-        model = last_step(_budget.budgeted_part(self.estimator))
+        model = last_step(_budget_of_run.budgeted_part(self.estimator))
         of_dask = hasattr(model, "to_local")
         if of_dask or any(hasattr(one, "__dask_graph__") for one in records):
             found = f"{type(model).__name__} of dpcd_sklearn.dask" if of_dask else "a collection"
@@ -339,7 +339,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
             sizes = (n_records, *plan.shape)
-            _budget.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
+            _budget_of_run.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win
             return None
         return model

@@ -18,12 +18,12 @@ from ..privacy.accounting._tuning import check_law
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import check_real
-from . import _budget, _candidates, _runs
+from . import _budget_of_run, _candidates, _runs
 from ._splits import Slots, slots_of
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """All that a search does, but for the number of its runs.
 
     Attributes
@@ -80,7 +80,7 @@ def planned(search, n_samples, shape):
     ):
         raise ValueError(f"n_jobs must be None or an integer but 0, got {search.n_jobs!r}")
     epsilon = check_real(search.epsilon, "epsilon", low=0, high=1e6, closed="right")
-    part = _budget.budgeted_part(search.estimator)
+    part = _budget_of_run.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
     neighboring = getattr(part, "neighboring", "replace_one")
@@ -96,17 +96,17 @@ def planned(search, n_samples, shape):
     prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public)
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
     gaussian = all(
-        gdp_squared(_budget.planned_event(model, sizes)) is not None for model in prototypes
+        gdp_squared(_budget_of_run.planned_event(model, sizes)) is not None for model in prototypes
     )
     event, release = search_fit_event(budget, law, mean, slots.n_seen, gaussian, int(search.refit))
     mu = math.inf
     for model in prototypes:
-        mu = _budget.give_budget(model, release, budget, sizes, mu)
+        mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
         ScoreUnits(_runs.score_event(release, neighboring), kind, 3, n_test)
-    return Plan(
+    return SearchPlan(
         law=law,
         mean=mean,
         budget=budget,
@@ -133,7 +133,7 @@ def refuse_what_runs_refuse(plan, X, y):
     for prototype in plan.prototypes:
         model = clone(prototype)
         try:
-            return fit_up_to_charge(model, _budget.budgeted_part(model), X, y)
+            return fit_up_to_charge(model, _budget_of_run.budgeted_part(model), X, y)
         except (TypeError, ValueError) as error:
             refusals.append(error)
     raise refusals[0] from None
@@ -177,7 +177,7 @@ def _prototypes(estimator, grids, budget, n_records, n_public):
     for params in _candidates.prototypes(grids):
         model = _candidates.candidate(estimator, params)
         set_n_public(model, n_records, n_public)
-        _budget.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
+        _budget_of_run.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
         found.append(model)
     return found
 
@@ -190,7 +190,7 @@ def set_n_public(model, n_records, n_public):
     """
     if n_public is None:
         return
-    part = _budget.budgeted_part(model)
+    part = _budget_of_run.budgeted_part(model)
     told = n_public if _refuses_more_than_told(part) else n_records
     part.set_params(n_public=told)
 

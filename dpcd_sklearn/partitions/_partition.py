@@ -17,7 +17,7 @@ from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
 
 
-class Facts(NamedTuple):
+class PartitionFacts(NamedTuple):
     """Facts that validation publishes of a partition, as a fit in one place does of all records."""
 
     n_samples: int
@@ -109,7 +109,7 @@ class Partition:
             y, _ = model._encode_labels(y, weights)
             labels = y[:0]
         columns = getattr(model, "feature_names_in_", None)
-        facts = Facts(
+        facts = PartitionFacts(
             *X.shape,
             X.dtype.str,
             issparse(X),
@@ -156,4 +156,4 @@ def _sum_of_bits(array):
 def _nothing(X, y):
     """The facts of a partition without records."""
     y = np.asarray(y)
-    return Facts(0, X.shape[1] if X.ndim == 2 else 0, "", issparse(X), None, y[:0], False)
+    return PartitionFacts(0, X.shape[1] if X.ndim == 2 else 0, "", issparse(X), None, y[:0], False)

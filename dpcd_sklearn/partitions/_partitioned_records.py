@@ -31,7 +31,7 @@ class Holders(metaclass=ABCMeta):
 
         Returns
         -------
-        found : list of Facts or errors, one a partition
+        found : list of PartitionFacts or errors, one a partition
         bits : set of str
             `public_bits` of all who will answer.
         """

@@ -22,7 +22,7 @@ from ..utils._other_arrays import on_host
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget_of_step import BUDGET
-from ._plan import (
+from ._joint_plan import (
     check_steps,
     n_outputs_of,
     names_at_the_end,

@@ -32,7 +32,7 @@ OF_BUDGET = {
 }
 
 
-class Plan(NamedTuple):
+class TransformerPlan(NamedTuple):
     """The plan of a fit: its event, the budget that pays for it, and units."""
 
     event: FitEvent
@@ -97,7 +97,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._check_budget()
         if self.charges_nothing:
             nothing = Budget(0.0, 0.0, self.neighboring, int(n_samples))
-            return Plan(FitEvent((), self.neighboring), nothing, ())
+            return TransformerPlan(FitEvent((), self.neighboring), nothing, ())
         budget = self._budget(n_samples)
         event = self._event(n_features, budget)
         if self._recorder is not None:  # of an audit, which may ask for less noise
@@ -105,7 +105,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         units = ()
         if event.releases:
             units = tuple(self._units(event, n_features, n_samples, budget.n))
-        return Plan(event, budget, units)
+        return TransformerPlan(event, budget, units)
 
     def _paid(self, plan, n_features):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""

@@ -127,7 +127,7 @@ def _pattern(name, p):
     }[name]
 
 
-class MadeUp:
+class SimulatedRecords:
     """Records of the shape and layout of one fit.
 
     Parameters
