@@ -97,7 +97,7 @@ cdef class CurvatureSums(GradientSums):
         """Read a tile, and the squared norms of its features; returns the number of its rows."""
         cdef Py_ssize_t i, m = min(self._tile_rows, self.n - i0)
         if self._sparse is None:
-            KERNELS.load(&self.records.X, i0, m, NULL, self.p, &scratch[0, 0], &self._tile)
+            KERNELS.load(&self.records.X, i0, NULL, m, NULL, self.p, &scratch[0, 0], &self._tile)
         else:
             cells = self._sparse[i0:i0 + m].toarray().astype(np.float64, copy=False)
             if self._bounds is not None:

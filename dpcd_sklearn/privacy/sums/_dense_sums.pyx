@@ -142,7 +142,7 @@ cdef class DenseSums(MovingSums):
         if self.n_outputs > 1:
             r += question.block[0] // self.n_coordinates * n_rows
         self._derive(i0, n_rows, room)
-        KERNELS.load(&self.records.X, i0, n_rows, self._part(question, 0), 1,
+        KERNELS.load(&self.records.X, i0, NULL, n_rows, self._part(question, 0), 1,
                      room.cells, room.tiles)
         return KERNELS.clipped_column(room.tiles, r, weights, self._scale[0], question.limit,
                                       ahead)
@@ -183,7 +183,7 @@ cdef class DenseSums(MovingSums):
         cdef const Py_ssize_t *columns
         cdef double *cells = room.cells
         if question.block == NULL:
-            KERNELS.load(&self.records.X, i0, n_rows, NULL, self.p, cells, &room.tiles[0])
+            KERNELS.load(&self.records.X, i0, NULL, n_rows, NULL, self.p, cells, &room.tiles[0])
             for k in range(1, self.n_outputs):
                 room.tiles[k] = room.tiles[0]
             return
@@ -191,7 +191,7 @@ cdef class DenseSums(MovingSums):
             columns = self._part(question, k)
             if self._widths[k] == self.p:
                 columns = NULL  # read in place
-            KERNELS.load(&self.records.X, i0, n_rows, columns, self._widths[k], cells,
+            KERNELS.load(&self.records.X, i0, NULL, n_rows, columns, self._widths[k], cells,
                          &room.tiles[k])
             cells += n_rows * self._widths[k]
 
@@ -242,7 +242,7 @@ cdef class DenseSums(MovingSums):
             start = self._step_starts[k]
             n_columns = self._step_starts[k + 1] - start
             if n_columns and not (loaded and n_columns == self.p):
-                KERNELS.load(&self.records.X, i0, n_rows,
+                KERNELS.load(&self.records.X, i0, NULL, n_rows,
                              NULL if n_columns == self.p else &self._step_columns[0] + start,
                              n_columns, cells, &tile)
                 loaded = n_columns == self.p  # and not overwritten since

@@ -11,6 +11,7 @@
  * (d) While a tile is summed the next one is asked of the memory: what is read once is read at the
  *     speed of the memory only if the requests never pause.
  * The functions are compiled twice (``_avx2.h``), both give the same bits; ``_kernels.pyx`` chooses.
+ * Why records are not 16-bit codes stands in ``proofs/README.md``.
  */
 #ifndef DPCD_KERNELS_H
 #define DPCD_KERNELS_H
@@ -47,12 +48,10 @@ typedef struct {
 enum { DPCD_READ_ONCE = 1, DPCD_READ_AGAIN = 2 };
 
 typedef struct {
-    /* Rows i0 .. i0 + n_rows - 1 of the given columns (NULL: all); scratch: n_rows * n_columns. */
-    void (*load)(const dpcd_matrix *m, ptrdiff_t i0, ptrdiff_t n_rows, const ptrdiff_t *columns,
-                 ptrdiff_t n_columns, double *scratch, dpcd_tile *tile);
-    /* The given rows, all columns, packed by rows; scratch: n_rows * m->n_columns. */
-    void (*gather)(const dpcd_matrix *m, const ptrdiff_t *rows, ptrdiff_t n_rows, double *scratch,
-                   dpcd_tile *tile);
+    /* Rows i0 .. i0 + n_rows - 1, or those given, which are packed by rows, of the given columns
+     * (NULL: all); scratch: n_rows * n_columns. */
+    void (*load)(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows, ptrdiff_t n_rows,
+                 const ptrdiff_t *columns, ptrdiff_t n_columns, double *scratch, dpcd_tile *tile);
     /* out[i] += sum_k v[k] f(X[i, k]), f the identity or the square.
      * next_rows: how many rows further on the next tile begins, half of which is asked for here
      * (in C order; 0 for none). */

@@ -20,11 +20,9 @@ cdef extern from "_kernels.h":
         int is_float
         const char *source
     ctypedef struct dpcd_kernels:
-        void (*load)(const dpcd_matrix *m, Py_ssize_t i0, Py_ssize_t n_rows,
-                     const Py_ssize_t *columns, Py_ssize_t n_columns, double *scratch,
-                     dpcd_tile *tile) noexcept nogil
-        void (*gather)(const dpcd_matrix *m, const Py_ssize_t *rows, Py_ssize_t n_rows,
-                       double *scratch, dpcd_tile *tile) noexcept nogil
+        void (*load)(const dpcd_matrix *m, Py_ssize_t i0, const Py_ssize_t *rows,
+                     Py_ssize_t n_rows, const Py_ssize_t *columns, Py_ssize_t n_columns,
+                     double *scratch, dpcd_tile *tile) noexcept nogil
         void (*rows_dot)(const dpcd_tile *tile, const double *v, int square,
                          Py_ssize_t next_rows, double *out) noexcept nogil
         void (*scaled_rows)(const dpcd_tile *tile, const double *scale, const double *factors,

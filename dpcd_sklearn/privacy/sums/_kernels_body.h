@@ -1,108 +1,287 @@
-/* One compilation of the kernels: DPCD_NAME and DPCD_BODY_AVX2 say which. */
-#include "_kernels_lanes.h"
+/* The kernels over cells, whose type is a constant where they are inlined; DPCD_NAME and DPCD_WIDTH
+ * say which compilation this is, and how many doubles a vector has: one is a plain double.
+ */
+#define DPCD_VECTOR DPCD_NAME(dpcd_vector)
+#define DPCD_INTEGERS DPCD_NAME(dpcd_integers)
+#define DPCD_FILL(x) ((x) - (DPCD_VECTOR){0})
+#define DPCD_READ(x, i, is_float) DPCD_NAME(dpcd_read)(x, i, is_float)
+#define DPCD_CLIP(a, lo, hi) DPCD_NAME(dpcd_clip)(a, lo, hi)
+#define DPCD_TERM(v, a) ((v) * (square ? (a) * (a) : (a)))
+#define DPCD_PARTS (DPCD_LANES / DPCD_WIDTH)
 
-#define DPCD_FILL DPCD_NAME(dpcd_fill)
-#define DPCD_READ_DOUBLES DPCD_NAME(dpcd_read_d)
-#define DPCD_WRITE DPCD_NAME(dpcd_write)
-#define DPCD_ADD DPCD_NAME(dpcd_add)
-#define DPCD_MUL DPCD_NAME(dpcd_mul)
-#define DPCD_CLIP DPCD_NAME(dpcd_clip)
-#define DPCD_BITS DPCD_NAME(dpcd_bits)
-#define DPCD_ZEROS DPCD_NAME(dpcd_zeros)
-#define DPCD_READ_INTEGERS DPCD_NAME(dpcd_read_i)
-#define DPCD_WRITE_INTEGERS DPCD_NAME(dpcd_write_i)
-#define DPCD_ADD_INTEGERS DPCD_NAME(dpcd_add_i)
+#if DPCD_WIDTH > 1
+typedef double DPCD_VECTOR __attribute__((vector_size(8 * DPCD_WIDTH)));
+typedef uint64_t DPCD_INTEGERS __attribute__((vector_size(8 * DPCD_WIDTH)));
+#else
+typedef double DPCD_VECTOR;
+typedef uint64_t DPCD_INTEGERS;
+#endif
 
-#define REAL double
-#define DPCD_TYPED(f) DPCD_NAME(f##_of_doubles)
-#define DPCD_READ DPCD_NAME(dpcd_read_d)
-#include "_kernels_typed.h"
-#undef REAL
-#undef DPCD_TYPED
-#undef DPCD_READ
-#define REAL float
-#define DPCD_TYPED(f) DPCD_NAME(f##_of_floats)
-#define DPCD_READ DPCD_NAME(dpcd_read_f)
-#include "_kernels_typed.h"
-#undef REAL
-#undef DPCD_TYPED
-#undef DPCD_READ
-
-/* ---- tiles ------------------------------------------------------------------------------------ */
-
-static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, ptrdiff_t n_rows,
-                                 const ptrdiff_t *columns, ptrdiff_t n_columns, double *scratch,
-                                 dpcd_tile *t)
+DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_read)(const void *x, ptrdiff_t i, int is_float)
 {
-    t->n_rows = n_rows;
-    t->n_columns = n_columns;
-    t->c_order = m->c_order;
-    t->source = NULL;
-    if (!columns || (n_columns == 1 && !m->c_order)) {
-        ptrdiff_t first = columns ? columns[0] : 0;
-        ptrdiff_t at = m->c_order ? i0 * m->stride : first * m->stride + i0;
-        t->source_cell = m->is_float ? sizeof(float) : sizeof(double);
-        t->source_stride = m->stride * t->source_cell;
-        t->source = (const char *)m->data + at * t->source_cell;
-        if (!m->lo) {
-            t->cells = t->source;
-            t->stride = m->stride;
-            t->is_float = m->is_float;
-            return;
-        }
+    DPCD_VECTOR a;
+    if (!is_float) {
+        memcpy(&a, dpcd_at(x, i, 0), sizeof a);
+        return a;
     }
-    if (m->is_float && m->lo)
-        DPCD_NAME(dpcd_pack_of_floats)(m, i0, columns, t, scratch, 1);
-    else if (m->is_float)
-        DPCD_NAME(dpcd_pack_of_floats)(m, i0, columns, t, scratch, 0);
-    else if (m->lo)
-        DPCD_NAME(dpcd_pack_of_doubles)(m, i0, columns, t, scratch, 1);
-    else
-        DPCD_NAME(dpcd_pack_of_doubles)(m, i0, columns, t, scratch, 0);
-    t->cells = scratch;
-    t->stride = m->c_order ? n_columns : n_rows;
-    t->is_float = 0;
-    if (n_columns == 1) { /* one column is contiguous in either order */
-        t->c_order = 0;
-        t->stride = n_rows;
+    x = dpcd_at(x, i, 1);
+#if DPCD_WIDTH == 4
+    return _mm256_cvtps_pd(_mm_loadu_ps((const float *)x));
+#elif DPCD_WIDTH == 2
+    return _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)x)));
+#else
+    return (double)*(const float *)x;
+#endif
+}
+
+/* max(min(a, hi), lo) with NaN sent to hi, as a < hi ? a : hi does. */
+DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_clip)(DPCD_VECTOR a, DPCD_VECTOR lo, DPCD_VECTOR hi)
+{
+#if DPCD_WIDTH == 4
+    return _mm256_max_pd(_mm256_min_pd(a, hi), lo);
+#elif DPCD_WIDTH == 2
+    return _mm_max_pd(_mm_min_pd(a, hi), lo);
+#else
+    a = a < hi ? a : hi;
+    return a > lo ? a : lo;
+#endif
+}
+
+/* Of clipped units plus DPCD_MAGIC. */
+DPCD_INLINE DPCD_INTEGERS DPCD_NAME(dpcd_bits)(DPCD_VECTOR v, double limit)
+{
+    DPCD_INTEGERS bits;
+    v = DPCD_CLIP(v, DPCD_FILL(-limit), DPCD_FILL(limit)) + DPCD_MAGIC;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+#define DPCD_UNITS(r, x, i, s) DPCD_NAME(dpcd_bits)((r) * DPCD_READ(x, i, is_float) * (s), limit)
+
+/* ---- sums over columns ---------------------------------------------------------------------- */
+
+/* Four rows at a time, each in eight lanes by k mod 8. */
+DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_c)(const dpcd_tile *t, const double *restrict v,
+                                            double *restrict out, const char *next, int square,
+                                            int is_float)
+{
+    ptrdiff_t i, k, q, h, left, n = t->n_rows, p = t->n_columns;
+    for (i = 0; i < n; i += 4) {
+        ptrdiff_t used = n - i < 4 ? n - i : 4;
+        const void *x[4];
+        double s[4][DPCD_LANES];
+        DPCD_VECTOR lanes[4][DPCD_PARTS], a, vk;
+        for (q = 0; q < 4; q++) {
+            x[q] = dpcd_at(t->cells, (i + (q < used ? q : 0)) * t->stride, is_float);
+            for (h = 0; h < DPCD_PARTS; h++) lanes[q][h] = DPCD_FILL(0.0);
+        }
+        if (next && !(i & 4))
+            for (q = 0; q < used; q++)
+                for (k = 0; k < p; k += 64 / dpcd_size(is_float))
+                    DPCD_PREFETCH(next + (i + q) * t->source_stride + k * t->source_cell);
+        for (k = 0; k + DPCD_LANES <= p; k += DPCD_LANES)
+            for (h = 0; h < DPCD_PARTS; h++) {
+                vk = DPCD_READ(v, k + h * DPCD_WIDTH, 0);
+                for (q = 0; q < 4; q++) {
+                    a = DPCD_READ(x[q], k + h * DPCD_WIDTH, is_float);
+                    lanes[q][h] += DPCD_TERM(vk, a);
+                }
+            }
+        left = (p - k) / DPCD_WIDTH; /* vectors of the first lanes */
+        for (q = 0; q < 4; q++)
+            for (h = 0; h < DPCD_PARTS; h++) {
+                a = lanes[q][h];
+                if (h < DPCD_PARTS - 1 && h < left)
+                    a += DPCD_TERM(DPCD_READ(v, k + h * DPCD_WIDTH, 0),
+                                   DPCD_READ(x[q], k + h * DPCD_WIDTH, is_float));
+                memcpy(s[q] + h * DPCD_WIDTH, &a, sizeof a);
+            }
+        k += left * DPCD_WIDTH;
+        for (; k < p; k++)
+            for (q = 0; q < 4; q++)
+                s[q][k % DPCD_LANES] += DPCD_TERM(v[k], dpcd_cell(x[q], k, is_float));
+        for (q = 0; q < used; q++) out[i + q] += dpcd_join(s[q]);
     }
 }
 
-static void DPCD_NAME(dpcd_gather)(const dpcd_matrix *m, const ptrdiff_t *rows, ptrdiff_t n_rows,
-                                   double *scratch, dpcd_tile *t)
+/* s[i] += v[0] x0[i], then v[8] x1[i], ...: `count` columns that share a lane. */
+DPCD_INLINE void DPCD_NAME(dpcd_add_columns)(ptrdiff_t n, const void *x, ptrdiff_t apart,
+                                             const double *v, int count, int square,
+                                             double *restrict s, int is_float)
 {
-    t->n_rows = n_rows;
-    t->n_columns = t->stride = m->n_columns;
-    t->c_order = 1;
-    t->is_float = 0;
-    t->source = NULL;
-    t->cells = scratch;
-    if (m->is_float)
-        DPCD_NAME(dpcd_gather_of_floats)(m, rows, t, scratch, m->lo != NULL);
-    else
-        DPCD_NAME(dpcd_gather_of_doubles)(m, rows, t, scratch, m->lo != NULL);
+    ptrdiff_t i;
+    int q;
+    for (i = 0; i + DPCD_WIDTH <= n; i += DPCD_WIDTH) {
+        DPCD_VECTOR sum = DPCD_READ(s, i, 0);
+        for (q = 0; q < count; q++) {
+            DPCD_VECTOR a = DPCD_READ(x, q * apart + i, is_float);
+            sum += DPCD_TERM(DPCD_FILL(v[q * DPCD_LANES]), a);
+        }
+        memcpy(s + i, &sum, sizeof sum);
+    }
+    for (; i < n; i++)
+        for (q = 0; q < count; q++)
+            s[i] += DPCD_TERM(v[q * DPCD_LANES], dpcd_cell(x, q * apart + i, is_float));
+}
+
+/* A block of rows at a time, with its eight lanes in cache. */
+DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_f)(const dpcd_tile *t, const double *restrict v,
+                                 double *restrict out, int square, int is_float)
+{
+    enum { ROWS = 512 };
+    double lanes[DPCD_LANES][ROWS];
+    ptrdiff_t i, i0, k, l, n, p = t->n_columns, apart = DPCD_LANES * t->stride;
+    for (i0 = 0; i0 < t->n_rows; i0 += ROWS) {
+        const void *x = dpcd_at(t->cells, i0, is_float);
+        double *restrict o = out + i0;
+        n = t->n_rows - i0 < ROWS ? t->n_rows - i0 : ROWS;
+        if (p == 1) { /* one term: nothing to join */
+            DPCD_NAME(dpcd_add_columns)(n, x, 0, v, 1, square, o, is_float);
+            continue;
+        }
+        for (l = 0; l < DPCD_LANES; l++) {
+            for (i = 0; i < n; i++) lanes[l][i] = 0.0;
+            for (k = l; k + 3 * DPCD_LANES < p; k += 4 * DPCD_LANES)
+                DPCD_NAME(dpcd_add_columns)(n, dpcd_at(x, k * t->stride, is_float), apart,
+                                            v + k, 4, square, lanes[l], is_float);
+            for (; k < p; k += DPCD_LANES)
+                DPCD_NAME(dpcd_add_columns)(n, dpcd_at(x, k * t->stride, is_float), apart,
+                                            v + k, 1, square, lanes[l], is_float);
+        }
+        for (i = 0; i < n; i++)
+            o[i] += ((lanes[0][i] + lanes[4][i]) + (lanes[2][i] + lanes[6][i])) +
+                    ((lanes[1][i] + lanes[5][i]) + (lanes[3][i] + lanes[7][i]));
+    }
+}
+
+/* ---- sums over records: integers as bits of v + DPCD_MAGIC, taken off at the end ------------ */
+
+DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_c)(const dpcd_tile *t, const double *restrict r,
+                                                const double *restrict scale, double limit,
+                                                const char *next, int half, double *restrict sums,
+                                                int is_float)
+{
+    enum { COLUMNS = 512 };
+    const ptrdiff_t line = 64 / dpcd_size(is_float);
+    uint64_t bits[COLUMNS];
+    ptrdiff_t i, k, k0, h, q, p;
+    for (k0 = 0; k0 < t->n_columns; k0 += COLUMNS) {
+        const double *restrict s = scale + k0;
+        p = t->n_columns - k0 < COLUMNS ? t->n_columns - k0 : COLUMNS;
+        for (k = 0; k < p; k++) bits[k] = 0;
+        for (i = 0; i + 4 <= t->n_rows; i += 4) {
+            const void *x[4];
+            DPCD_VECTOR ri[4];
+            int asks = next && (!half || (i & 4));
+            for (q = 0; q < 4; q++) {
+                x[q] = dpcd_at(t->cells, (i + q) * t->stride + k0, is_float);
+                ri[q] = DPCD_FILL(r[i + q]);
+            }
+            for (k = 0; k + DPCD_WIDTH <= p; k += h) {
+                if (asks)
+                    for (q = 0; q < 4; q++)
+                        DPCD_PREFETCH(next + (i + q) * t->source_stride +
+                                      (k0 + k) * t->source_cell);
+                for (h = 0; h < line && k + h + DPCD_WIDTH <= p; h += DPCD_WIDTH) {
+                    DPCD_VECTOR sk = DPCD_READ(s, k + h, 0);
+                    DPCD_INTEGERS sum;
+                    memcpy(&sum, bits + k + h, sizeof sum);
+                    sum += (DPCD_UNITS(ri[0], x[0], k + h, sk) +
+                            DPCD_UNITS(ri[1], x[1], k + h, sk)) +
+                           (DPCD_UNITS(ri[2], x[2], k + h, sk) +
+                            DPCD_UNITS(ri[3], x[3], k + h, sk));
+                    memcpy(bits + k + h, &sum, sizeof sum);
+                }
+            }
+            for (; k < p; k++)
+                for (q = 0; q < 4; q++)
+                    bits[k] +=
+                        dpcd_unit_bits(r[i + q] * dpcd_cell(x[q], k, is_float) * s[k], limit);
+        }
+        for (; i < t->n_rows; i++) {
+            const void *x = dpcd_at(t->cells, i * t->stride + k0, is_float);
+            for (k = 0; k < p; k++)
+                bits[k] += dpcd_unit_bits(r[i] * dpcd_cell(x, k, is_float) * s[k], limit);
+        }
+        for (k = 0; k < p; k++) sums[k0 + k] += dpcd_sum_of_bits(bits[k], t->n_rows);
+    }
+}
+
+/* `count` columns together, so that that many streams of memory run; r[i] is weighed and bounded on
+ * the way where `weighs`: what is used once is not stored. */
+DPCD_INLINE void DPCD_NAME(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k, int count,
+                                                 const double *restrict r, int weighs,
+                                                 const double *restrict weights,
+                                                 const double *restrict scale, double limit,
+                                                 const char *next, double *restrict sums,
+                                                 int is_float)
+{
+    const DPCD_VECTOR least = DPCD_FILL(-DPCD_LARGEST), most = DPCD_FILL(DPCD_LARGEST);
+    DPCD_VECTOR part[DPCD_PARTS];
+    DPCD_INTEGERS lanes[4][DPCD_PARTS] = {{{0}}};
+    const void *x[4];
+    ptrdiff_t i, l, n = t->n_rows;
+    int q, h;
+    for (q = 0; q < count; q++) x[q] = dpcd_at(t->cells, (k + q) * t->stride, is_float);
+    for (i = 0; i + DPCD_LANES <= n; i += DPCD_LANES) {
+        for (h = 0; h < DPCD_PARTS; h++) {
+            part[h] = DPCD_READ(r, i + h * DPCD_WIDTH, 0);
+            if (weights) part[h] *= DPCD_READ(weights, i + h * DPCD_WIDTH, 0);
+            if (weighs) part[h] = DPCD_CLIP(part[h], least, most);
+        }
+        for (q = 0; q < count; q++) {
+            if (next) /* to the last line of the tile */
+                DPCD_PREFETCH(next + (k + q) * t->source_stride + (i + 7) * t->source_cell);
+            for (h = 0; h < DPCD_PARTS; h++)
+                lanes[q][h] +=
+                    DPCD_UNITS(part[h], x[q], i + h * DPCD_WIDTH, DPCD_FILL(scale[k + q]));
+        }
+    }
+    for (q = 0; q < count; q++) {
+        uint64_t each[DPCD_LANES], bits = 0;
+        memcpy(each, lanes[q], sizeof each);
+        for (l = 0; l < DPCD_LANES; l++) bits += each[l];
+        for (l = i; l < n; l++) {
+            double rl = weights ? r[l] * weights[l] : r[l];
+            if (weighs) rl = dpcd_bounded(rl);
+            bits += dpcd_unit_bits(rl * dpcd_cell(x[q], l, is_float) * scale[k + q], limit);
+        }
+        sums[k + q] += dpcd_sum_of_bits(bits, n);
+    }
+}
+
+DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_f)(const dpcd_tile *t, const double *restrict r,
+                                                const double *restrict scale, double limit,
+                                                const char *next, double *restrict sums,
+                                                int is_float)
+{
+    ptrdiff_t k;
+    for (k = 0; k + 4 <= t->n_columns; k += 4)
+        DPCD_NAME(dpcd_clipped_columns)(t, k, 4, r, 0, NULL, scale, limit, next, sums, is_float);
+    for (; k < t->n_columns; k++)
+        DPCD_NAME(dpcd_clipped_columns)(t, k, 1, r, 0, NULL, scale, limit, next, sums, is_float);
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
+                                 ptrdiff_t n_rows, const ptrdiff_t *columns, ptrdiff_t n_columns,
+                                 double *scratch, dpcd_tile *t)
+{
+    dpcd_load(m, i0, rows, n_rows, columns, n_columns, scratch, t);
 }
 
 static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int square,
                                      ptrdiff_t next_rows, double *out)
 {
     const char *next = dpcd_next_tile(t, next_rows);
-    if (t->c_order && t->is_float && square)
-        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 1, next);
-    else if (t->c_order && t->is_float)
-        DPCD_NAME(dpcd_rows_dot_c_of_floats)(t, v, out, 0, next);
-    else if (t->c_order && square)
-        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 1, next);
+    if (t->c_order && square)
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_rows_dot_c), v, out, next, 1);
     else if (t->c_order)
-        DPCD_NAME(dpcd_rows_dot_c_of_doubles)(t, v, out, 0, next);
-    else if (t->is_float && square)
-        DPCD_NAME(dpcd_rows_dot_f_of_floats)(t, v, out, 1);
-    else if (t->is_float)
-        DPCD_NAME(dpcd_rows_dot_f_of_floats)(t, v, out, 0);
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_rows_dot_c), v, out, next, 0);
     else if (square)
-        DPCD_NAME(dpcd_rows_dot_f_of_doubles)(t, v, out, 1);
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_rows_dot_f), v, out, 1);
     else
-        DPCD_NAME(dpcd_rows_dot_f_of_doubles)(t, v, out, 0);
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_rows_dot_f), v, out, 0);
 }
 
 static void DPCD_NAME(dpcd_scaled_rows)(const dpcd_tile *t, const double *scale,
@@ -110,10 +289,19 @@ static void DPCD_NAME(dpcd_scaled_rows)(const dpcd_tile *t, const double *scale,
                                         double *out, ptrdiff_t apart)
 {
     const char *next = dpcd_next_tile(t, next_rows);
-    if (t->is_float)
-        DPCD_NAME(dpcd_scaled_rows_of_floats)(t, scale, factors, magic, next, out, apart);
-    else
-        DPCD_NAME(dpcd_scaled_rows_of_doubles)(t, scale, factors, magic, next, out, apart);
+    DPCD_BY_CELL(t, dpcd_scaled_rows, scale, factors, magic, next, out, apart);
+}
+
+static void DPCD_NAME(dpcd_weigh)(ptrdiff_t n, const double *weights, double *r)
+{
+    dpcd_weigh(n, weights, r);
+}
+
+static void DPCD_NAME(dpcd_clip_norms)(ptrdiff_t n, ptrdiff_t n_outputs,
+                                       const double *square_norms, ptrdiff_t apart, double clip,
+                                       double *r)
+{
+    dpcd_clip_norms(n, n_outputs, square_norms, apart, clip, r);
 }
 
 static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
@@ -121,14 +309,10 @@ static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, co
                                          double *sums)
 {
     const char *next = dpcd_next_tile(t, next_rows);
-    if (t->c_order && t->is_float)
-        DPCD_NAME(dpcd_clipped_sums_c_of_floats)(t, r, scale, limit, next, half, sums);
-    else if (t->c_order)
-        DPCD_NAME(dpcd_clipped_sums_c_of_doubles)(t, r, scale, limit, next, half, sums);
-    else if (t->is_float)
-        DPCD_NAME(dpcd_clipped_sums_f_of_floats)(t, r, scale, limit, next, sums);
+    if (t->c_order)
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_clipped_sums_c), r, scale, limit, next, half, sums);
     else
-        DPCD_NAME(dpcd_clipped_sums_f_of_doubles)(t, r, scale, limit, next, sums);
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_clipped_sums_f), r, scale, limit, next, sums);
 }
 
 static double DPCD_NAME(dpcd_clipped_column)(const dpcd_tile *t, const double *r,
@@ -136,104 +320,30 @@ static double DPCD_NAME(dpcd_clipped_column)(const dpcd_tile *t, const double *r
                                              ptrdiff_t next_rows)
 {
     const char *next = dpcd_next_tile(t, next_rows);
-    if (t->is_float)
-        return DPCD_NAME(dpcd_clipped_column_of_floats)(t, r, weights, scale, limit, next);
-    return DPCD_NAME(dpcd_clipped_column_of_doubles)(t, r, weights, scale, limit, next);
+    double sum = 0.0;
+    DPCD_BY_CELL(t, DPCD_NAME(dpcd_clipped_columns), 0, 1, r, 1, weights, &scale, limit, next,
+                 &sum);
+    return sum;
 }
 
 static void DPCD_NAME(dpcd_plain_sums)(const dpcd_tile *t, const double *r, double *sums)
 {
-    if (t->is_float)
-        DPCD_NAME(dpcd_plain_sums_of_floats)(t, r, sums);
-    else
-        DPCD_NAME(dpcd_plain_sums_of_doubles)(t, r, sums);
+    DPCD_BY_CELL(t, dpcd_plain_sums, r, sums);
 }
 
-/* ---- one number a record ------------------------------------------------------------------------ */
-
-static void DPCD_NAME(dpcd_weigh)(ptrdiff_t n, const double *weights, double *restrict r)
+static double DPCD_NAME(dpcd_clipped_sum_of_ones)(ptrdiff_t n, const double *r, double scale,
+                                                  double limit)
 {
-    ptrdiff_t i;
-    if (weights)
-        for (i = 0; i < n; i++) r[i] *= weights[i];
-    for (i = 0; i < n; i++) r[i] = dpcd_bounded(r[i]);
+    return dpcd_clipped_sum_of_ones(n, r, scale, limit);
 }
 
-/* Of a record's derivative in one output; apart is zero when they share their norm. */
-DPCD_INLINE double DPCD_NAME(dpcd_length)(double r, double square_norm, ptrdiff_t apart)
+static double DPCD_NAME(dpcd_plain_sum_of_ones)(ptrdiff_t n, const double *r)
 {
-    double length = fabs(r) * (apart ? sqrt(square_norm) : 1.0);
-    return r != 0.0 ? length : 0.0; /* whatever the norm */
-}
-
-static void DPCD_NAME(dpcd_clip_outputs)(ptrdiff_t n, ptrdiff_t n_outputs,
-                                         const double *restrict square_norms, ptrdiff_t apart,
-                                         double clip, double *restrict r)
-{
-    enum { TOGETHER = 256 };
-    double largest[TOGETHER], total[TOGETHER];
-    ptrdiff_t start, i, k;
-    for (start = 0; start < n; start += TOGETHER) {
-        ptrdiff_t size = n - start < TOGETHER ? n - start : TOGETHER;
-        const double *restrict norms = square_norms + start;
-        double *restrict v = r + start;
-        for (i = 0; i < size; i++) largest[i] = total[i] = 0.0;
-        for (k = 0; k < n_outputs; k++)
-            for (i = 0; i < size; i++) {
-                double s = DPCD_NAME(dpcd_length)(v[k * n + i], norms[k * apart + i], apart);
-                largest[i] = s > largest[i] ? s : largest[i];
-            }
-        for (k = 0; k < n_outputs; k++) /* in units of the largest, whose square may underflow */
-            for (i = 0; i < size; i++) {
-                double s = DPCD_NAME(dpcd_length)(v[k * n + i], norms[k * apart + i], apart);
-                s = largest[i] > 0.0 ? s / largest[i] : 0.0;
-                total[i] += s * s;
-            }
-        for (i = 0; i < size; i++) {
-            double norm = largest[i] * sqrt(total[i]) * (apart ? 1.0 : sqrt(norms[i]));
-            double ratio = norm > clip ? clip / norm : 1.0;
-            total[i] = largest[i] <= DBL_MAX ? ratio : 0.0;
-        }
-        for (k = 0; k < n_outputs; k++)
-            for (i = 0; i < size; i++) v[k * n + i] *= total[i];
-    }
-}
-
-static void DPCD_NAME(dpcd_clip_norms)(ptrdiff_t n, ptrdiff_t n_outputs,
-                                       const double *restrict square_norms, ptrdiff_t apart,
-                                       double clip, double *restrict r)
-{
-    ptrdiff_t i;
-    if (n_outputs > 1) {
-        DPCD_NAME(dpcd_clip_outputs)(n, n_outputs, square_norms, apart, clip, r);
-        return;
-    }
-    for (i = 0; i < n; i++) {
-        double ratio = clip / (fabs(r[i]) * sqrt(square_norms[i]));
-        r[i] *= ratio < 1.0 ? ratio : 1.0;
-    }
-}
-
-static double DPCD_NAME(dpcd_clipped_sum_of_ones)(ptrdiff_t n, const double *restrict r,
-                                                  double scale, double limit)
-{
-    uint64_t bits = 0;
-    ptrdiff_t i;
-    for (i = 0; i < n; i++) bits += dpcd_unit_bits(r[i] * scale, limit);
-    return dpcd_sum_of_bits(bits, n);
-}
-
-static double DPCD_NAME(dpcd_plain_sum_of_ones)(ptrdiff_t n, const double *restrict r)
-{
-    double s = 0.0;
-    ptrdiff_t i;
-    for (i = 0; i < n; i++) s += r[i];
-    return s;
+    return dpcd_plain_sum_of_ones(n, r);
 }
 
 static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_load),
-    DPCD_NAME(dpcd_gather),
     DPCD_NAME(dpcd_rows_dot),
     DPCD_NAME(dpcd_scaled_rows),
     DPCD_NAME(dpcd_weigh),
@@ -245,16 +355,11 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_plain_sum_of_ones),
 };
 
-#undef DPCD_FILL
-#undef DPCD_READ_DOUBLES
-#undef DPCD_WRITE
-#undef DPCD_ADD
-#undef DPCD_MUL
-#undef DPCD_CLIP
-#undef DPCD_BITS
-#undef DPCD_ZEROS
-#undef DPCD_READ_INTEGERS
-#undef DPCD_WRITE_INTEGERS
-#undef DPCD_ADD_INTEGERS
 #undef DPCD_VECTOR
 #undef DPCD_INTEGERS
+#undef DPCD_FILL
+#undef DPCD_READ
+#undef DPCD_CLIP
+#undef DPCD_TERM
+#undef DPCD_PARTS
+#undef DPCD_UNITS

@@ -1,4 +1,4 @@
-/* Both compilations of the kernels, and the choice between them. */
+/* What the kernels do whatever the vectors, both compilations of them, and the choice between. */
 #ifndef DPCD_KERNELS_TWICE_H
 #define DPCD_KERNELS_TWICE_H
 #include <float.h>
@@ -7,7 +7,7 @@
 
 #include "_kernels.h"
 
-#if DPCD_COMPILES_AVX2
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -47,19 +47,244 @@ DPCD_INLINE double dpcd_sum_of_bits(uint64_t bits, ptrdiff_t n)
     return (double)(int64_t)(bits - (uint64_t)n * offset);
 }
 
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+DPCD_INLINE ptrdiff_t dpcd_size(int is_float) { return is_float ? sizeof(float) : sizeof(double); }
+
+DPCD_INLINE const void *dpcd_at(const void *cells, ptrdiff_t i, int is_float)
+{
+    return (const char *)cells + i * dpcd_size(is_float);
+}
+
+DPCD_INLINE double dpcd_cell(const void *cells, ptrdiff_t i, int is_float)
+{
+    return is_float ? (double)((const float *)cells)[i] : ((const double *)cells)[i];
+}
+
+/* f(t, ..., is_float) with a constant in the place of the cells' type. */
+#define DPCD_BY_CELL(t, f, ...) ((t)->is_float ? f(t, __VA_ARGS__, 1) : f(t, __VA_ARGS__, 0))
+
+DPCD_INLINE double dpcd_public(double x, const dpcd_matrix *m, ptrdiff_t j, int bounded)
+{
+    if (bounded) {
+        x = x < m->hi[j] ? x : m->hi[j];
+        x = x > m->lo[j] ? x : m->lo[j];
+        x -= m->center[j];
+    }
+    return x;
+}
+
+/* Rows from i0 on, or those given (of all columns): by rows if they are given or lie so. */
+DPCD_INLINE void dpcd_pack(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
+                           const ptrdiff_t *columns, const dpcd_tile *t, double *restrict out,
+                           int bounded, int is_float)
+{
+    ptrdiff_t i, k, n = t->n_rows, p = t->n_columns;
+    if (m->c_order && columns && p == 1)
+        for (i = 0; i < n; i++)
+            out[i] = dpcd_public(dpcd_cell(m->data, (i0 + i) * m->stride + columns[0], is_float), m,
+                                 columns[0], bounded);
+    else if (m->c_order)
+        for (i = 0; i < n; i++) {
+            ptrdiff_t row_at = rows ? rows[i] : i0 + i;
+            const void *restrict x = dpcd_at(m->data, row_at * m->stride, is_float);
+            double *restrict row = out + i * p;
+            if (columns)
+                for (k = 0; k < p; k++)
+                    row[k] =
+                        dpcd_public(dpcd_cell(x, columns[k], is_float), m, columns[k], bounded);
+            else
+                for (k = 0; k < p; k++)
+                    row[k] = dpcd_public(dpcd_cell(x, k, is_float), m, k, bounded);
+        }
+    else
+        for (k = 0; k < p; k++) {
+            ptrdiff_t j = columns ? columns[k] : k;
+            const void *restrict x = dpcd_at(m->data, j * m->stride + (rows ? 0 : i0), is_float);
+            if (rows)
+                for (i = 0; i < n; i++)
+                    out[i * p + k] = dpcd_public(dpcd_cell(x, rows[i], is_float), m, j, bounded);
+            else
+                for (i = 0; i < n; i++)
+                    out[k * n + i] = dpcd_public(dpcd_cell(x, i, is_float), m, j, bounded);
+        }
+}
+
+/* As rows_dot asks for the next tile's first four rows of eight, so this one for the last four. */
+DPCD_INLINE void dpcd_scaled_rows(const dpcd_tile *t, const double *restrict scale,
+                                  const double *restrict factors, double magic, const char *next,
+                                  double *restrict out, ptrdiff_t apart, int is_float)
+{
+    ptrdiff_t i, k, p = t->n_columns;
+    for (i = 0; i < t->n_rows; i++) {
+        double *restrict row = out + i * apart, f = factors[i];
+        const void *x = dpcd_at(t->cells, i * (t->c_order ? t->stride : 1), is_float);
+        if (next && t->c_order && (i & 4))
+            for (k = 0; k < p; k += 64 / dpcd_size(is_float))
+                DPCD_PREFETCH(next + i * t->source_stride + k * t->source_cell);
+        if (f == 0.0) /* a row of infinite norm may have infinite entries */
+            for (k = 0; k < p; k++) row[k] = 0.0;
+        else if (t->c_order)
+            for (k = 0; k < p; k++)
+                row[k] = (dpcd_cell(x, k, is_float) * scale[k] * f + magic) - magic;
+        else
+            for (k = 0; k < p; k++)
+                row[k] = (dpcd_cell(x, k * t->stride, is_float) * scale[k] * f + magic) - magic;
+    }
+}
+
+DPCD_INLINE void dpcd_plain_sums(const dpcd_tile *t, const double *restrict r,
+                                 double *restrict sums, int is_float)
+{
+    ptrdiff_t i, k, l, n = t->n_rows, p = t->n_columns;
+    for (i = 0; i < (t->c_order ? n : 0); i++) {
+        const void *restrict x = dpcd_at(t->cells, i * t->stride, is_float);
+        for (k = 0; k < p; k++) sums[k] += r[i] * dpcd_cell(x, k, is_float);
+    }
+    for (k = 0; k < (t->c_order ? 0 : p); k++) {
+        const void *x = dpcd_at(t->cells, k * t->stride, is_float);
+        double s[DPCD_LANES] = {0};
+        for (i = 0; i + DPCD_LANES <= n; i += DPCD_LANES)
+            for (l = 0; l < DPCD_LANES; l++) s[l] += r[i + l] * dpcd_cell(x, i + l, is_float);
+        for (l = 0; i < n; i++, l++) s[l] += r[i] * dpcd_cell(x, i, is_float);
+        sums[k] += dpcd_join(s);
+    }
+}
+
+/* ---- tiles ---------------------------------------------------------------------------------- */
+
+DPCD_INLINE void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
+                           ptrdiff_t n_rows, const ptrdiff_t *columns, ptrdiff_t n_columns,
+                           double *scratch, dpcd_tile *t)
+{
+    t->n_rows = n_rows;
+    t->n_columns = n_columns;
+    t->c_order = m->c_order || rows;
+    t->source = NULL;
+    if (!rows && (!columns || (n_columns == 1 && !m->c_order))) {
+        ptrdiff_t first = columns ? columns[0] : 0;
+        ptrdiff_t at = m->c_order ? i0 * m->stride : first * m->stride + i0;
+        t->source_cell = dpcd_size(m->is_float);
+        t->source_stride = m->stride * t->source_cell;
+        t->source = (const char *)m->data + at * t->source_cell;
+        if (!m->lo) {
+            t->cells = t->source;
+            t->stride = m->stride;
+            t->is_float = m->is_float;
+            return;
+        }
+    }
+    if (m->lo)
+        DPCD_BY_CELL(m, dpcd_pack, i0, rows, columns, t, scratch, 1);
+    else
+        DPCD_BY_CELL(m, dpcd_pack, i0, rows, columns, t, scratch, 0);
+    t->cells = scratch;
+    t->is_float = 0;
+    if (n_columns == 1) t->c_order = 0; /* one column is contiguous in either order */
+    t->stride = t->c_order ? n_columns : n_rows;
+}
+
+/* ---- one number a record -------------------------------------------------------------------- */
+
+DPCD_INLINE void dpcd_weigh(ptrdiff_t n, const double *weights, double *restrict r)
+{
+    ptrdiff_t i;
+    if (weights)
+        for (i = 0; i < n; i++) r[i] *= weights[i];
+    for (i = 0; i < n; i++) r[i] = dpcd_bounded(r[i]);
+}
+
+/* Of a record's derivative in one output; apart is zero when they share their norm. */
+DPCD_INLINE double dpcd_length(double r, double square_norm, ptrdiff_t apart)
+{
+    double length = fabs(r) * (apart ? sqrt(square_norm) : 1.0);
+    return r != 0.0 ? length : 0.0; /* whatever the norm */
+}
+
+DPCD_INLINE void dpcd_clip_outputs(ptrdiff_t n, ptrdiff_t n_outputs,
+                                   const double *restrict square_norms, ptrdiff_t apart,
+                                   double clip, double *restrict r)
+{
+    enum { TOGETHER = 256 };
+    double largest[TOGETHER], total[TOGETHER];
+    ptrdiff_t start, i, k;
+    for (start = 0; start < n; start += TOGETHER) {
+        ptrdiff_t size = n - start < TOGETHER ? n - start : TOGETHER;
+        const double *restrict norms = square_norms + start;
+        double *restrict v = r + start;
+        for (i = 0; i < size; i++) largest[i] = total[i] = 0.0;
+        for (k = 0; k < n_outputs; k++)
+            for (i = 0; i < size; i++) {
+                double s = dpcd_length(v[k * n + i], norms[k * apart + i], apart);
+                largest[i] = s > largest[i] ? s : largest[i];
+            }
+        for (k = 0; k < n_outputs; k++) /* in units of the largest, whose square may underflow */
+            for (i = 0; i < size; i++) {
+                double s = dpcd_length(v[k * n + i], norms[k * apart + i], apart);
+                s = largest[i] > 0.0 ? s / largest[i] : 0.0;
+                total[i] += s * s;
+            }
+        for (i = 0; i < size; i++) {
+            double norm = largest[i] * sqrt(total[i]) * (apart ? 1.0 : sqrt(norms[i]));
+            double ratio = norm > clip ? clip / norm : 1.0;
+            total[i] = largest[i] <= DBL_MAX ? ratio : 0.0;
+        }
+        for (k = 0; k < n_outputs; k++)
+            for (i = 0; i < size; i++) v[k * n + i] *= total[i];
+    }
+}
+
+DPCD_INLINE void dpcd_clip_norms(ptrdiff_t n, ptrdiff_t n_outputs,
+                                 const double *restrict square_norms, ptrdiff_t apart,
+                                 double clip, double *restrict r)
+{
+    ptrdiff_t i;
+    if (n_outputs > 1) {
+        dpcd_clip_outputs(n, n_outputs, square_norms, apart, clip, r);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        double ratio = clip / (fabs(r[i]) * sqrt(square_norms[i]));
+        r[i] *= ratio < 1.0 ? ratio : 1.0;
+    }
+}
+
+DPCD_INLINE double dpcd_clipped_sum_of_ones(ptrdiff_t n, const double *restrict r,
+                                            double scale, double limit)
+{
+    uint64_t bits = 0;
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) bits += dpcd_unit_bits(r[i] * scale, limit);
+    return dpcd_sum_of_bits(bits, n);
+}
+
+DPCD_INLINE double dpcd_plain_sum_of_ones(ptrdiff_t n, const double *restrict r)
+{
+    double s = 0.0;
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) s += r[i];
+    return s;
+}
+
+/* ---- both compilations ---------------------------------------------------------------------- */
+
 #define DPCD_NAME(f) f##_portable
-#define DPCD_BODY_AVX2 0
+#if defined(__SSE2__) && defined(__GNUC__)
+#define DPCD_WIDTH 2
+#else
+#define DPCD_WIDTH 1
+#endif
 #include "_kernels_body.h"
 #undef DPCD_NAME
-#undef DPCD_BODY_AVX2
+#undef DPCD_WIDTH
 
 #if DPCD_COMPILES_AVX2
 DPCD_AVX2_BEGIN
 #define DPCD_NAME(f) f##_avx2
-#define DPCD_BODY_AVX2 1
+#define DPCD_WIDTH 4
 #include "_kernels_body.h"
 #undef DPCD_NAME
-#undef DPCD_BODY_AVX2
+#undef DPCD_WIDTH
 DPCD_AVX2_END
 #endif
 

@@ -91,7 +91,7 @@ cdef bint _dense_rows(Records records, const double[:, ::1] v, Py_ssize_t i, Py_
     cdef dpcd_tile tile
     while room != NULL and i < stop:
         n_rows = min(tile_rows, stop - i)
-        KERNELS.load(&records.X, i, n_rows, NULL, p, room, &tile)
+        KERNELS.load(&records.X, i, NULL, n_rows, NULL, p, room, &tile)
         ahead = dpcd_rows_ahead(tile_rows, records.n - i - n_rows)
         for k in range(v.shape[0]):
             KERNELS.rows_dot(&tile, &v[k, 0], False, 0 if k else ahead, &sums[k, i])
