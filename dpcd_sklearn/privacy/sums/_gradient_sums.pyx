@@ -151,12 +151,14 @@ cdef class GradientSums(LocalSums):
         cdef double *weights = target + tile_rows
         cdef double *products = weights + tile_rows
         cdef bint ones = self.fit_intercept and m == 0
+        cdef const Py_ssize_t *chosen = NULL
+        if question.rows != NULL:
+            chosen = rows
         # 1. the records, and how much each row is scaled down
         tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
         tile.next_rows = dpcd_rows_ahead(tile_rows, self.records.n - rows[n_rows - 1] - 1)
         if not tile.is_sparse:
-            KERNELS.load(&self.records.X, rows[0], NULL if question.rows == NULL else rows,
-                         n_rows, NULL, p, room, &tile.dense)
+            KERNELS.load(&self.records.X, rows[0], chosen, n_rows, NULL, p, room, &tile.dense)
         _read(self.records.y, question.rows == NULL, rows, n_rows, target)
         if self.records.weights == NULL:
             weights = NULL
