@@ -18,6 +18,7 @@ from papers import print_environment
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression
 from threadpoolctl import threadpool_limits
+from unreleased import answers, move
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -96,14 +97,14 @@ def class_rows(n, p, repeats, K=10):
                                 n_outputs=n_outputs)  # fmt: skip
 
             def after_a_step(sums=sums, size=size):
-                sums._move(everything[:size], step[:size])
-                sums._answers(**question)
+                move(sums, everything[:size], step[:size])
+                answers(sums, **question)
 
             times.append(best(after_a_step, repeats))
         words = f"{times[1] / times[0]:.1f} times as long as one output"
         yield f"gradient of {K} classes, {order}", times[1], words
         sums = place.stated(loss, np.ones(p), fit_intercept=False, n_outputs=K)
-        seconds = best(lambda sums=sums: sums._answers(coef=step, **question), repeats)
+        seconds = best(lambda sums=sums: answers(sums, coef=step, **question), repeats)
         words = f"{seconds / times[1]:.2f} times as long as after a step"
         yield f"the same at a stated iterate, {order}", seconds, words
 

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from unreleased import MovingSums
+from unreleased import MovingSums, answers, move
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
@@ -53,11 +53,11 @@ def sums_of_classes(n, p, dtype, order, alike):
         MultinomialLoss(), np.where(alike, M[:1], M).ravel(), fit_intercept=True, by_row=False,
         n_outputs=3,
     )  # fmt: skip
-    sums._move(np.arange(M.size), rng.standard_normal(M.size) / np.sqrt(p))
+    move(sums, np.arange(M.size), rng.standard_normal(M.size) / np.sqrt(p))
     question = {"clip": 0.1, "limit": 2.0**20}
     blocks = (None, np.arange(M.size)[::2])
     return np.concatenate(
-        [sums._answers(block, joint=joint, **question) for block in blocks for joint in (0, 1)]
+        [answers(sums, block, joint=joint, **question) for block in blocks for joint in (0, 1)]
     )
 
 

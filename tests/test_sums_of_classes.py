@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tables import table
 from test_privacy_properties import MAGNITUDES, extreme, positive, properties
+from unreleased import answers, move
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.sums import LocalPlace
@@ -121,8 +122,8 @@ def follow(case, every, count=40, limits=(LIMIT,)):
         found = []
         for sums in every:
             if len(moved):
-                sums._move(moved, step[moved])
-            found.append(sums._answers(block, **question))
+                move(sums, moved, step[moved])
+            found.append(answers(sums, block, **question))
         for one in found:
             if limit:
                 assert_array_equal(one, found[0])
@@ -185,18 +186,18 @@ def test_sums_brought_up_to_date_are_those_of_a_full_pass(K, storage, intercept)
         step = case.rng.normal(0, 3, len(moved))
         case.coef[moved] += step
         for sums in (updates, passes):
-            sums._move(moved, step)
+            move(sums, moved, step)
         if t % 20 == 19:  # a question between them, and a second step
             block = case.block(3)
             for sums in (updates, passes):
-                sums._answers(block, joint=t % 40 == 39, clip=CLIP, limit=LIMIT)
-                sums._move(moved[:1], step[:1])
+                answers(sums, block, joint=t % 40 == 39, clip=CLIP, limit=LIMIT)
+                move(sums, moved[:1], step[:1])
             case.coef[moved[0]] += step[0]
-        found = updates._answers(**question)
-        assert_array_equal(found, passes._answers(**question))
+        found = answers(updates, **question)
+        assert_array_equal(found, answers(passes, **question))
         case.assert_twins(found, slice(None), **question)
         one = int(case.rng.integers(len(case.M)))
-        assert updates._answers([one], **question) == found[one]
+        assert answers(updates, [one], **question) == found[one]
 
 
 @pytest.mark.skipif(IS_CHECKED, reason="a build with checks sums anew, and sees other records")
@@ -207,17 +208,17 @@ def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pas
     place = LocalPlace(S, case.y, case.weights)
     thin = place.moving(case.loss, case.M, fit_intercept=False, by_row=True, n_outputs=K)
     dense, question = case.sums("C"), {"joint": False, "clip": CLIP, "limit": LIMIT}
-    before = thin._answers(**question)
+    before = answers(thin, **question)
     S.data[:] = 0.0
     rare = int(np.flatnonzero((case.X != 0).sum(axis=0))[-1])
     for sums in (thin, dense):
-        sums._move([rare, case.P + rare], [5.0, -3.0])
+        move(sums, [rare, case.P + rare], [5.0, -3.0])
     # rows of zeros: nothing that was read changes a sum, of any class
-    assert_array_equal(thin._answers(**question), before)
-    assert (dense._answers(**question) != before).reshape(K, -1)[:, rare].all()
+    assert_array_equal(answers(thin, **question), before)
+    assert (answers(dense, **question) != before).reshape(K, -1)[:, rare].all()
     for sums in (thin, dense):
-        sums._move([0], [5.0])
-    assert_array_equal(thin._answers(**question), dense._answers(**question))
+        move(sums, [0], [5.0])
+    assert_array_equal(answers(thin, **question), answers(dense, **question))
 
 
 @pytest.mark.parametrize("alike", [False, True], ids=["", "alike"])
@@ -230,11 +231,11 @@ def test_classes_with_room_of_their_own_do_not_see_each_others_columns(alike):
         case.coef, sums = np.zeros(4 * P), case.sums(layout)
         for block in blocks:
             step = np.linspace(-1, 1, len(block)) + 0.3
-            sums._move(block, step)
+            move(sums, block, step)
             case.coef[block] += step
             for joint in (False, True):
                 question = {"joint": joint, "clip": CLIP, "limit": LIMIT}
-                case.assert_twins(sums._answers(block, **question), block, **question)
+                case.assert_twins(answers(sums, block, **question), block, **question)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -245,9 +246,9 @@ def test_joint_sums_of_all_are_those_at_the_same_stated_iterate(layout, K):
     stated = place.stated(case.loss, case.M[: case.P], fit_intercept=True, n_outputs=K)
     moving = case.sums(layout)
     coef = case.rng.standard_normal(len(case.M))
-    moving._move(np.arange(len(coef)), coef)
+    move(moving, np.arange(len(coef)), coef)
     question = {"joint": True, "clip": CLIP, "limit": LIMIT}
-    assert_array_equal(moving._answers(**question), stated._answers(coef=coef, **question))
+    assert_array_equal(answers(moving, **question), answers(stated, coef=coef, **question))
 
 
 def test_outputs_that_the_loss_or_the_smoothness_does_not_have_are_refused():
@@ -291,16 +292,16 @@ def records(draw, n=1):
     }
 
 
-def answers(one, block, **question):
+def after_each_step(one, block, **question):
     """The answer after each step, from records of one layout."""
     place = LocalPlace(LAYOUTS[one["layout"]](one["X"]), one["y"], one["weights"])
     sums = place.moving(
         MultinomialLoss(), one["M"], fit_intercept=True, by_row=True, n_outputs=one["K"]
     )
-    found = [sums._answers(block, **question)]
+    found = [answers(sums, block, **question)]
     for step in one["steps"]:
-        sums._move(np.arange(len(step)), step)
-        found.append(sums._answers(block, **question))
+        move(sums, np.arange(len(step)), step)
+        found.append(answers(sums, block, **question))
     return np.array(found)
 
 
@@ -313,7 +314,9 @@ def longest(size):
 @properties
 def test_a_record_never_contributes_more_than_the_limit(one, joint, all_of_them, clip):
     clip *= np.sqrt(one["M"].max())  # as an oracle states it: far from underflow
-    found = answers(one, None if all_of_them else one["block"], joint=joint, clip=clip, limit=LIMIT)
+    found = after_each_step(
+        one, None if all_of_them else one["block"], joint=joint, clip=clip, limit=LIMIT
+    )
     assert np.max(np.abs(found)) <= LIMIT
     if joint:
         norms = np.linalg.norm(found.astype(float), axis=1)
@@ -330,7 +333,7 @@ def test_neighbours_move_sums_by_at_most_the_limits(one, other, joint, all_of_th
     fewer = {**one, **{name: np.delete(one[name], 1, axis=0) for name in ("X", "y", "weights")}}
     question = {"joint": joint, "clip": 0.5, "limit": LIMIT}
     block = None if all_of_them else one["block"]
-    found, *others = (answers(each, block, **question) for each in (one, replaced, fewer))
+    found, *others = (after_each_step(each, block, **question) for each in (one, replaced, fewer))
     for apart, neighbors in zip((found - others[0], found - others[1]), (2, 1), strict=True):
         assert np.max(np.abs(apart)) <= neighbors * LIMIT
         if joint:
@@ -344,6 +347,6 @@ def test_the_limit_is_reached_so_no_noise_is_wasted(joint):
         "X": np.full((1, 4), 1e3), "y": np.zeros(1), "weights": np.ones(1), "M": np.ones(15),
         "K": 3, "layout": "C", "steps": [],
     }  # fmt: skip
-    found = answers(one, None, joint=joint, clip=CLIP, limit=LIMIT).astype(float)
+    found = after_each_step(one, None, joint=joint, clip=CLIP, limit=LIMIT).astype(float)
     reached = np.linalg.norm(found) if joint else np.max(np.abs(found))
     assert 0.999 * LIMIT <= reached <= longest(15)

@@ -31,6 +31,27 @@ cdef object answer_of(Sums sums, const Question *question, Py_ssize_t size):
     return np.array(<const int64_t[:size]>integers, dtype=np.float64)
 
 
+def move(Sums sums, block, step):
+    """The iterate moves by step[b] in coordinate block[b]; a step of all has all of them."""
+    cdef Py_ssize_t[::1] columns = np.array(block, dtype=np.intp)
+    cdef double[::1] moved = np.array(step, dtype=np.float64)
+    if not sums.move(&columns[0], columns.shape[0], &moved[0]):
+        raise MemoryError
+
+
+def answers(Sums sums, block=None, *, bint joint, double clip, double limit, coef=None):
+    """The sums of a block (None: all coordinates) of a LocalPlace's, at `coef` if it is stated."""
+    size = sums.n_outputs * sums.n_coordinates if block is None else len(block)
+    cdef Py_ssize_t[::1] columns = np.array(range(1) if block is None else block, dtype=np.intp)
+    cdef const double[::1] stated
+    cdef Question question = question_of(NULL if block is None else &columns[0], size, joint,
+                                         clip, limit)
+    if coef is not None:
+        stated = np.array(coef, dtype=np.float64)
+        question.coef = &stated[0]
+    return answer_of(sums, &question, size)
+
+
 cdef class MovingSums:
     """The sums that a RecordOracle would add noise to: of blocks, at an iterate that moves."""
 

@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 
 from ...losses._loss cimport Loss
 from ._records cimport Records
-from ._sums cimport Question, Sums, question_of
+from ._sums cimport Question, Sums
 
 
 cdef class LocalSums(Sums):
@@ -89,34 +89,3 @@ cdef class LocalSums(Sums):
                         double *sums) noexcept nogil:
         """sums += contributions of the rows i, ..., stop - 1; False when out of memory."""
         return False
-
-    # ---- for the tests of this room only ----
-
-    def _move(self, block, step):
-        """The iterate moves by step[b] in coordinate block[b]; a step of all has all of them."""
-        cdef Py_ssize_t[::1] columns = np.array(block, dtype=np.intp)
-        cdef double[::1] move = np.array(step, dtype=np.float64)
-        if not self.move(&columns[0], columns.shape[0], &move[0]):
-            raise MemoryError
-
-    def _answers(self, block=None, *, bint joint, double clip, double limit, coef=None):
-        """The noiseless sums of a block (None: all coordinates): never to leave a test."""
-        size = self.n_outputs * self.n_coordinates if block is None else len(block)
-        cdef Py_ssize_t[::1] columns = np.array(range(1) if block is None else block, dtype=np.intp)
-        cdef const double[::1] stated
-        cdef const int64_t *integers
-        cdef const double *plain
-        cdef Question question = question_of(NULL if block is None else &columns[0], size, joint,
-                                             clip, limit)
-        if coef is not None:
-            stated = np.array(coef, dtype=np.float64)
-            question.coef = &stated[0]
-        if limit == 0:
-            plain = self.plain(&question)
-            if plain == NULL:
-                raise MemoryError
-            return np.array(<const double[:question.size]>plain)
-        integers = self.integers(&question)
-        if integers == NULL:
-            raise MemoryError
-        return np.array(<const int64_t[:question.size]>integers)
