@@ -215,10 +215,11 @@ def test_bad_parameters_are_refused_before_the_charge(X, params):
     assert accountant.entries() == []
 
 
-def test_of_few_columns_all_are_kept(X):
-    selector = DPSelectKBest(P + 5).fit(X, X[:, 0])
-    assert selector.transform(X).shape == (N, P)
-    assert selector.privacy_event_.releases[1].count == P
+def test_of_few_columns_all_are_kept_unless_a_number_is_stated(X):
+    selector = DPSelectKBest().fit(X[:, :7], X[:, 0])
+    assert selector.transform(X[:, :7]).shape == (N, 7)
+    assert selector.privacy_event_.releases[1].count == 7
+    assert DPSelectKBest().fit(X, X[:, 0]).get_support().sum() == 10
 
 
 def test_bad_targets_are_refused_before_the_charge(X):

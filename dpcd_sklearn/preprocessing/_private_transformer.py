@@ -158,6 +158,16 @@ def after_choices(epsilon, delta, count, share, main, neighboring):
     return FitEvent(sum((part.releases for part in parts), ()), neighboring)
 
 
+def refuse_more_than(n_public, of="columns", **stated):
+    """Refuse a stated width beyond a public number of columns or of records."""
+    ((name, width),) = stated.items()
+    if width > n_public:
+        raise ValueError(
+            f"{name}={width:,} is more than X has {of} ({n_public:,}): state a number of at most "
+            f"{n_public:,}, or leave this step out"
+        )
+
+
 def lacks_evidence(units, n_normalizer):
     """Whether choices of quantiles among so many records are mostly noise; of other units False."""
     chosen = isinstance(units, QuantileUnits) and not units.noiseless
