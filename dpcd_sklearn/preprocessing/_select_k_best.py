@@ -22,7 +22,7 @@ from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
-from ._stated_target import read_target
+from ._stated_target import read_target, stated_bounds, stated_classes
 
 _SHARE_OF_MEAN = 0.05  # of μ²
 _USUAL_WIDTH = 10
@@ -139,6 +139,11 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         self.n_public = n_public
         self.accountant = accountant
         self.random_state = random_state
+
+    def _check_stated(self, n_features):
+        super()._check_stated(n_features)
+        if stated_classes(self) is None:
+            stated_bounds(self)
 
     def _event(self, n_features, n_normalizer, delta):
         epsilon = float(self.epsilon)
