@@ -1,4 +1,4 @@
-"""What is public about the output of a step, whatever the records: bounds, and norms of rows.
+"""Public facts about the output of a step, whatever the records: bounds, and norms of rows.
 
 A table of steps; of what is not in it nothing is known. Only the parameters and shapes of a fitted
 step are looked at, or what it has released.

@@ -126,16 +126,19 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.accountant = accountant
         self.random_state = random_state
 
-    def _event(self, n_features, n_normalizer, delta):
+    def _event(self, n_features, budget):
+        self._check_width(n_features)
+        # under add_remove the number of records is not public: n_public stands for it
+        refuse_more_than(budget.n, "records", n_components=self.n_components)
+        return gaussian_fit_event(budget, 1)
+
+    def _check_width(self, n_features):
+        refuse_more_than(n_features, n_components=self.n_components)
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"a covariance of {n_features:,} columns is more than the {MOST_FEATURES:,} that "
                 "are held; select columns first (DPSelectKBest)"
             )
-        refuse_more_than(n_features, n_components=self.n_components)
-        # under add_remove the number of records is not public: n_public stands for it
-        refuse_more_than(n_normalizer, "records", n_components=self.n_components)
-        return gaussian_fit_event(float(self.epsilon), delta, 1, self.neighboring)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         length, constant = self._length(n_features)
@@ -147,7 +150,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         ]  # fmt: skip
 
     def _length(self, n_features):
-        """What rows are clipped to, and the constant that stands behind each."""
+        """The norm that rows are clipped to, and the constant that stands behind each."""
         named = len(getattr(self, "feature_names_in_", ())) == n_features
         if isinstance(self.feature_bounds, dict) and not named:  # in a plan columns have no names
             lo, hi = -np.ones(n_features), np.ones(n_features)
@@ -203,7 +206,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         self._validate_params()
         X = self._read(X, reset=True)
-        self._event(X.shape[1], self.n_components, 0.5)
+        self._check_width(X.shape[1])
         self.mean_ = sum(self._bounds(X.shape[1])) / 2
         self._keep(np.eye(X.shape[1]))
         return self

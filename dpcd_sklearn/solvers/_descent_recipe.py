@@ -52,14 +52,14 @@ def _full_descent(signal, n_classes, n_coordinates):
     return min(40.0 * signal, 20_000.0), reach * between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Of more than two classes: the steps of a descent, and those of sparse rows; the most momentum,
+# Descents of more than two classes: their steps, and those of sparse rows; the most momentum,
 # whose memory of 1 / (1 - β) steps is to be a fraction of them; and the signal from which a mean
 # of iterates is not needed.
 _STEPS_OF_MANY, _STEPS_OF_ROWS, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 150.0, 0.95, 60.0
 
 
 def _softmax_descent(signal, n_coordinates, has_sparse_rows):
-    """Of more than two classes: few steps, as long as the noise of margins allows.
+    """The descent of more than two classes: few steps, as long as the noise of margins allows.
 
     Margins part in more directions than those of two classes, which takes twice the time. Noise
     that nothing holds back moves them by τκ / (n μ) at most, whatever the number of features, and
