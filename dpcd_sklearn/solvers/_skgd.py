@@ -28,8 +28,8 @@ from ._descent_recipe import (
 )
 
 # Features from which passes are long: more than those of Newton steps. And the signal from which
-# the last of a few dense iterates is more than noise.
-_MANY, _ON_ITS_WAY = 1000, 60.0
+# the last iterate is more than noise, of dense rows and of sparse ones, few of whose columns count.
+_MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
 
 
 class SkGDPlan(DrawnPlan):
@@ -105,11 +105,10 @@ class SkGDPlan(DrawnPlan):
         request = self.request
         if not self._full or request.n_classes > 2:
             return False
-        if request.sparse:
-            is_known = request.has_sparse_rows and request.n_classes > 0
-        else:
-            is_known = request.signal >= _ON_ITS_WAY
-        return is_known and max(request.signal, _MANY) < request.n_features
+        if request.sparse and not (request.has_sparse_rows and request.n_classes):
+            return False
+        least = _ON_ITS_WAY_OF_ROWS if request.sparse else _ON_ITS_WAY
+        return least <= request.signal < request.n_features and request.n_features > _MANY
 
     @cached_property
     def settles(self):
