@@ -53,8 +53,8 @@ def _full_descent(signal, n_classes, n_coordinates):
 
 
 # Descents of one output and many features: the time of a step, of dense and of sparse rows, and the
-# fewest steps, of classes and of numbers; momentum remembers too much of fewer. Clips of classes are so
-# many times as wide, dense ones up to what is wide enough, sparse ones from a signal on that a
+# fewest steps, of classes and of numbers; momentum remembers too much of fewer. Clips of classes are
+# so many times as wide, dense ones up to what is wide enough, sparse ones from a signal on that a
 # longer walk does not drown.
 _LONG, _LONG_OF_ROWS, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 90.0, 60.0, 120.0
 _WIDER, _WIDE_ENOUGH, _LOUD_ENOUGH = 1.6, 0.6, 50.0
