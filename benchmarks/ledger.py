@@ -26,6 +26,7 @@ from scipy.optimize import brentq
 
 from dpcd_sklearn import DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.privacy.accounting import Budget
 from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap, epsilon_of, rdp
 from dpcd_sklearn.privacy.accounting._calibration import (
     gaussian_fit_event,
@@ -85,20 +86,20 @@ def raw(epsilon, delta):
 
 
 def greedy(epsilon, delta):
-    return greedy_fit_event(epsilon, delta, 40, 0.8, "replace_one")
+    return greedy_fit_event(Budget(epsilon, delta), 40, 0.8)
 
 
 def gaussian(epsilon, delta):
-    return gaussian_fit_event(epsilon, delta, 40, "replace_one")
+    return gaussian_fit_event(Budget(epsilon, delta), 40)
 
 
 def search(epsilon, delta):
-    return search_fit_event(epsilon, delta, "logarithmic", 10.0, 1, True, 1, "replace_one")[0]
+    return search_fit_event(Budget(epsilon, delta), "logarithmic", 10.0, 1, True, 1)[0]
 
 
 def search_of_any(epsilon, delta):
     """Over candidates that are not Gaussian."""
-    return search_fit_event(epsilon, delta, "logarithmic", 10.0, 1, False, 1, "replace_one")[0]
+    return search_fit_event(Budget(epsilon, delta), "logarithmic", 10.0, 1, False, 1)[0]
 
 
 # Of each the events of one ε, as many of each kind as it says, the first charge first.

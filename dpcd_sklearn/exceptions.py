@@ -13,7 +13,7 @@ class LedgerError(RuntimeError):
 
 
 class PrivacyLeakWarning(UserWarning):
-    """What was asked for runs, but its result is not private, or is released beside the budget."""
+    """A request that runs, but whose result is not private, or is released beside the budget."""
 
 
 class ReproducibleNoiseWarning(PrivacyLeakWarning):

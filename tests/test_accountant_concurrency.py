@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     gdp_epsilon,
@@ -208,7 +209,7 @@ def test_eighth_process_never_overspends(fits, tmp_path):
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_of_processes_that_race_for_the_first_charge_one_has_its_price(share, tmp_path):
     """The others are counted by their covers; of a whole budget nothing is left for them."""
-    event = search_fit_event(share, 1e-6, "logarithmic", 10.0, 1, True, 0, "replace_one")[0]
+    event = search_fit_event(Budget(share, 1e-6), "logarithmic", 10.0, 1, True, 0)[0]
     accountant = PrivacyAccountant(1.0, 1e-6, path=tmp_path / "shared.ledger")
     start = time.monotonic() + 0.2
 

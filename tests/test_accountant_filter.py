@@ -13,6 +13,7 @@ from tables import table
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     CoveredEvent,
     FitEvent,
     GaussianEvent,
@@ -61,16 +62,16 @@ def admits(ledger, amounts, amount, first=False):
 
 
 WHOLE = {
-    "gaussian": lambda epsilon: gaussian_fit_event(epsilon, 1e-6, 100, ONE),
-    "greedy": lambda epsilon: greedy_fit_event(epsilon, 1e-6, 40, 0.8, ONE),
-    "choices": lambda epsilon: greedy_fit_event(epsilon, 1e-6, 5, 1.0, ONE),
-    "search": lambda epsilon: search_fit_event(epsilon, 1e-6, "logarithmic", 10.0, 1, True, 1, ONE)[
-        0
-    ],
-    "poisson search": lambda epsilon: search_fit_event(
-        epsilon, 1e-6, "poisson", 5.0, 2, True, 0, ONE
+    "gaussian": lambda epsilon: gaussian_fit_event(Budget(epsilon, 1e-6, ONE), 100),
+    "greedy": lambda epsilon: greedy_fit_event(Budget(epsilon, 1e-6, ONE), 40, 0.8),
+    "choices": lambda epsilon: greedy_fit_event(Budget(epsilon, 1e-6, ONE), 5, 1.0),
+    "search": lambda epsilon: search_fit_event(
+        Budget(epsilon, 1e-6, ONE), "logarithmic", 10.0, 1, True, 1
     )[0],
-    "samples": lambda epsilon: sampled_fit_event(epsilon, 1e-6, 0.05, 100, ONE),
+    "poisson search": lambda epsilon: search_fit_event(
+        Budget(epsilon, 1e-6, ONE), "poisson", 5.0, 2, True, 0
+    )[0],
+    "samples": lambda epsilon: sampled_fit_event(Budget(epsilon, 1e-6, ONE), 0.05, 100),
 }
 
 
@@ -99,20 +100,24 @@ def any_event(rng, epsilon, delta, most):
     n, p = int(10 ** rng.uniform(2, 6)), int(10 ** rng.uniform(0, 2))
     law = ["logarithmic", "geometric", -0.5, 2.0, "poisson"][rng.integers(5)]
     if kind == 0:
-        return gaussian_fit_event(epsilon, delta, count, ONE)
+        return gaussian_fit_event(Budget(epsilon, delta, ONE), count)
     if kind == 1:
-        return greedy_fit_event(epsilon, delta, count, float(rng.uniform(0.1, 1)), ONE)
+        return greedy_fit_event(Budget(epsilon, delta, ONE), count, float(rng.uniform(0.1, 1)))
     if kind == 2:
         return DPLinearRegressor(epsilon=epsilon, delta=delta).planned_event(n, p)
     if kind == 3:
         model = DPLinearClassifier(epsilon=epsilon, delta=delta, classes=[0, 1])
         return model.set_params(solver="gcd", max_iter=min(most, 30)).planned_event(n, p)
     if kind == 4:
-        return hidden_state_fit_event(epsilon, delta, count, float(rng.uniform(0.1, 1)), ONE)
+        return hidden_state_fit_event(
+            Budget(epsilon, delta, ONE), count, float(rng.uniform(0.1, 1))
+        )
     if kind == 5:
-        return sampled_fit_event(epsilon, delta, float(10 ** rng.uniform(-3, 0)), count, ONE)
+        return sampled_fit_event(
+            Budget(epsilon, delta, ONE), float(10 ** rng.uniform(-3, 0)), count
+        )
     runs = law, float(1.5 + 10 ** rng.uniform(-1, 2)), int(rng.integers(1, 6))
-    return search_fit_event(epsilon, delta, *runs, kind == 6, int(rng.integers(2)), ONE)[0]
+    return search_fit_event(Budget(epsilon, delta, ONE), *runs, kind == 6, int(rng.integers(2)))[0]
 
 
 def told_otherwise(rng, event):
@@ -159,7 +164,7 @@ def test_a_first_event_that_is_not_all_leaves_room_for_others(kind):
     accountant.charge(WHOLE[kind](0.5))
     assert 0.3 < accountant.remaining() < 0.92
     before = accountant.remaining()
-    accountant.charge(gaussian_fit_event(0.2, 1e-6, 9, ONE))
+    accountant.charge(gaussian_fit_event(Budget(0.2, 1e-6, ONE), 9))
     assert 0.0 < accountant.remaining() < before
 
 
@@ -216,7 +221,7 @@ def test_a_fit_of_what_remains_is_admitted_and_one_of_a_billionth_more_is_not(
         assert remaining == epsilon
 
     def admitted(target):
-        event = gaussian_fit_event(target, ledger.delta, count, ONE)
+        event = gaussian_fit_event(Budget(target, ledger.delta, ONE), count)
         return _filter.admits(ledger, balance, _filter.price(ledger, event, balance.fresh))
 
     if remaining > 0:
@@ -232,7 +237,9 @@ def test_a_fit_of_what_remains_is_admitted_and_one_of_a_billionth_more_is_not(
 )
 def test_a_fresh_budget_admits_a_gaussian_fit_of_exactly_its_size(epsilon, log_delta, count):
     ledger = stated(epsilon, 10**log_delta)
-    price = _filter.price(ledger, gaussian_fit_event(epsilon, ledger.delta, count, ONE), True)
+    price = _filter.price(
+        ledger, gaussian_fit_event(Budget(epsilon, ledger.delta, ONE), count), True
+    )
     assert _filter.admits(ledger, Balance(), price)
     assert price.amount == ledger.limit  # it leaves nothing
 
@@ -255,7 +262,7 @@ def test_the_price_of_a_first_event_is_that_of_the_first_only():
 def test_the_reserve_lasts_as_long_as_the_limit():
     """A thousand greedy fits, each of which takes its share of both."""
     ledger = stated(10.0, 1e-5)
-    event = greedy_fit_event(0.1, 1e-5, 40, 0.8, ONE)
+    event = greedy_fit_event(Budget(0.1, 1e-5, ONE), 40, 0.8)
     price = _filter.price(ledger, event, False)
     assert price.delta / ledger.reserve < price.amount / ledger.limit < 0.002
 
@@ -269,7 +276,7 @@ def test_the_reserve_lasts_as_long_as_the_limit():
         (gaussian(0.003, 17), 1.0 + 1e-11),
         (FitEvent((SelectionEvent(0.002, 36), GaussianEvent(60.0, 9))), 1.005),
         (FitEvent((SelectionEvent(0.005, 5), GaussianEvent(60.0, 9))), 1.005),
-        (greedy_fit_event(0.3, 1e-6, 40, 0.8, ONE), 1.03),
+        (greedy_fit_event(Budget(0.3, 1e-6, ONE), 40, 0.8), 1.03),
         (choices_event(0.05, 1, ONE), 1.26),
     ],
     ids=["gaussians", "raw", "raw of five choices", "greedy", "one choice"],
@@ -321,7 +328,7 @@ def test_strange_events_have_a_price_or_none_without_a_sound():
 
 
 def test_a_price_is_found_once(monkeypatch):
-    ledger, event = stated(1.0, 1e-6), greedy_fit_event(0.31, 1e-6, 40, 0.8, ONE)
+    ledger, event = stated(1.0, 1e-6), greedy_fit_event(Budget(0.31, 1e-6, ONE), 40, 0.8)
     prices = [_filter.price(ledger, event, first) for first in (True, False)]
     monkeypatch.setattr(_filter, "cover", None)
     monkeypatch.setattr(_filter, "residue", None)
@@ -333,20 +340,20 @@ def test_a_price_is_found_once(monkeypatch):
 
 def test_later_refusals_say_what_was_spent_and_what_remains():
     accountant = PrivacyAccountant(1.0, 1e-5)
-    accountant.charge(gaussian_fit_event(0.9, 1e-5, 50, ONE))
+    accountant.charge(gaussian_fit_event(Budget(0.9, 1e-5, ONE), 50))
     with pytest.raises(BudgetExceededError) as caught:
-        accountant.charge(gaussian_fit_event(0.9, 1e-5, 50, ONE))
+        accountant.charge(gaussian_fit_event(Budget(0.9, 1e-5, ONE), 50))
     text = str(caught.value)
     assert f"epsilon={accountant.spent().epsilon:.6g} of 1 in 1 entry" in text
     assert "Lower the estimator's epsilon" in text and "counts as" not in text
-    accountant.charge(gaussian_fit_event(accountant.remaining(), 1e-5, 50, ONE))
+    accountant.charge(gaussian_fit_event(Budget(accountant.remaining(), 1e-5, ONE), 50))
     with pytest.raises(BudgetExceededError, match="The budget is spent"):
-        accountant.charge(gaussian_fit_event(0.9, 1e-5, 50, ONE))
+        accountant.charge(gaussian_fit_event(Budget(0.9, 1e-5, ONE), 50))
 
 
 def test_a_refused_search_is_told_what_it_counts_and_to_be_first():
     accountant = PrivacyAccountant(1.0, 1e-6)
-    accountant.charge(gaussian_fit_event(0.3, 1e-6, 50, ONE))
+    accountant.charge(gaussian_fit_event(Budget(0.3, 1e-6, ONE), 50))
     with pytest.raises(BudgetExceededError, match=r"counts as epsilon=.*charged first.*reserve"):
         accountant.charge(WHOLE["search"](0.8))
 
@@ -354,9 +361,9 @@ def test_a_refused_search_is_told_what_it_counts_and_to_be_first():
 def test_a_first_event_beyond_the_budget_is_refused_by_however_little():
     accountant = PrivacyAccountant(1.0 - 1e-7, 1e-6)
     with pytest.raises(BudgetExceededError, match=r"remaining\(\) = 0\.999999"):
-        accountant.charge(gaussian_fit_event(1.0, 1e-6, 100, ONE))
+        accountant.charge(gaussian_fit_event(Budget(1.0, 1e-6, ONE), 100))
     assert accountant.entries() == []
-    accountant.charge(gaussian_fit_event(accountant.remaining(), 1e-6, 100, ONE))
+    accountant.charge(gaussian_fit_event(Budget(accountant.remaining(), 1e-6, ONE), 100))
 
 
 def test_enormous_losses_are_refused_as_any_other():
@@ -373,7 +380,7 @@ def test_enormous_losses_are_refused_as_any_other():
 
 def test_a_release_without_noise_takes_nothing_of_a_ledger_for_tests():
     accountant = PrivacyAccountant(1.0, 1e-6, testing=True)
-    for event in (INFINITE, gaussian_fit_event(1.0, 1e-6, 9, ONE), INFINITE):
+    for event in (INFINITE, gaussian_fit_event(Budget(1.0, 1e-6, ONE), 9), INFINITE):
         accountant.charge(event)
     with pytest.raises(BudgetExceededError):
         accountant.charge(LITTLE)

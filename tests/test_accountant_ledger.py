@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
@@ -49,7 +50,7 @@ def selections(rho, count=1):
 
 def test_a_testing_ledger_flags_releases_without_noise_and_reports_infinity():
     accountant = PrivacyAccountant(1.0, 1e-5, testing=True)
-    accountant.charge(gaussian_fit_event(0.3, 1e-5, 5, ONE))
+    accountant.charge(gaussian_fit_event(Budget(0.3, 1e-5, ONE), 5))
     remaining = accountant.remaining()
     accountant.charge(INFINITE)
     entry = accountant.entries()[1]
@@ -62,7 +63,7 @@ def test_a_testing_ledger_flags_releases_without_noise_and_reports_infinity():
 
 def test_a_testing_ledger_flags_noise_that_a_seed_repeats_and_reports_infinity():
     accountant = PrivacyAccountant(1.0, 1e-5, testing=True)
-    fit = gaussian_fit_event(0.3, 1e-5, 5, ONE)
+    fit = gaussian_fit_event(Budget(0.3, 1e-5, ONE), 5)
     accountant.charge(fit)
     assert math.isfinite(accountant.spent().epsilon)
     remaining = accountant.remaining()
@@ -116,7 +117,7 @@ def test_spent_is_the_loss_of_a_gaussian_fit_that_takes_as_much():
     spent = accountant.spent().epsilon
     assert spent == pytest.approx(epsilon_of(together, 1e-5), rel=1e-9)
     assert isinstance(spent, float) and not isinstance(spent, np.generic)
-    greedy = greedy_fit_event(0.7, 1e-5, 40, 0.8, ONE)
+    greedy = greedy_fit_event(Budget(0.7, 1e-5, ONE), 40, 0.8)
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.charge(greedy)
     assert accountant.spent().epsilon == pytest.approx(0.7, rel=0.02)
@@ -125,7 +126,7 @@ def test_spent_is_the_loss_of_a_gaussian_fit_that_takes_as_much():
 def test_spent_never_exceeds_the_budget_when_everything_is_spent():
     for epsilon in (0.1, 1.0, 7.0):
         accountant = PrivacyAccountant(epsilon, 1e-6)
-        accountant.charge(gaussian_fit_event(accountant.remaining(), 1e-6, 9, ONE))
+        accountant.charge(gaussian_fit_event(Budget(accountant.remaining(), 1e-6, ONE), 9))
         assert accountant.spent().epsilon == pytest.approx(epsilon, rel=1e-6)
         assert accountant.spent().epsilon <= epsilon
         assert accountant.remaining() < 0.05 * epsilon
@@ -159,7 +160,7 @@ def test_cost_foretells_exactly_how_many_fits_are_left():
 
 def test_cost_says_that_one_fit_is_left_and_refuses_what_charge_refuses():
     accountant = PrivacyAccountant(1.0, 1e-5)
-    whole = PlannedEstimator(gaussian_fit_event(1.0, 1e-5, 3, ONE))
+    whole = PlannedEstimator(gaussian_fit_event(Budget(1.0, 1e-5, ONE), 3))
     assert str(accountant.cost(whole, 5, 2)).endswith("1 such fit is left")
     with pytest.raises(ValueError, match="not private"):
         accountant.cost(PlannedEstimator(INFINITE), 5, 2)
@@ -171,7 +172,7 @@ def test_cost_says_that_one_fit_is_left_and_refuses_what_charge_refuses():
 
 def test_entries_hold_the_public_facts_of_each_fit():
     accountant = PrivacyAccountant(5.0, 1e-5)
-    event = greedy_fit_event(1.0, 1e-5, 7, 0.8, ONE)
+    event = greedy_fit_event(Budget(1.0, 1e-5, ONE), 7, 0.8)
     before = datetime.datetime.now(datetime.UTC)
     accountant.charge(
         event, estimator="DPLogisticGCD", params={"C": 1.0}, n_samples=np.int64(90), n_features=4
@@ -319,7 +320,7 @@ def test_a_report_tells_candidates_apart_and_stays_readable():
 
 def test_a_fit_that_took_the_whole_budget_is_reported_as_all_of_it():
     accountant = PrivacyAccountant(1.0, 1e-5)
-    accountant.charge(gaussian_fit_event(1.0, 1e-5, 9, ONE))
+    accountant.charge(gaussian_fit_event(Budget(1.0, 1e-5, ONE), 9))
     assert "100.00%" in str(accountant.report())
     assert "spent epsilon=1 of 1" in str(accountant.report())
     assert "may have epsilon=0" in str(accountant.report())
@@ -374,7 +375,7 @@ def test_several_planned_events_are_one_entry_and_each_part_is_taken_once():
     assert len(accountant.entries()) == 1
     spent = accountant.spent()
     with pytest.raises(BudgetExceededError):
-        accountant.reserve([gaussian_fit_event(0.9, 1e-6, 1, ONE)] * 2)
+        accountant.reserve([gaussian_fit_event(Budget(0.9, 1e-6, ONE), 1)] * 2)
     for bad in ([], None, [None], search):
         with pytest.raises(TypeError, match="FitEvent"):
             accountant.reserve(bad)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
@@ -106,7 +107,7 @@ def searched_epsilon(rho, delta):
 def test_noise_of_gaussian_fits_is_that_of_the_table(
     epsilon, delta, papers, exact, concentrated, count
 ):
-    (release,) = gaussian_fit_event(epsilon, delta, count, "replace_one").releases
+    (release,) = gaussian_fit_event(Budget(epsilon, delta), count).releases
     assert release.noise_multiplier / math.sqrt(count) == pytest.approx(exact, rel=0.005)
     by_zcdp = math.sqrt(1 / (2 * zcdp_rho(epsilon, delta)))
     assert by_zcdp == pytest.approx(concentrated, rel=0.005)
@@ -243,7 +244,7 @@ def exact_noise(epsilon, delta, count):
 def test_noise_of_many_releases_is_within_one_percent_of_the_least_and_never_below(epsilon, delta):
     one = exact_noise(epsilon, delta, 1)
     for count in (1, 2, 7, 1000, 123_457, 10**6):
-        (release,) = gaussian_fit_event(epsilon, delta, count, "replace_one").releases
+        (release,) = gaussian_fit_event(Budget(epsilon, delta), count).releases
         least = one * mpmath.sqrt(count)
         assert least <= release.noise_multiplier <= 1.01 * least
         assert release.noise_multiplier <= least * (1 + mpmath.mpf(ROUND_TRIP))
@@ -255,7 +256,7 @@ def test_noise_of_many_releases_is_within_one_percent_of_the_least_and_never_bel
 @example(100.0, 0.5, 1, "add_remove")
 @budgets
 def test_a_gaussian_calibration_stays_within_its_budget(epsilon, delta, count, neighboring):
-    event = gaussian_fit_event(epsilon, delta, count, neighboring)
+    event = gaussian_fit_event(Budget(epsilon, delta, neighboring), count)
     assert event.neighboring == neighboring
     (release,) = event.releases
     mu = mpmath.sqrt(release.count) / mpmath.mpf(release.noise_multiplier)
@@ -271,7 +272,7 @@ def test_a_gaussian_calibration_stays_within_its_budget(epsilon, delta, count, n
 @few_budgets
 def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, share, neighboring):
     try:
-        event = greedy_fit_event(epsilon, delta, count, share, neighboring)
+        event = greedy_fit_event(Budget(epsilon, delta, neighboring), count, share)
     except ValueError:  # admits nothing, near ε = 0
         assume(False)
     assert event.neighboring == neighboring
@@ -287,15 +288,15 @@ def test_a_greedy_calibration_stays_within_its_budget(epsilon, delta, count, sha
         assert rho >= (epsilon - true_gap(order, delta)) / order * (1 - 1e-6)
     assert epsilon_of(event, delta) <= epsilon * (1 + ROUND_TRIP)  # the report rounds upwards
     # and nothing is wasted, neither of ε nor, where δ decides, of δ
-    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-4) or delta_of(
-        event, epsilon
-    ) >= delta * (1 - 1e-6)
+    assert epsilon_of(event, delta) >= epsilon * (1 - 1e-4) or delta_of(event, epsilon) >= delta * (
+        1 - 1e-6
+    )
 
 
 @given(epsilons, powers_of_ten(-15, -5), counts, shares)
 @few_budgets
 def test_the_share_of_a_greedy_fit_goes_to_the_choices(epsilon, delta, count, share):
-    selection, gaussian = greedy_fit_event(epsilon, delta, count, share, "replace_one").releases
+    selection, gaussian = greedy_fit_event(Budget(epsilon, delta), count, share).releases
     paid = zcdp(selection), zcdp(gaussian)
     assert paid[0] / sum(paid) == pytest.approx(share, rel=1e-9)
 
@@ -303,8 +304,8 @@ def test_the_share_of_a_greedy_fit_goes_to_the_choices(epsilon, delta, count, sh
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
 def test_an_infinite_budget_is_not_private(neighboring):
     expected = FitEvent((NonPrivateEvent(),), neighboring)
-    assert gaussian_fit_event(math.inf, 1e-6, 10, neighboring) == expected
-    assert greedy_fit_event(math.inf, 1e-6, 10, 0.5, neighboring) == expected
+    assert gaussian_fit_event(Budget(math.inf, 1e-6, neighboring), 10) == expected
+    assert greedy_fit_event(Budget(math.inf, 1e-6, neighboring), 10, 0.5) == expected
 
 
 # ---- zCDP and Rényi DP -------------------------------------------------------------------------
@@ -433,9 +434,7 @@ class LaplaceEvent:
 
 
 @table("measure", [zcdp, gdp_squared, lambda event: rdp(event, 2.0)])
-@table(
-    "event", [LaplaceEvent(10.0), FitEvent((GaussianEvent(1.0), LaplaceEvent(10.0))), None, 1.0]
-)
+@table("event", [LaplaceEvent(10.0), FitEvent((GaussianEvent(1.0), LaplaceEvent(10.0))), None, 1.0])
 def test_an_unknown_event_is_refused(measure, event):
     with pytest.raises(TypeError, match="refused"):
         measure(event)
@@ -458,7 +457,7 @@ def test_an_event_reads_like_a_sentence():
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-8])
 def test_samples_of_a_tiny_loss_are_calibrated_as_if_they_were_all_records(epsilon):
     # beyond the orders of the Rényi search: the noise once grew until it overflowed
-    event = sampled_fit_event(epsilon, 1e-20, 0.1, 3, "add_remove")
+    event = sampled_fit_event(Budget(epsilon, 1e-20, "add_remove"), 0.1, 3)
     assert epsilon_of(event, 1e-20) <= epsilon
     unsampled = math.sqrt(3 / (2 * zcdp_rho(epsilon, 1e-20)))
     assert event.releases[0].noise_multiplier <= unsampled * (1 + 1e-6)
@@ -466,9 +465,9 @@ def test_samples_of_a_tiny_loss_are_calibrated_as_if_they_were_all_records(epsil
 
 def test_a_budget_below_double_precision_is_a_value_error():
     for fit in (
-        lambda: gaussian_fit_event(1e-300, 1e-300, 1, "replace_one"),
-        lambda: greedy_fit_event(1e-300, 1e-300, 1, 0.5, "replace_one"),
-        lambda: sampled_fit_event(1e-300, 1e-300, 0.1, 1, "replace_one"),
+        lambda: gaussian_fit_event(Budget(1e-300, 1e-300), 1),
+        lambda: greedy_fit_event(Budget(1e-300, 1e-300), 1, 0.5),
+        lambda: sampled_fit_event(Budget(1e-300, 1e-300), 0.1, 1),
     ):
         with pytest.raises(ValueError, match="admits no release"):
             fit()
@@ -478,14 +477,12 @@ def test_a_budget_below_double_precision_is_a_value_error():
 
 
 @settings(max_examples=30, deadline=None)
-@given(
-    epsilons.filter(lambda e: 0.01 < e < 20), deltas, st.floats(0.01, 0.95), st.integers(1, 40)
-)
+@given(epsilons.filter(lambda e: 0.01 < e < 20), deltas, st.floats(0.01, 0.95), st.integers(1, 40))
 def test_two_parts_take_all_of_a_budget_and_no_more(epsilon, delta, share, count):
     eta = math.sqrt(8 * share / (2 * count)) * gdp_mu(epsilon, delta) / 2
     first = FitEvent((SelectionEvent(eta, count),))
-    alone = gaussian_fit_event(epsilon, delta, 5, "replace_one")
-    both = joint_fit_event(epsilon, delta, first, alone)
+    alone = gaussian_fit_event(Budget(epsilon, delta), 5)
+    both = joint_fit_event(Budget(epsilon, delta, first.neighboring), first, alone)
     event = _joint.joined(both)
     assert epsilon_of(event, delta) <= epsilon
     # one part in 10^5 less noise would be too little

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     CoveredEvent,
     FitEvent,
     GaussianEvent,
@@ -61,7 +62,7 @@ def test_gaussians_cost_what_the_peer_finds(z, count):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("count", [1, 100])
 def test_calibrated_gaussians_spend_their_budget_by_the_peer_too(epsilon, count):
-    event = gaussian_fit_event(epsilon, DELTA, count, "replace_one").to_dp_event()
+    event = gaussian_fit_event(Budget(epsilon, DELTA), count).to_dp_event()
     assert by_pld(event, interval=1e-4 * epsilon) == pytest.approx(epsilon, rel=3e-3)
 
 
@@ -96,7 +97,7 @@ def test_replaced_records_of_samples_cost_at_least_the_peers_pld(rate, z, count)
 
 @pytest.mark.parametrize("count", [1, 20, 200])
 def test_choices_are_tighter_than_the_peers_zcdp(count):
-    fit = greedy_fit_event(1.0, DELTA, count, 0.5, "replace_one")
+    fit = greedy_fit_event(Budget(1.0, DELTA), count, 0.5)
     ours = epsilon_of(fit, DELTA)
     assert ours <= 1.0 < by_rdp(fit.to_dp_event())
 
@@ -113,7 +114,7 @@ def test_pure_releases_cost_no_less_than_randomised_response(epsilon, count):
 
 @pytest.mark.parametrize("distribution", ["logarithmic", "geometric"])
 def test_tuning_is_tighter_than_the_peers_renyi_bound(distribution):
-    base = gaussian_fit_event(0.5, DELTA, 10, "replace_one")
+    base = gaussian_fit_event(Budget(0.5, DELTA), 10)
     fit = FitEvent((TuningEvent(base, distribution, 10.0),))
     assert epsilon_of(base, DELTA) < epsilon_of(fit, DELTA) < 0.8 * by_rdp(fit.to_dp_event())
 
@@ -184,6 +185,6 @@ def test_trap_pld_ignores_the_count_of_randomised_response():
 
 
 def test_trap_pld_knows_no_tuning():
-    base = gaussian_fit_event(0.5, DELTA, 1, "replace_one")
+    base = gaussian_fit_event(Budget(0.5, DELTA), 1)
     event = FitEvent((TuningEvent(base, "geometric", 5.0),)).to_dp_event()
     assert not pld.PLDAccountant(ADD_OR_REMOVE).supports(event)

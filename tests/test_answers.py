@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 from dpcd_sklearn import DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.metrics import _answers, make_private_scorer
 from dpcd_sklearn.metrics._answers import Model, answers_in_batches, read
-from dpcd_sklearn.metrics._metrics import METRICS, Facts
+from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -36,6 +36,7 @@ from dpcd_sklearn.preprocessing import (
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
+    GroupNormalizer,
     RowNormClipper,
 )
 
@@ -50,6 +51,7 @@ STEPS = [
     DPRobustScaler(epsilon=1.0, delta=1e-6),
     DPStandardScaler(epsilon=1.0, delta=1e-6),
     RowNormClipper(1.0),
+    GroupNormalizer(2),
     Binarizer(),
     MaxAbsScaler(),
     MinMaxScaler(),
@@ -67,7 +69,7 @@ def table(n_samples=403, n_features=40):
 
 def facts_of(name):
     clip = 1.4 if "log" in name else 1.0
-    return Facts(n=9, classes=CLASSES, clip=clip)
+    return ScoreFacts(n=9, classes=CLASSES, clip=clip)
 
 
 def answers(name, model, X):

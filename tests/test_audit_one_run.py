@@ -124,7 +124,7 @@ class Boastful(Ridge):
 
     def _set_released(self, plan, solution, dtype):
         super()._set_released(plan, solution, dtype)
-        self.privacy_spent_ = PrivacySpent(self.said, plan.request.delta)
+        self.privacy_spent_ = PrivacySpent(self.said, plan.request.budget.delta)
 
 
 def test_an_epsilon_that_its_own_releases_exceed_is_caught_by_one_fit():

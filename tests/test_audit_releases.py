@@ -27,10 +27,10 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import AuditDisplay, audit
 from dpcd_sklearn.inspection._bounds import shown
 from dpcd_sklearn.inspection._by_release import shape_of
-from dpcd_sklearn.inspection._made_up import CHANGES, OF_METHOD, MadeUp
 from dpcd_sklearn.inspection._release_audit import Runs, audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
-from dpcd_sklearn.inspection._tape import Kind, Tape
+from dpcd_sklearn.inspection._released_answers import Kind, Tape
+from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_METHOD, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import (
@@ -280,7 +280,7 @@ class Boastful(DPRidgeSkGD):
 
     def _set_released(self, plan, solution, dtype):
         super()._set_released(plan, solution, dtype)
-        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.delta)
+        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.budget.delta)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(monkeypatch)
     monkeypatch.setattr(Kind, "words", property(lambda kind: kind.method))
     rows = audit_releases(
         DPLinearRegressor(**NEWTON_IN_BOUNDS),
-        MadeUp(DPLinearRegressor(**NEWTON_IN_BOUNDS), 300, 1),
+        SimulatedRecords(DPLinearRegressor(**NEWTON_IN_BOUNDS), 300, 1),
         n_runs=100, confidence=0.95, only=set(),
     )[0]  # fmt: skip
     assert rows == ()
@@ -337,10 +337,11 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(monkeypatch)
             super()._set_released(plan, solution, dtype)
             more = (*self.privacy_event_.releases, GaussianEvent(3.0, 7))
             self.privacy_event_ = FitEvent(more, plan.event.neighboring)
-            self.privacy_spent_ = type(self.privacy_spent_)(99.0, plan.request.delta)
+            self.privacy_spent_ = type(self.privacy_spent_)(99.0, plan.request.budget.delta)
 
     model = Idle(**NEWTON_IN_BOUNDS)
-    rows = audit_releases(model, MadeUp(model, 300, 1), n_runs=100, confidence=0.95, only=set())[0]
+    records = SimulatedRecords(model, 300, 1)
+    rows = audit_releases(model, records, n_runs=100, confidence=0.95, only=set())[0]
     (row,) = rows
     assert (row.verdict, row.n_draws, row.n_releases) == ("inconclusive", 0, 7)
 
@@ -371,7 +372,7 @@ def test_data_sets_differ_in_as_many_records_as_the_claim_counts(relation, layou
     for model in (DPLinearRegressor(**options), DPLinearClassifier(**options, classes=[0, 1, 2])):
         labels = getattr(model, "classes", None)
         labels = None if labels is None else np.array(labels)
-        made_up = MadeUp(model, 60, 3, labels=labels, sparse=layout)
+        made_up = SimulatedRecords(model, 60, 3, labels=labels, sparse=layout)
         plan = model._plan(60, 3, 1 if labels is None else 3, sparse=layout is not None)
         for name in CHANGES:
             one, other = made_up.pair(name, plan, 7, np.random.default_rng(0))
@@ -385,7 +386,7 @@ def test_data_sets_differ_in_as_many_records_as_the_claim_counts(relation, layou
 
 
 def test_ties_move_the_same_number_of_records_over_every_quantile():
-    made_up = MadeUp(DPLinearRegressor(), 400, 2)
+    made_up = SimulatedRecords(DPLinearRegressor(), 400, 2)
     half, quarters = (Fraction(1, 2),), (Fraction(1, 4), Fraction(3, 4))
     edges = {"edges": (np.array([-4.0, -4.0]), np.array([4.0, 4.0]))}
     for quantiles, cells in ((half, {}), (half, edges), (quarters, edges)):
@@ -404,7 +405,7 @@ def test_ties_move_the_same_number_of_records_over_every_quantile():
 def test_differences_from_anchors_turn_around_between_two_data_sets(fit_intercept):
     """They point along the step: opposite ones are nearly at right angles to it."""
     model = DPLinearRegressor(solver="svrg", fit_intercept=fit_intercept, **IN_BOUNDS)
-    made_up, plan = MadeUp(model, 60, 10), model._plan(60, 10, 1)
+    made_up, plan = SimulatedRecords(model, 60, 10), model._plan(60, 10, 1)
     roots = plan.geometry.smoothness**0.5
     for seed in range(20):
         rng = np.random.default_rng(seed)

@@ -97,7 +97,7 @@ def test_newton_steps_pay_on_ill_conditioned_records(tmp_path):
 @pytest.mark.slow
 @needs_benchmarks
 def test_problems_made_up_at_random_are_fitted_with_newton_steps_and_without():
-    printed = run("--number", "12", "--repeat", "1", "--worst", "3", script="made_up_problems.py")
+    printed = run("--number", "12", "--repeat", "1", "--worst", "3", script="simulated_problems.py")
     rows = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("| ")][1:]
     counts = {row[0].strip(): int(row[1]) for row in rows}
     assert all(float(row[2]) >= 0 for row in rows)  # no NaN

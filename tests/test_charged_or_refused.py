@@ -27,7 +27,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import FewRecordsWarning, PrivacyLeakWarning, UnknownScaleWarning
-from dpcd_sklearn.model_selection import PrivateSearchCV, _budget
+from dpcd_sklearn.model_selection import PrivateSearchCV, _budget_of_run
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 
@@ -319,19 +319,19 @@ def _wrong(holder, error, charges, told):
 @pytest.fixture
 def cheap_budgets(monkeypatch):
     """A candidate of a search that was calibrated once is not calibrated again."""
-    real, known = _budget.give_budget, {}
+    real, known = _budget_of_run.give_budget, {}
 
-    def give_budget(estimator, release, delta, neighboring, sizes, *start):
-        part, (n, columns, _, is_sparse) = _budget.budgeted_part(estimator), sizes
+    def give_budget(estimator, release, budget, sizes, *start):
+        part, (n, columns, _, is_sparse) = _budget_of_run.budgeted_part(estimator), sizes
         width = columns if isinstance(columns, int) else columns.shape[1]
-        key = str(part), release, delta, n, width, is_sparse
+        key = str(part), release, budget.delta, n, width, is_sparse
         if key not in known:
-            mu = real(estimator, release, delta, neighboring, sizes, *start)
+            mu = real(estimator, release, budget, sizes, *start)
             known[key] = mu, part.epsilon
-        part.set_params(epsilon=known[key][1], delta=delta)
+        part.set_params(epsilon=known[key][1], delta=budget.delta)
         return known[key][0]
 
-    monkeypatch.setattr(_budget, "give_budget", give_budget)
+    monkeypatch.setattr(_budget_of_run, "give_budget", give_budget)
 
 
 def complaints(models_of, folder, one_in=1):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpcd_sklearn.losses import LOSSES
-from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event
+from dpcd_sklearn.privacy.accounting import Budget, Receipt, curvature_fit_event
 from dpcd_sklearn.privacy.mechanisms import (
     CurvatureOracle,
     CurvatureUnits,
@@ -218,7 +218,7 @@ def test_a_gradient_needs_measured_rows():
     condition=st.floats(1.0, 1e4),
 )
 def test_noise_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d, condition):
-    event = curvature_fit_event(10.0**log_epsilon, 1e-9, 5, 0.2, neighboring)
+    event = curvature_fit_event(Budget(10.0**log_epsilon, 1e-9, neighboring), 5, 0.2)
     units = CurvatureUnits(event, n_samples=n, smoothness=np.ones(d), n_normalizer=n, row_norm=3.0)
     gradients, curvature = event.releases
     # rows are within row_units, and rounded
@@ -239,12 +239,12 @@ def test_the_whole_event_is_what_was_asked_for():
     from dpcd_sklearn.privacy.accounting import epsilon_of
 
     for share in (0.01, 0.15, 0.9):
-        event = curvature_fit_event(1.3, 1e-7, 6, share, "add_remove")
+        event = curvature_fit_event(Budget(1.3, 1e-7, "add_remove"), 6, share)
         assert 1.3 * (1 - 1e-9) <= epsilon_of(event, 1e-7) <= 1.3 * (1 + 1e-9)
 
 
 def test_units_refuse_what_is_not_proved():
-    event = curvature_fit_event(1.0, 1e-6, 5, 0.2, "replace_one")
+    event = curvature_fit_event(Budget(1.0, 1e-6), 5, 0.2)
     sizes = {"n_samples": 9, "n_normalizer": 9, "row_norm": 2.0}
     with pytest.raises(ValueError, match="4,002 coordinates"):
         CurvatureUnits(event, smoothness=np.ones(4002), **sizes)
@@ -256,7 +256,7 @@ def test_units_refuse_what_is_not_proved():
     for epsilon, delta in ((1e-14, 1e-30), (1e300, 1e-6)):
         with pytest.raises(ValueError, match="noise multiplier"):
             CurvatureUnits(
-                curvature_fit_event(epsilon, delta, 5, 0.2, "replace_one"),
+                curvature_fit_event(Budget(epsilon, delta), 5, 0.2),
                 smoothness=np.ones(3),
                 **sizes,
             )
@@ -270,7 +270,7 @@ def test_units_refuse_what_is_not_proved():
 
 def oracle_of(X, y, epsilon=2.0, key=None, *, count=2, delta=1e-3, row_norm=1.5, **options):
     event = curvature_fit_event(
-        epsilon, delta, count, 0.5, options.pop("neighboring", "replace_one")
+        Budget(epsilon, delta, options.pop("neighboring", "replace_one")), count, 0.5
     )
     n = options.pop("n_normalizer", len(y))
     units = CurvatureUnits(
@@ -359,7 +359,7 @@ def curvature_separation(neighboring="replace_one", off_diagonal=1.0):
         ]
         for X in (one, other)
     ]
-    event = curvature_fit_event(2.0, 1e-3, 2, 0.5, neighboring)
+    event = curvature_fit_event(Budget(2.0, 1e-3, neighboring), 2, 0.5)
     return separation(*shown) * event.releases[1].noise_multiplier
 
 
@@ -419,7 +419,7 @@ def gradient_separation(sums=None):
                 oracle._sums = sums(oracle._sums)
             oracle.fix_geometry(root)
             shown[-1].append(oracle.release_preconditioned(np.zeros(2), 1.0)[1])
-    event = curvature_fit_event(2.0, 1e-3, 1, 0.5, "replace_one")
+    event = curvature_fit_event(Budget(2.0, 1e-3), 1, 0.5)
     return separation(*shown) * event.releases[0].noise_multiplier
 
 

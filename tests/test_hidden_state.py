@@ -15,6 +15,7 @@ from unreleased import step_without_noise
 from dpcd_sklearn import BudgetExceededError, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.losses import SquaredLoss
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -70,7 +71,7 @@ def test_the_last_step_is_worth_between_one_and_all_of_them(count, c):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_calibration_inverts_accounting(epsilon):
-    event = hidden_state_fit_event(epsilon, 1e-6, 200, 0.98, "replace_one")
+    event = hidden_state_fit_event(Budget(epsilon, 1e-6), 200, 0.98)
     assert math.sqrt(gdp_squared(event)) <= gdp_mu(epsilon, 1e-6)
     assert epsilon_of(event, 1e-6) == pytest.approx(epsilon, rel=1e-8)
     assert zcdp(event) == pytest.approx(gdp_squared(event) / 2)
@@ -121,7 +122,7 @@ def test_one_step_contracts_and_neighbours_move_it_by_the_sensitivity(data):
     X, y = rng.normal(0, scale, (n, p)), rng.normal(0, 10.0 ** rng.integers(-2, 4), n)
     weights = rng.uniform(0, 5, n)
     c = contraction(0.4, 0.05, 1.5**2 + 1)
-    event = hidden_state_fit_event(1.0, 1e-6, 30, c, "replace_one")
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, c)
     _, descent = step_of(X, y, weights, np.zeros(p + 1, dtype=np.int64), event=event)
     spread = int(descent.box) // int(10 ** rng.integers(1, 9))
     states = rng.integers(-spread, spread, (2, p + 1))
@@ -143,7 +144,7 @@ def test_one_step_contracts_and_neighbours_move_it_by_the_sensitivity(data):
 def test_rows_of_any_length_are_scaled_down_before_their_product_overflows(x):
     # without noise a step contracts: a margin that overflows would jump between near states
     X, y, c = np.array([[x, x]]), np.array([0.5]), contraction(0.4, 0.05, 2.0)
-    event = hidden_state_fit_event(1.0, 1e-6, 30, c, "replace_one")
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, c)
     states = np.zeros((500, 3), dtype=np.int64)
     _, descent = step_of(X, y, None, states[0], event=event, row_norm=1.0)
     states[:, 0] = np.linspace(-0.9, 0.9, 500) * descent.box
@@ -159,9 +160,7 @@ def test_rows_of_any_length_are_scaled_down_before_their_product_overflows(x):
 def test_rows_that_are_scaled_down_by_far_are_clipped_all_the_same(x, row_norm):
     # the square of so small a factor underflows
     p = 9
-    event = hidden_state_fit_event(
-        1.0, 1e-6, 30, contraction(0.4, 0.05, row_norm**2), "replace_one"
-    )
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, contraction(0.4, 0.05, row_norm**2))
     for y in (1e13, 1e40, -1e90):
         total, descent = step_without_noise(
             LocalPlace(np.full((1, p), x), np.array([y])), event, np.zeros(p, dtype=np.int64),
@@ -176,7 +175,7 @@ def test_rows_that_are_scaled_down_by_far_are_clipped_all_the_same(x, row_norm):
 @pytest.mark.parametrize(("clip", "row_norm"), [(1e-31, 1.0), (1e31, 1.0), (1.0, 1e16)])
 def test_numbers_outside_of_what_is_proved_are_refused(clip, row_norm):
     public = {"n_samples": 10, "n_coordinates": 3, "curvature": 1.0, "n_normalizer": 10}
-    event = hidden_state_fit_event(1.0, 1e-6, 30, 1.0, "replace_one")
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, 1.0)
     square = row_norm**2
     with pytest.raises(ValueError, match="clip and the squared norm"):
         Descent(event, **public, squared_norm=square, clip=clip, step=0.5 / square, l2=square)
@@ -184,7 +183,7 @@ def test_numbers_outside_of_what_is_proved_are_refused(clip, row_norm):
 
 def test_every_step_is_its_numpy_twin(records):
     X, y = records
-    event = hidden_state_fit_event(1.0, 1e-6, 30, contraction(0.4, 0.05, 3.25), "replace_one")
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, contraction(0.4, 0.05, 3.25))
     state = np.random.default_rng(1).integers(-(10**6), 10**6, 6)
     weights = np.linspace(0, 3, len(X))
     moved, descent = step_of(X, y, weights, state * 10**5, event=event)
@@ -199,7 +198,7 @@ def test_every_step_is_its_numpy_twin(records):
 
 def test_weights_above_one_count_as_one(records):
     X, y = records
-    event = hidden_state_fit_event(1.0, 1e-6, 30, contraction(0.4, 0.05, 3.25), "replace_one")
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, contraction(0.4, 0.05, 3.25))
     state = np.arange(6) * 10**9
     one = step_of(X, y, np.ones(len(X)), state, event=event)[0]
     many = step_of(X, y, np.full(len(X), 7.0), state, event=event)[0]
@@ -208,7 +207,7 @@ def test_weights_above_one_count_as_one(records):
 
 def test_a_descent_that_contracts_less_than_the_event_says_is_refused(records):
     X, y = records
-    event = hidden_state_fit_event(1.0, 1e-6, 30, 0.9, "replace_one")  # truly 0.98
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 30, 0.9)  # truly 0.98
     with pytest.raises(ValueError, match="contract"):
         step_of(X, y, None, np.zeros(6, dtype=np.int64), event=event)
     plain = FitEvent((GaussianEvent(5.0, 30),))
@@ -221,7 +220,7 @@ def test_a_descent_that_contracts_less_than_the_event_says_is_refused(records):
 )
 def test_rounding_costs_less_than_two_percent_of_noise(n, l2):
     c = contraction(0.3, l2, 3.0)
-    event = hidden_state_fit_event(1.0, 1e-6, 100, c, "replace_one")
+    event = hidden_state_fit_event(Budget(1.0, 1e-6), 100, c)
     descent = Descent(
         event, n_samples=n, n_coordinates=30, curvature=1.0, squared_norm=3.0, clip=0.5,
         step=0.3, l2=l2, n_normalizer=n,
@@ -251,7 +250,7 @@ def last_iterates(present, runs, *, noise_share=1.0, count=40, n=50, claim_c=Non
     y = np.zeros(n)
     X[0], y[0] = 1.0, 1e6 if present else -1e6
     c = claim_c or contraction(step, l2, 1.0)
-    event = hidden_state_fit_event(8.0, 1e-5, count, c, "replace_one")
+    event = hidden_state_fit_event(Budget(8.0, 1e-5), count, c)
     (release,) = event.releases
     drawn = HiddenStateEvent(release.noise_multiplier * noise_share, count, 1.0)
     found = []
@@ -422,8 +421,6 @@ def test_long_rows_and_extreme_targets_are_bounded_silently(records):
 def test_defaults_follow_public_numbers_only(records):
     X, y = records
     rng = np.random.default_rng(3)
-    models = [
-        ridge(8.0).fit(*data) for data in ((X, y), (rng.permutation(X) * 9, -y))
-    ]
+    models = [ridge(8.0).fit(*data) for data in ((X, y), (rng.permutation(X) * 9, -y))]
     for name in ("n_iter_", "clip_", "noise_multiplier_", "privacy_event_"):
         assert getattr(models[0], name) == getattr(models[1], name)

@@ -189,7 +189,7 @@ class Boastful(DPRidgeSkGD):
 
     def _set_released(self, plan, solution, dtype):
         super()._set_released(plan, solution, dtype)
-        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.delta)
+        self.privacy_spent_ = type(self.privacy_spent_)(self.epsilon / 8, plan.request.budget.delta)
 
 
 class Peeking(DPRidgeSkGD):

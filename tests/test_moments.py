@@ -10,7 +10,7 @@ from tables import table
 from test_curvature import LAYOUTS, lower, records, separation, sums_of
 
 from dpcd_sklearn.losses import LOSSES
-from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, moments_event
+from dpcd_sklearn.privacy.accounting import Budget, Receipt, curvature_fit_event, moments_event
 from dpcd_sklearn.privacy.mechanisms import MomentOracle, MomentUnits
 from dpcd_sklearn.privacy.mechanisms._curvature_units import matrix_sensitivity
 from dpcd_sklearn.privacy.sums import LocalPlace
@@ -80,7 +80,7 @@ def test_second_derivatives_are_those_of_the_losses():
 
 def moment_oracle(X, y, key=None, *, share=1.0, neighboring="replace_one"):
     """Of moments that have half of what (2, 1e-3) pays, with noise times `share` of it."""
-    event = moments_event(2.0, 1e-3, 0.5, neighboring)
+    event = moments_event(Budget(2.0, 1e-3, neighboring), 0.5)
     sizes = {"n_samples": len(y), "n_normalizer": len(y), "smoothness": np.ones(X.shape[1])}
     units = MomentUnits(event, **sizes)
     units.bits += int(math.log2(share))
@@ -101,7 +101,7 @@ def moment_separation(share=1.0):
             oracle = moment_oracle(X, y, key.to_bytes(32, "little"), share=share)
             jacobian, _ = oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
             shown[-1].append(jacobian[0, 0] - jacobian[1, 1])
-    matrices, _ = moments_event(2.0, 1e-3, 0.5, "replace_one").releases
+    matrices, _ = moments_event(Budget(2.0, 1e-3), 0.5).releases
     return separation(*shown) * matrices.noise_multiplier
 
 
@@ -114,7 +114,7 @@ def mean_square_separation(share=1.0):
             moment_oracle(X, y, key.to_bytes(32, "little"), share=share) for key in range(500)
         )
         shown.append([found.release_mean_square(X, np.zeros(2), 1.0) for found in oracles])
-    _, mean_square = moments_event(2.0, 1e-3, 0.5, "replace_one").releases
+    _, mean_square = moments_event(Budget(2.0, 1e-3), 0.5).releases
     return separation(*shown) * mean_square.noise_multiplier * math.sqrt(2)
 
 
@@ -142,7 +142,7 @@ def test_moments_are_released_once():
     oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
     with pytest.raises(RuntimeError, match="paid for once"):
         oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
-    event = curvature_fit_event(2.0, 1e-3, 1, 0.5, "replace_one")
+    event = curvature_fit_event(Budget(2.0, 1e-3), 1, 0.5)
     with pytest.raises(TypeError, match="two moments"):
         MomentUnits(event, n_samples=2, n_normalizer=2, smoothness=np.ones(2))
 
@@ -155,7 +155,7 @@ def test_moments_are_released_once():
     d=st.sampled_from([1, 7, 101, 4001]),
 )
 def test_noise_of_moments_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d):
-    event = moments_event(10.0**log_epsilon, 1e-9, 0.2, neighboring)
+    event = moments_event(Budget(10.0**log_epsilon, 1e-9, neighboring), 0.2)
     units = MomentUnits(event, n_samples=n, smoothness=np.ones(d), n_normalizer=n)
     grids = (units.row_units, units.bits), (units.mean_square_units, units.mean_square_bits)
     for release, (norm, bits) in zip(event.releases, grids, strict=True):

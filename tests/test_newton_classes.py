@@ -28,7 +28,7 @@ from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.penalties import Box
-from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, epsilon_of
+from dpcd_sklearn.privacy.accounting import Budget, Receipt, curvature_fit_event, epsilon_of
 from dpcd_sklearn.privacy.mechanisms import CurvatureOracle, CurvatureUnits, _curvature
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
 from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity
@@ -161,7 +161,7 @@ def test_a_record_stays_within_its_norm_in_all_classes_together(
 def test_noise_covers_the_sensitivity_of_all_classes(
     log_epsilon, neighboring, n, d, n_outputs, condition
 ):
-    event = curvature_fit_event(10.0**log_epsilon, 1e-9, 5, 0.2, neighboring)
+    event = curvature_fit_event(Budget(10.0**log_epsilon, 1e-9, neighboring), 5, 0.2)
     sizes = {"n_samples": n, "smoothness": np.ones(d), "n_normalizer": n, "row_norm": 3.0}
     units = CurvatureUnits(event, n_outputs=n_outputs, **sizes)
     one = CurvatureUnits(event, **sizes)
@@ -180,7 +180,7 @@ def test_noise_covers_the_sensitivity_of_all_classes(
 
 
 def class_oracle(X, y, key=None, *, neighboring="replace_one", n=2, epsilon=2.0, n_outputs=3):
-    event = curvature_fit_event(epsilon, 1e-3, 1, 0.5, neighboring)
+    event = curvature_fit_event(Budget(epsilon, 1e-3, neighboring), 1, 0.5)
     units = CurvatureUnits(
         event, n_samples=len(y), smoothness=np.full(X.shape[1], 0.5), n_normalizer=n,
         row_norm=1.5, n_outputs=n_outputs,
@@ -207,7 +207,7 @@ def class_separation(sums=None, neighboring="replace_one"):
             oracle.fix_geometry(root)
             released = oracle.release_preconditioned(np.zeros(6), 1.0).reshape(3, 2)
             shown[-1].append(pull @ released[:, 1])
-    event = curvature_fit_event(2.0, 1e-3, 1, 0.5, neighboring)
+    event = curvature_fit_event(Budget(2.0, 1e-3, neighboring), 1, 0.5)
     return separation(*shown) * event.releases[0].noise_multiplier
 
 

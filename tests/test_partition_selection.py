@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from tables import table
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     CoveredEvent,
     FitEvent,
     NonPrivateEvent,
@@ -125,9 +126,9 @@ def test_neighbours_are_told_apart_as_far_as_is_claimed(neighboring, spare):
 @table("epsilon", [0.05, 1.0, 8.0])
 @table("delta", [1e-3, 1e-10])
 def test_a_fit_is_worth_its_budget(epsilon, delta):
-    event = partition_event(epsilon, delta, "replace_one")
+    event = partition_event(Budget(epsilon, delta))
     assert epsilon * (1 - 1e-6) < epsilon_of(event, delta) <= epsilon
-    assert partition_event(math.inf, delta, "add_remove").releases == (NonPrivateEvent(),)
+    assert partition_event(Budget(math.inf, delta, "add_remove")).releases == (NonPrivateEvent(),)
 
 
 def test_categories_are_released_once_and_never_copied():

@@ -37,6 +37,7 @@ from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
 from dpcd_sklearn.pipeline._budget_of_step import private_part, set_budget
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     Receipt,
@@ -132,17 +133,18 @@ def test_auto_gives_scalers_a_small_share_and_the_model_the_rest():
 
 
 def test_a_target_at_a_jump_is_missed_on_the_safe_side():
-    def jumps(epsilon, delta):  # of a step that releases more once it can afford it
-        noise = 8.0 if epsilon < 0.5 else 1.0
+    def jumps(budget):  # of a step that releases more once it can afford it
+        noise = 8.0 if budget.epsilon < 0.5 else 1.0
         return FitEvent((GaussianEvent(noise),))
 
-    def follows(epsilon, delta):
-        return FitEvent((GaussianEvent(4.0 / epsilon),))
+    def follows(budget):
+        return FitEvent((GaussianEvent(4.0 / budget.epsilon),))
 
-    _, event = joint_budgets([jumps, follows], [0.5, 0.5], 1.0, 1e-5)
+    budget = Budget(1.0, 1e-5)
+    _, event = joint_budgets([jumps, follows], [0.5, 0.5], budget)
     assert epsilon_of(event, 1e-5) <= 1.0
     with pytest.raises(ValueError, match="must follow the epsilon"):
-        joint_budgets([lambda *_: FitEvent((GaussianEvent(1.0),))] * 2, [1, 1], 1.0, 1e-5)
+        joint_budgets([lambda *_: FitEvent((GaussianEvent(1.0),))] * 2, [1, 1], budget)
 
 
 def test_what_was_planned_before_changes_no_plan():
@@ -151,7 +153,7 @@ def test_what_was_planned_before_changes_no_plan():
     models[2].set_params(dpridgeskgd__alpha=7.0)
     one, other, again = (model.planned_event(1000, P) for model in models)
     assert one == again != other
-    for cached in (_joint._scale_of_all, _joint._scale_of_last, _joint._budget, _cover._cover):
+    for cached in (_joint._scale_of_all, _joint._scale_of_last, _joint._pair, _cover._cover):
         cached.cache_clear()
     assert models[2].planned_event(1000, P) == one
     assert models[0].planned_event(1000, P) == one
@@ -485,9 +487,7 @@ FRAME = pd.DataFrame(
         "town": np.where(np.arange(N) % 2, "north", "south"),
     }
 )
-WORDS = OneHotEncoder(
-    categories=[["north", "south"]], handle_unknown="ignore", sparse_output=False
-)
+WORDS = OneHotEncoder(categories=[["north", "south"]], handle_unknown="ignore", sparse_output=False)
 FILL = SimpleImputer(strategy="constant", fill_value=30.0, keep_empty_features=True)
 
 
@@ -553,16 +553,17 @@ def test_a_union_costs_epsilon_and_its_parts_are_planned_few_times(n_features, e
     """A calibration takes seconds where columns are thousands."""
     calls, models = [], []
 
-    def scaler(own_epsilon, delta):
-        calls.append(own_epsilon)
-        step = DPStandardScaler(epsilon=own_epsilon, delta=delta)
+    def scaler(own):
+        calls.append(own)
+        step = DPStandardScaler(epsilon=own.epsilon, delta=own.delta)
         return step.planned_event(10_000, n_features)
 
-    def model(own_epsilon, delta):
-        models.append(own_epsilon)
-        return DPLassoCD(epsilon=own_epsilon, delta=delta).planned_event(10_000, n_features)
+    def model(own):
+        models.append(own)
+        return DPLassoCD(epsilon=own.epsilon, delta=own.delta).planned_event(10_000, n_features)
 
-    (of_scaler, of_model), event = joint_budgets([scaler, model], [0.15, 0.85], epsilon, 1e-8)
+    budget = Budget(epsilon, 1e-8)
+    (of_scaler, of_model), event = joint_budgets([scaler, model], [0.15, 0.85], budget)
     assert len(calls) <= 2 and len(models) <= 3
-    assert event == joined([scaler(*of_scaler), model(*of_model)])
+    assert event == joined([scaler(of_scaler), model(of_model)])
     assert epsilon * (1 - 2e-6) <= epsilon_of(event, 1e-8) <= epsilon

@@ -34,13 +34,20 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
-from dpcd_sklearn.model_selection import PrivateSearchCV, _budget, _candidates, _runs, _search
+from dpcd_sklearn.model_selection import (
+    PrivateSearchCV,
+    _budget_of_run,
+    _candidates,
+    _runs,
+    _search,
+)
 from dpcd_sklearn.model_selection._search_plan import planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     CoveredEvent,
     FitEvent,
     GaussianEvent,
@@ -87,7 +94,7 @@ class ToyMean(RegressorMixin, BaseEstimator):
     target_bounds = (-1, 1)
 
     def planned_event(self, n_samples, n_features, n_outputs=1):
-        return gaussian_fit_event(self.epsilon, self.delta, 1, "replace_one")
+        return gaussian_fit_event(Budget(self.epsilon, self.delta), 1)
 
     def fit(self, X, y):
         ToyMean.calls.append((len(y), self.shift))
@@ -196,7 +203,7 @@ def test_choices_are_covered_by_a_gaussian_and_cost_hardly_more(data):
     (release,) = runs.base.releases
     assert isinstance(release, CoveredEvent) and release.spare < 1e-9
     model = search.fit(X, y).best_estimator_
-    assert 1 - 5e-6 < _budget.excess(model.privacy_event_, release) <= 1
+    assert 1 - 5e-6 < _budget_of_run.excess(model.privacy_event_, release) <= 1
     gaussian = PrivateSearchCV(LOGISTIC, {"C": [0.1]}, delta=1e-6).planned_event(600, 3)
     (of_gaussians,) = gaussian.releases[0].base.releases
     least = of_gaussians.noise_multiplier
@@ -221,14 +228,15 @@ def test_a_fit_that_released_more_than_planned_is_made_again_with_less():
     class More(ToyMean):
         def fit(self, X, y):
             super().fit(X, y)
-            self.privacy_event_ = gaussian_fit_event(1.5 * self.epsilon, 1e-3, 1, "replace_one")
+            self.privacy_event_ = gaussian_fit_event(Budget(1.5 * self.epsilon, 1e-3), 1)
             return self
 
     model = More(epsilon=1.0)
-    _budget.give_budget(model, release, 1e-3, "replace_one", (10, 1, 1, False))
+    budget = Budget(1.0, 1e-3)
+    _budget_of_run.give_budget(model, release, budget, (10, 1, 1, False))
     before = model.epsilon
     _runs.fitted(model, np.zeros((10, 1)), np.zeros(10), release)
-    assert model.epsilon < before and _budget.excess(model.privacy_event_, release) <= 1
+    assert model.epsilon < before and _budget_of_run.excess(model.privacy_event_, release) <= 1
 
 
 # ---- the ledger ---------------------------------------------------------------------------------
@@ -702,13 +710,13 @@ def test_calibration_is_monotone_and_exact():
     for epsilon in (0.01, 0.1, 1.0, 5.0, 100.0):
         for gaussian in (True, False):
             event, release = search_fit_event(
-                epsilon, 1e-6, "logarithmic", 10.0, 1, gaussian, 0, "replace_one"
+                Budget(epsilon, 1e-6), "logarithmic", 10.0, 1, gaussian, 0
             )
             assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
         assert 1 / release.noise_multiplier > last
         last = 1 / release.noise_multiplier
     with pytest.raises(ValueError, match="epsilon"):
-        search_fit_event(1e-30, 1e-30, "logarithmic", 10.0, 1, True, 0, "replace_one")
+        search_fit_event(Budget(1e-30, 1e-30), "logarithmic", 10.0, 1, True, 0)
 
 
 def test_shuffled_splits_may_be_scored_several_times():

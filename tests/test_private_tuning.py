@@ -9,6 +9,7 @@ from tables import table
 from test_renyi_enumeration import any_pair
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     CoveredEvent,
     FitEvent,
     GaussianEvent,
@@ -244,7 +245,7 @@ def test_a_mutant_that_forgets_that_there_may_be_no_run_is_broken_at_negative_e(
 )
 def test_a_gaussian_run_and_its_search_are_as_near_as_the_page_says(law, forwards, base):
     def total(epsilon):
-        run = gaussian_fit_event(epsilon, 1e-6, 1, "replace_one")
+        run = gaussian_fit_event(Budget(epsilon, 1e-6), 1)
         return epsilon_of(FitEvent((TuningEvent(run, law, 10.0),)), 1e-6)
 
     assert forwards * 0.99 < total(1.0) <= forwards
@@ -252,7 +253,7 @@ def test_a_gaussian_run_and_its_search_are_as_near_as_the_page_says(law, forward
 
 
 def test_more_runs_cost_more_and_one_run_at_least_itself():
-    run = gaussian_fit_event(1.0, 1e-6, 1, "replace_one")
+    run = gaussian_fit_event(Budget(1.0, 1e-6), 1)
     for law in LAWS:
         means = [1.5, 3.0, 10.0, 100.0]
         costs = [epsilon_of(FitEvent((TuningEvent(run, law, m),)), 1e-6) for m in means]
@@ -263,7 +264,7 @@ def test_more_runs_cost_more_and_one_run_at_least_itself():
 @pytest.mark.parametrize(
     "base",
     [
-        greedy_fit_event(0.5, 1e-6, 20, 0.5, "replace_one"),
+        greedy_fit_event(Budget(0.5, 1e-6), 20, 0.5),
         FitEvent((ZCDPEvent(0.005),)),
         FitEvent((LaplaceEvent(10.0, 3),)),
         FitEvent((PureEvent(0.2),)),
@@ -281,7 +282,7 @@ def test_every_base_has_a_loss_and_a_search_costs_more_than_a_run(base, law):
 
 def test_the_loss_of_a_whole_is_that_of_its_parts():
     """Two searches and a Gaussian by one grid, against the sum of all their pairs of losses."""
-    run = gaussian_fit_event(0.3, 1e-6, 1, "replace_one")
+    run = gaussian_fit_event(Budget(0.3, 1e-6), 1)
     searches = [TuningEvent(run, law, 5.0) for law in ("logarithmic", "geometric")]
     whole = loss_of(FitEvent((*searches, GaussianEvent(8.0))), 1e-18)
     one, other = (loss_of(FitEvent((s,)), 1e-18) for s in searches)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -30,7 +31,7 @@ from dpcd_sklearn.privacy.accounting import (
 
 RELATIONS = ["replace_one", "add_remove"]
 orders = st.floats(0.05, 200.0).map(lambda excess: 1 + excess)
-BASE = gaussian_fit_event(1.0, 1e-6, 1, "replace_one")
+BASE = gaussian_fit_event(Budget(1.0, 1e-6), 1)
 EVENTS = [
     GaussianEvent(2.0, 3),
     SelectionEvent(0.4, 3),
@@ -167,7 +168,7 @@ def test_a_pure_fit_never_costs_more_than_its_sum():
 
 def test_laplace_pays_for_few_releases_only():
     def epsilon(count, ratio):
-        z = gaussian_fit_event(1.0, 1e-6, count, "replace_one").releases[0].noise_multiplier
+        z = gaussian_fit_event(Budget(1.0, 1e-6), count).releases[0].noise_multiplier
         # a Laplace of scale b has variance 2 b²
         return epsilon_of(FitEvent((LaplaceEvent(z * ratio / math.sqrt(2), count),)), 1e-6)
 

@@ -8,6 +8,7 @@ from test_private_tuning import curve, loss_of_pair
 from test_renyi_enumeration import any_pair, chosen_pair, pure_pair
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     Loss,
@@ -93,7 +94,7 @@ def test_losses_compose_as_pairs_do_on_whatever_grids():
 
 
 def test_a_curve_on_a_grid_is_that_point_by_point():
-    loss = loss_of(greedy_fit_event(0.5, 1e-6, 7, 0.8, ONE), 1e-18)
+    loss = loss_of(greedy_fit_event(Budget(0.5, 1e-6, ONE), 7, 0.8), 1e-18)
     found = loss.deltas(-30, 4, 50)
     for i, delta in enumerate(found):
         assert delta == pytest.approx(loss.delta((-30 + 4 * i) * loss.step), rel=1e-9)
@@ -230,7 +231,7 @@ LATER = {
     "gaussian": FitEvent((GaussianEvent(12.0),)),
     "choices": FitEvent((SelectionEvent(0.08, 4), GaussianEvent(20.0))),
     "one choice": FitEvent((SelectionEvent(0.12),)),
-    "greedy": greedy_fit_event(0.2, 1e-6, 5, 0.8, ONE),
+    "greedy": greedy_fit_event(Budget(0.2, 1e-6, ONE), 5, 0.8),
 }
 
 
@@ -276,8 +277,8 @@ def test_no_adversary_that_picks_by_outcomes_exceeds_the_budget(first):
     epsilon, delta = 1.0, 1e-4
     reserve = 0.01 * delta
     event = {
-        "gaussian": gaussian_fit_event(0.5, delta, 1, ONE),
-        "greedy": greedy_fit_event(0.5, delta, 5, 0.8, ONE),
+        "gaussian": gaussian_fit_event(Budget(0.5, delta, ONE), 1),
+        "greedy": greedy_fit_event(Budget(0.5, delta, ONE), 5, 0.8),
         "one choice": FitEvent((SelectionEvent(0.4),)),
     }[first]
     loss = loss_of(event, 1e-16)

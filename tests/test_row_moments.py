@@ -21,7 +21,13 @@ from dpcd_sklearn import DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.loops._newton import solve
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy.accounting import Receipt, curvature_fit_event, epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.accounting import (
+    Budget,
+    Receipt,
+    curvature_fit_event,
+    epsilon_of,
+    gdp_squared,
+)
 from dpcd_sklearn.privacy.mechanisms import (
     CurvatureOracle,
     CurvatureUnits,
@@ -99,7 +105,7 @@ def test_sums_of_all_are_the_sums_of_each():
     d=st.sampled_from([1, 7, 101, 4001]),
 )
 def test_noise_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d):
-    event = curvature_fit_event(10.0**log_epsilon, 1e-9, 5, 0.2, neighboring, 1, 0.05, 2)
+    event = curvature_fit_event(Budget(10.0**log_epsilon, 1e-9, neighboring), 5, 0.2, 1, 0.05, 2)
     units = CurvatureUnits(event, n_samples=n, smoothness=np.ones(d), n_normalizer=n, row_norm=3.0)
     z = event.releases[2].noise_multiplier
     longest = units.mean_units + 0.5 * math.sqrt(d)
@@ -111,7 +117,7 @@ def test_noise_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d
 
 
 def oracle_of(X, key=None, *, neighboring="replace_one", of_rows=0.5, n_of_rows=2, row_norm=2.0):
-    event = curvature_fit_event(2.0, 1e-3, 2, 0.3, neighboring, 1, of_rows, n_of_rows)
+    event = curvature_fit_event(Budget(2.0, 1e-3, neighboring), 2, 0.3, 1, of_rows, n_of_rows)
     units = CurvatureUnits(
         event, n_samples=len(X), smoothness=np.ones(X.shape[1]), n_normalizer=2, row_norm=row_norm
     )
@@ -130,7 +136,11 @@ def apart(release, one, other, neighboring):
         ]
         for X in (np.array(one), np.array(other))
     ]
-    z = curvature_fit_event(2.0, 1e-3, 2, 0.3, neighboring, 1, 0.5, 2).releases[2].noise_multiplier
+    z = (
+        curvature_fit_event(Budget(2.0, 1e-3, neighboring), 2, 0.3, 1, 0.5, 2)
+        .releases[2]
+        .noise_multiplier
+    )
     return separation(*shown) * z
 
 
@@ -195,7 +205,7 @@ def test_how_rows_are_seen_is_fixed_before_the_curvature():
 def test_releases_are_of_the_rows():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (3000, 3)) + [0.5, 0.0, -0.2]
-    event = curvature_fit_event(1e3, 1e-3, 2, 0.3, "replace_one", 1, 0.5, 2)
+    event = curvature_fit_event(Budget(1e3, 1e-3), 2, 0.3, 1, 0.5, 2)
     sizes = {"n_samples": 3000, "n_normalizer": 3000, "smoothness": np.ones(3)}
     units = CurvatureUnits(event, row_norm=9.0, **sizes)
     oracle = CurvatureOracle(

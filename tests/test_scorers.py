@@ -17,7 +17,7 @@ from test_curvature import HalfTheNoise
 
 from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.metrics import make_private_scorer
-from dpcd_sklearn.metrics._metrics import METRICS, Facts, codes_of
+from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts, codes_of
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
@@ -74,7 +74,7 @@ def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(na
         with pytest.raises(ValueError, match="no sensitivity"):
             score_sensitivity(metric.kind, 2, 10, relation)
         return
-    facts = Facts(n=9, classes=CLASSES, clip=1.4 if "log" in name else 1.0)
+    facts = ScoreFacts(n=9, classes=CLASSES, clip=1.4 if "log" in name else 1.0)
     for _ in range(600):
         n = int(rng.integers(1, 8))
         X, y = some_records(rng, name, n)
@@ -97,7 +97,7 @@ def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(na
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_pairs_of_all_small_cases_stay_within_their_sensitivity(n):
-    facts, most = Facts(n=n, classes=CLASSES), 0.0
+    facts, most = ScoreFacts(n=n, classes=CLASSES), 0.0
     sensitivity = score_sensitivity("pairs", 2, n, "replace_one")
     cells = list(itertools.product([0, 1], [0.0, 1.0, 2.0]))
     rng = np.random.default_rng(n)

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from tables import table
 
 from dpcd_sklearn.privacy.accounting import (
+    Budget,
     FitEvent,
     GaussianEvent,
     SelectionEvent,
@@ -86,14 +87,14 @@ def delta_from_above(eta, mu, count, cells, epsilon=1.0):
 
 @pytest.mark.parametrize(("count", "reference"), REFERENCE)
 def test_calibrated_noise_is_the_reference_to_half_a_percent(count, reference):
-    choice, release = greedy_fit_event(1.0, 1e-6, count, 0.5, "replace_one").releases
+    choice, release = greedy_fit_event(Budget(1.0, 1e-6), count, 0.5).releases
     assert 2 / choice.eta == pytest.approx(release.noise_multiplier, rel=1e-9)
     assert 2 / choice.eta == pytest.approx(reference, rel=5e-3)
 
 
 @pytest.mark.parametrize(("count", "cells"), [(1, 400), (5, 200), (10, 200), (50, 64)])
 def test_noise_is_bracketed(count, cells):
-    above = 2 / greedy_fit_event(1.0, 1e-6, count, 0.5, "replace_one").releases[0].eta
+    above = 2 / greedy_fit_event(Budget(1.0, 1e-6), count, 0.5).releases[0].eta
     below = scale_of(lambda eta, mu: delta_from_below(eta, mu, count, cells), count)
     assert below < above < below * 1.001
 
@@ -194,7 +195,7 @@ def test_masses_are_a_distribution(eta, count, cells):
 @table("epsilon", [1e-4, 0.1, 1.0, 100.0])
 @table("count", [1, 20, 200])
 def test_calibration_inverts_accounting_from_the_safe_side(epsilon, delta, count):
-    event = greedy_fit_event(epsilon, delta, count, 0.8, "replace_one")
+    event = greedy_fit_event(Budget(epsilon, delta), count, 0.8)
     found = epsilon_of(event, delta)
     assert found <= epsilon
     # the noise is right to a millionth, which is all of so small an epsilon beside so large a delta
@@ -204,7 +205,7 @@ def test_calibration_inverts_accounting_from_the_safe_side(epsilon, delta, count
 @pytest.mark.parametrize("count", [1, 20, 300])
 def test_noise_falls_as_epsilon_and_delta_rise_and_grows_with_the_count(count):
     def noise(epsilon, delta, count=count):
-        return greedy_fit_event(epsilon, delta, count, 0.5, "replace_one").releases[1]
+        return greedy_fit_event(Budget(epsilon, delta), count, 0.5).releases[1]
 
     by_epsilon = [noise(e, 1e-6).noise_multiplier for e in (1e-3, 0.01, 0.5, 0.51, 2, 30)]
     by_delta = [noise(1.0, d).noise_multiplier for d in (1e-12, 1e-8, 1.01e-8, 1e-3, 0.1)]
@@ -216,13 +217,13 @@ def test_noise_falls_as_epsilon_and_delta_rise_and_grows_with_the_count(count):
 @pytest.mark.parametrize("count", [1, 5, 50, 500, 2000])
 @pytest.mark.parametrize("share", [0.5, 0.8])
 def test_tight_noise_is_less_than_that_of_zcdp(count, share):
-    event = greedy_fit_event(1.0, 1e-6, count, share, "replace_one")
+    event = greedy_fit_event(Budget(1.0, 1e-6), count, share)
     assert epsilon_of(event, 1e-6) <= 1.0
     assert zcdp_epsilon(zcdp(event), 1e-6) > 1.05  # what zCDP would have charged
 
 
 def test_a_hundred_thousand_choices_are_counted_by_their_tables():
-    event = greedy_fit_event(1.0, 1e-6, 200_000, 0.5, "replace_one")
+    event = greedy_fit_event(Budget(1.0, 1e-6), 200_000, 0.5)
     assert epsilon_of(event, 1e-6) <= 1.0 < zcdp_epsilon(zcdp(event), 1e-6) / 1.05
 
 
@@ -267,7 +268,7 @@ def test_a_mutant_that_forgets_what_it_cuts_is_below_the_truth(monkeypatch):
 @pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e30])
 @pytest.mark.parametrize("count", [1, 1000])
 def test_budgets_that_protect_nobody_are_calibrated_all_the_same(epsilon, count):
-    event = greedy_fit_event(epsilon, 1e-6, count, 0.8, "replace_one")
+    event = greedy_fit_event(Budget(epsilon, 1e-6), count, 0.8)
     assert epsilon_of(event, 1e-6) <= epsilon * (1 + 1e-9)
 
 
@@ -330,7 +331,7 @@ def test_ranges_that_differ_by_little_cost_little_more_than_one_range_and_less_t
 
 
 def test_accounting_halves_the_mistake_of_a_mutant_with_half_the_noise():
-    choice, release = greedy_fit_event(1.0, 1e-6, 20, 0.5, "replace_one").releases
+    choice, release = greedy_fit_event(Budget(1.0, 1e-6), 20, 0.5).releases
     mutant = FitEvent(
         (SelectionEvent(2 * choice.eta, 20), GaussianEvent(release.noise_multiplier / 2, 20))
     )

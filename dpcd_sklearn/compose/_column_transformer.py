@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
-from ..pipeline._plan import private_parts, with_stand_ins
+from ..pipeline._joint_plan import private_parts, with_stand_ins
 from ..pipeline._private_pipeline import first_rows
 from ..plan._private_fit import PrivateFit
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
@@ -204,7 +204,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
     def planned_event(
         self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release, of all steps together; nothing is charged.
+        """Event of all steps together, as a fit would release it; nothing is charged.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         n_features : int, >= 1, or array-like of shape (n_rows, n_features)
             How many columns there are; or made-up rows of them, where columns have names.
         n_outputs : int, default=1
-            Of the model behind it, which changes nothing here.
+            Number of outputs of the model behind it, which changes nothing here.
         sparse : bool, default=False
             Whether X is, if `n_features` is a number.
 

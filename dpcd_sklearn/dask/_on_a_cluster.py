@@ -1,4 +1,4 @@
-"""What the estimators for Dask add to those for one machine: where records are, and laziness."""
+"""Estimators for Dask: those for one machine, with records elsewhere and with laziness."""
 
 import copy
 import inspect
@@ -19,8 +19,8 @@ from ._collections import blocks_of, client_of, is_dask, partitions_of
 from ._workers import Workers
 
 _CLIENT = """    client : distributed.Client, default=None
-        Of the cluster that fits. None is the default client. It is not pickled, nor cloned by
-        value, nor in the ledger.
+        Client of the cluster that fits. None is the default client. It is not pickled, nor cloned
+        by value, nor in the ledger.
 """
 _FIRST = """
 
@@ -157,7 +157,7 @@ class OnACluster:
 
 
 class ClassifierOnACluster(OnACluster):
-    """What classifiers predict besides."""
+    """Predictions that only classifiers have."""
 
     def decision_function(self, X):
         """Signed distances to the decision boundary; lazy as `predict` is.
@@ -200,7 +200,7 @@ class ClassifierOnACluster(OnACluster):
 
 
 def _moments(part, local):
-    """Of what a score is made of: whether a label is right, or residuals and targets."""
+    """Moments that make a score: whether a label is right, or residuals and targets."""
     X, y, weights = part
     y = np.asarray(y)
     found = _predict(X, local, "predict")

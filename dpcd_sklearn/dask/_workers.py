@@ -61,7 +61,7 @@ class Shelf:
 
 
 class _Held:
-    """What the client knows of a shelf: where it stands, what is on it, and what it was told."""
+    """The client's view of a shelf: where it stands, what is on it, and what it was told."""
 
     def __init__(self, address, numbers, shelf, actor):
         self.address, self.numbers, self.shelf, self.actor = address, numbers, shelf, actor
@@ -98,7 +98,7 @@ class Workers(Holders):
     ----------
     client : distributed.Client
     parts : list of Future
-        Of tuples (X, y, sample_weight).
+        Futures of tuples (X, y, sample_weight).
     """
 
     def __init__(self, client, parts):
@@ -168,7 +168,7 @@ class Workers(Holders):
                 left -= set(own)
 
     def _learn(self, address, found, bits):
-        """What partitions are. Made anew, they are what they were, as far as validation tells."""
+        """Keep facts of partitions, which are the same made anew, as far as validation tells."""
         again = found.keys() & self._facts.keys()
         for number in again:
             pair = found[number], self._facts[number]
@@ -184,7 +184,7 @@ class Workers(Holders):
         self._bits.add(bits)
 
     def _replace(self, lost):
-        """What was on lost shelves goes on others."""
+        """Put the partitions of lost shelves on others."""
         for held in lost:
             self._count_loss()
             self._held.remove(held)
@@ -280,7 +280,7 @@ class Workers(Holders):
             )
 
     def _of_scheduler(self, ask, *arguments, **options):
-        """What the scheduler answers."""
+        """The scheduler's answer."""
         try:
             return ask(*arguments, **options)
         except CancelledError:
@@ -290,7 +290,7 @@ class Workers(Holders):
             raise
 
     def _result(self, address, pending, held=None):
-        """Of a message to a shelf, or of the making of one; an OSError if the worker is lost."""
+        """The answer to a message, or a shelf that was made; an OSError if the worker is lost."""
         while pending is not None:
             was_done = pending.done()
             try:

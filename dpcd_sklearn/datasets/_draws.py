@@ -1,4 +1,4 @@
-"""What the generators share: checks of their parameters, and the first draws of each."""
+"""Checks of the generators' parameters, and the first draws of each."""
 
 import math
 from numbers import Integral, Real

@@ -69,15 +69,15 @@ def audit(
         looked at, but for the labels of a classifier without `classes`. Two tuples are two data
         sets that are neighbours under the estimator's relation.
     n_samples, n_features : int, default=None
-        Of made-up records, in place of X. None is 10,000 records, or `n_public` of them, where a
-        default fit looks for scales and counts classes; and ten features, or as many as bounds are
-        stated for.
+        Size of made-up records, in place of X. None is 10,000 records, or `n_public` of them, where
+        a default fit looks for scales and counts classes; and ten features, or as many as bounds
+        are stated for.
     claim : tuple (epsilon, delta) or (epsilon, delta, mu), default=None
         What to test of whole fits; with mu, Gaussian DP too. None takes it from the fitted
         estimator's ``privacy_spent_`` and ``privacy_event_``: all that these releases may tell is
         tested, which is more than one (epsilon, delta).
     families : {"auto", "all"} or list of str, default="auto"
-        Of whole fits: families of six made-up records among which the worst pair is searched, for
+        Families, for whole fits, of six made-up records among which the worst pair is searched, for
         linear models of this package: "one feature", "opposite signs", "several features",
         "intercept alone", "heavy record", "pulling others", "many features", "other signs",
         "other axis", and for more than two `classes` "turned record". "auto" is none of them beside
@@ -94,9 +94,9 @@ def audit(
         An honest estimator contradicts its claim with a probability of one minus this, at most, in
         all kinds of releases together.
     statistic : callable, default=None
-        Of whole fits: from a fitted estimator to a float or an array, which is reduced to its most
-        telling direction. None is the log likelihood ratio of everything that a model of this
-        package released on its way, and `coef_` and `intercept_`, whichever tells more.
+        Function, for whole fits, from a fitted estimator to a float or an array, which is reduced
+        to its most telling direction. None is the log likelihood ratio of everything that a model
+        of this package released on its way, and `coef_` and `intercept_`, whichever tells more.
     n_jobs : int, default=None
         For joblib.
 

@@ -1,4 +1,4 @@
-"""What an audit found, and how it reads."""
+"""The result of an audit, and how it reads."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from ._bounds import shown
 
 @dataclass(frozen=True, repr=False)
 class AuditResult:
-    """What an audit found.
+    """Errors of the best guess of an audit, and what they prove.
 
     Attributes
     ----------

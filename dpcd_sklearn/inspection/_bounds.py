@@ -1,4 +1,4 @@
-"""What so many errors of so many guesses show: bounds, powers and verdicts, of all audits."""
+"""Bounds, powers and verdicts of all audits, from how many guesses were wrong."""
 
 import numpy as np
 from scipy import stats

@@ -11,10 +11,10 @@ from ..preprocessing._private_transformer import PrivateTransformer
 from ..privacy.accounting._accounting import gdp_squared
 from ._audit_result import AuditResult
 from ._claims import mu_shown
-from ._made_up import MadeUp, labels_of
-from ._made_up_tables import MadeUpTable, is_table
 from ._pairs import stated_width
 from ._release_audit import audit_releases
+from ._simulated_records import SimulatedRecords, labels_of
+from ._simulated_tables import SimulatedTable, is_table
 
 _N_SAMPLES, _N_FEATURES = 10_000, 10
 _FEWEST = 20  # of which a group differs
@@ -28,7 +28,7 @@ def is_auditable(model):
 
 
 def shape_of(model, X, y, *, n_samples, n_features):
-    """What records are made up of, from X and y or from two numbers.
+    """Numbers and kinds that records are made up of, from X and y or from two numbers.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def shape_of(model, X, y, *, n_samples, n_features):
             raise ValueError(f"{name} must be an integer >= {least} in an audit, got {value!r}")
     if model.neighboring == "add_remove" and model.n_public and n_samples > model.n_public:
         raise ValueError(f"n_samples={n_samples} is more than n_public={model.n_public}")
-    made_up = MadeUpTable if is_table(model) else MadeUp
+    made_up = SimulatedTable if is_table(model) else SimulatedRecords
     return made_up(model, int(n_samples), int(n_features), **facts)
 
 

@@ -1,4 +1,4 @@
-"""What a claim allows: the smallest error of a guess between two neighbours.
+"""The smallest error of a guess between two neighbours that a claim allows.
 
 A guess that is told one of two neighbours, each with probability 1/2, errs at least with
 
@@ -37,7 +37,7 @@ class Claim:
 
     @classmethod
     def stated(cls, claim):
-        """Of a tuple (epsilon, delta) or (epsilon, delta, mu)."""
+        """The claim of a tuple (epsilon, delta) or (epsilon, delta, mu)."""
         if not isinstance(claim, tuple) or len(claim) not in (2, 3):
             raise ValueError(
                 f"claim must be (epsilon, delta) or (epsilon, delta, mu), got {claim!r}"
@@ -50,7 +50,7 @@ class Claim:
 
     @classmethod
     def of(cls, fitted):
-        """Of a fitted model that says what it released."""
+        """The claim of a fitted model that says what it released."""
         if not hasattr(fitted, "privacy_spent_"):
             raise ValueError(
                 f"{type(fitted).__name__} does not say what it spends; give claim=(epsilon, delta)"

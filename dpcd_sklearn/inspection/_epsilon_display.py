@@ -18,7 +18,7 @@ class EpsilonDisplay:
     epsilons : ndarray of shape (n_epsilons,)
     scores : ndarray of shape (n_epsilons, n_repeats)
     plain_score : float, default=None
-        Of a fit without noise.
+        Score of a fit without noise.
     name : str, default="score"
         What the vertical axis shows.
 

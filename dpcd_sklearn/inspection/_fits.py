@@ -44,7 +44,7 @@ class PairRows:
     pair : two tuples (X, y) or (X, y, sample_weight)
     models : two fitted estimators
     plan : SolverPlan
-        Of one of their fits.
+        Plan of one of their fits.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ def best_test(subject, shown):
 
 
 def _direction(one, other):
-    """Of numbers whose variances are shrunk a little: the linear discriminant."""
+    """The linear discriminant of numbers whose variances are shrunk a little."""
     difference = one.mean(axis=0) - other.mean(axis=0)
     spread = np.atleast_2d(np.cov(one, rowvar=False) + np.cov(other, rowvar=False))
     scale = np.sqrt(np.diag(spread))

@@ -129,7 +129,7 @@ def log_ratios(plan, recorder, rows):
 
 
 def _derivatives(plan, rows, iterates):
-    """Of each loss in its margins, times the weight: (n_releases, n_rows, n_outputs)."""
+    """Derivatives of losses in margins, times weights: (n_releases, n_rows, n_outputs)."""
     margins = np.swapaxes(iterates @ rows.features.T, 1, 2)
     shape = margins.shape
     flat = margins.reshape(-1) if shape[2] == 1 else margins.reshape(-1, shape[2])
@@ -172,7 +172,7 @@ def _of_sums(plan, recorder, rows):
     release, neighbors = _release(plan, GaussianEvent)
     if not len(iterates) or release is None:
         return np.zeros(rows.n_secrets)
-    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
     iterates, in_block, values = (
         found.reshape(len(iterates), -1, len(smoothness)) for found in (iterates, in_block, values)
     )
@@ -190,12 +190,12 @@ def _coordinate_clip(plan):
 
 
 def _of_choices(plan, recorder, rows):
-    """Of one secret only: others would change the scores too."""
+    """The log ratio of choices, of one secret only: others would change the scores too."""
     problem, iterates, chosen, directions = recorder.choices()
     release, neighbors = _release(plan, SelectionEvent)
     if not len(iterates) or release is None or rows.n_secrets > 1:
         return np.zeros(rows.n_secrets)
-    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
     iterates = iterates.reshape(len(iterates), -1, len(smoothness))
     clip = _coordinate_clip(plan)
     # each coordinate is clipped by itself
@@ -222,10 +222,10 @@ def choice_tables(plan, asked, rows):
     asked : list of (problem, iterate)
         Between what was chosen, and where.
     rows : Rows
-        Of this data set alone.
+        Rows of this data set alone.
     """
     release, neighbors = _release(plan, SelectionEvent)
-    smoothness, n = plan.geometry.smoothness, plan.request.n_normalizer
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
     clip = _coordinate_clip(plan)
     scale, tables = 2 * neighbors * clip / n / release.eta, []
     for problem, iterate in asked:
@@ -238,7 +238,7 @@ def choice_tables(plan, asked, rows):
 
 
 def _scores(problem, w, gradient, smoothness):
-    """What every move promises: (n_outputs * n_coordinates, 2), downwards and upwards."""
+    """The promise of every move: (n_outputs * n_coordinates, 2), downwards and upwards."""
     penalty, n_penalized, rule = problem
     return np.array(
         [
@@ -254,7 +254,7 @@ def _scores(problem, w, gradient, smoothness):
 
 
 def _log_probability(scores, coordinates, directions):
-    """Of choices one after the other by Gumbel noise, without replacement of coordinates."""
+    """The log probability of choices one after the other by Gumbel noise, no coordinate twice."""
     scores, total = scores.copy(), 0.0
     for j, direction in zip(coordinates, directions, strict=True):
         total += scores[j, int(direction > 0)] - np.logaddexp.reduce(scores, axis=None)
@@ -274,7 +274,7 @@ def _of_means(plan, recorder, rows):
         iterates, anchors, directions, values = recorder.means(release is sampled)
         if release is None or not len(iterates):
             continue
-        n = plan.request.n_normalizer * rate
+        n = plan.request.budget.n * rate
         clip = clips["clip"] if anchors is None else clips["anchor_clip"]
         r = _derivatives(plan, rows, iterates)
         if anchors is not None:
@@ -328,11 +328,11 @@ def _mixtures(rows, r, features, weight_of, values, n, rate):
 
 
 def _of_rows(plan, recorder, rows):
-    """Of the mean of clipped rows, and of their squared norms."""
+    """The log ratio of the mean of clipped rows, and of their squared norms."""
     if recorder.mean_square is None:
         return np.zeros(rows.n_secrets)
     _, neighbors = _release(plan, GaussianEvent)
-    norm, n = plan.widest, plan.request.n_normalizer
+    norm, n = plan.widest, plan.request.budget.n
     z = plan.part.releases[2].noise_multiplier
     unit = _clipped_rows(plan, rows, norm)
     square = (unit**2).sum(axis=1)
@@ -368,9 +368,9 @@ def _clipped_rows(plan, rows, norm):
 
 
 def _of_curvature(plan, recorder, rows):
-    """Of the products of clipped rows: every cell of the whole matrix has the same noise."""
+    """The log ratio of products of clipped rows, whose cells all have the same noise."""
     _, neighbors = _release(plan, GaussianEvent)
-    norm, n = recorder.row_norm, plan.request.n_normalizer
+    norm, n = recorder.row_norm, plan.request.budget.n
     noise = plan.part.releases[1].noise_multiplier * (2.0 if neighbors == 2 else 1.0) ** 0.5
     unit = _clipped_rows(plan, rows, norm)
     middle = (unit * rows.share[:, None]).T @ unit / n
@@ -383,10 +383,10 @@ def _shrunk(norms, most):
 
 
 def _of_geometry(plan, recorder, rows):
-    """Of gradients in the geometry, where their noise is isotropic."""
+    """The log ratio of gradients in the geometry, where their noise is isotropic."""
     iterates, clips, values = recorder.gradients()
     release, neighbors = _release(plan, GaussianEvent)
-    n = plan.request.n_normalizer
+    n = plan.request.budget.n
     features = rows.features / plan.geometry.smoothness**0.5 @ recorder.root.T
     size = len(plan.geometry.smoothness)
     iterates, values = (found.reshape(len(clips), -1, size) for found in (iterates, values))

@@ -5,7 +5,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..pipeline._budget_of_step import last_step
-from ..pipeline._plan import names_at_the_end
+from ..pipeline._joint_plan import names_at_the_end
 from ._pyplot import axes_of, legend_beside
 
 
@@ -20,12 +20,12 @@ def _fitted_model(estimator, attribute):
 
 
 def _coefficients(model):
-    """Of shape (n_outputs, n_features)."""
+    """Coefficients of shape (n_outputs, n_features)."""
     return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
 
 
 def _intervals(estimator, level):
-    """Of the features, or None where the model has none."""
+    """Intervals of the features, or None where the model has none."""
     model = _fitted_model(estimator, "coef_")
     if not getattr(model, "inference_valid_", False):
         return None
@@ -33,7 +33,7 @@ def _intervals(estimator, level):
 
 
 def _widths_and_words(model, units):
-    """What coefficients are multiplied by, or None, and what an axis says of them.
+    """The factors of coefficients, or None, and what an axis says of them.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class CoefficientDisplay:
     outputs : list of str, default=None
         Names of the outputs, if there are several.
     intervals : ndarray of shape (n_features, 2), default=None
-        Of one output.
+        Intervals of one output.
     beside : ndarray of shape (n_outputs, n_features), default=None
         Coefficients of another model.
     beside_intervals : ndarray of shape (n_features, 2), default=None
@@ -96,7 +96,7 @@ class CoefficientDisplay:
     bars_ : list of matplotlib BarContainer
         One for each output; none where there are intervals.
     errors_ : list of matplotlib ErrorbarContainer
-        Of the model, where it has intervals, and of the one beside it.
+        Error bars of the model, where it has intervals, and of the one beside it.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class CoefficientDisplay:
             One without privacy, scikit-learn's or one with ``epsilon=float("inf")``, for those who
             may look at it: the picture shows its coefficients and is **not private** then.
         level : float in (0, 1), default=0.95
-            Of the intervals. Where the model was fitted with `inference` that is not valid, none is
-            drawn, and the title says so.
+            Level of the intervals. Where the model was fitted with `inference` that is not valid,
+            none is drawn, and the title says so.
         units : {"auto", "bounds", "raw"}, default="auto"
             "bounds": coefficients times half the width of `feature_bounds_`, comparable between
             features; "raw": as they are. "auto" is "bounds" where the model has some.

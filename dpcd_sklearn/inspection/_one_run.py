@@ -45,7 +45,7 @@ _LONG = 1e3  # features of a canary beside the intercept's 1
 
 @dataclass(frozen=True)
 class OneRunResult:
-    """What an audit by one fit found.
+    """Guesses of an audit by one fit, and what they prove.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def audit_one_run(
         Coins that are guessed, those that the fit tells most of; "auto" follows from the claim.
     confidence : float in (0.5, 1), default=0.95
     random_state : int, RandomState instance or None, default=None
-        Of the coins; noise is never seeded.
+        Seed of the coins; noise is never seeded.
 
     Returns
     -------

@@ -21,7 +21,7 @@ N_SAMPLES = 6  # delta="auto" is then large, and so is what there is to see
 
 @dataclass(frozen=True)
 class Family:
-    """What the canary looks like, and what the others do.
+    """A kind of pair: how its canary looks, and how the others do.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What to expect of a fit before any record is used: its noise, and its error in a simulation."""
+"""The noise of a fit and its error in a simulation, before any record is used."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..model_selection._simulated_data import simulated_records
 from ..pipeline._budget_of_step import private_part
-from ..pipeline._plan import width_of
+from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import resolved_delta
@@ -28,7 +28,7 @@ _FARTHEST = 64.0  # times the largest simulation
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FitPlan:
-    """What `plan` found; nothing in it was computed from records.
+    """Findings of `plan`; nothing in them was computed from records.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class FitPlan:
 
     @property
     def excess_errors(self):
-        """What privacy costs in score at each size: shape (n_sizes, n_repeats)."""
+        """The price of privacy in score at each size: shape (n_sizes, n_repeats)."""
         return self.plain_scores[:, np.newaxis] - self.scores
 
     @property
@@ -162,7 +162,7 @@ def plan(
     n_samples : int
         Number of training records.
     n_features : int, or array-like of shape (n_rows, n_features)
-        Of the records; or made-up rows, where columns are picked by name (then `make_data` is
+        Number of features; or made-up rows, where columns are picked by name (then `make_data` is
         needed too).
     n_outputs : int, default=1
         Number of classes, if more than two and not stated as `classes`.

@@ -34,7 +34,7 @@ cdef class RecordingOracle(Oracle):
     ----------
     oracle : Oracle
     n_coordinates : int
-        Of all outputs.
+        Number of coordinates of all outputs.
     stand : object with ``draws`` and ``keep``, default=None
     """
 

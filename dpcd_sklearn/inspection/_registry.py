@@ -3,7 +3,7 @@
 import json
 
 STATUS = "Draft"
-# Of the template of good entries in opendp/deployments-registry-data; a value is the tier that
+# The template of good entries in opendp/deployments-registry-data; a value is the tier that
 # asks for a field, or the words that it may have.
 FIELDS = {
     "url_slug": 1,
@@ -49,7 +49,7 @@ FIELDS = {
         "administrative": {"status": (STATUS,), "registry_authors": 1, "tier": (1, 2, 3)},
     },
 }
-# What nobody but the curator knows.
+# Fields that nobody but the curator can fill in.
 ASKED = (
     *("name", "data_curators", "description", "intended_use", "data_product_region"),
     *("data_product_sector", "publication_date", "registry_authors", "justification"),
@@ -199,7 +199,7 @@ def _listed(lines):
 
 
 def faults_of(entry, fields=None, path=""):
-    """What in an entry is not in the list of fields, or lacks what tiers 2 and 3 ask for."""
+    """Fields of an entry that are not in the list, and those of tiers 2 and 3 that it lacks."""
     fields = FIELDS if fields is None else fields
     for name in entry:
         if name not in fields:

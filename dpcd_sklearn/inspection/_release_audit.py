@@ -28,8 +28,6 @@ from ..privacy.accounting._events import SelectionEvent
 from ..privacy.mechanisms._running_counts import halfway
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._fits import separation
-from ._made_up import CHANGES, OF_METHOD
-from ._made_up_tables import COMMON, gaining
 from ._release_claims import game_of, unused
 from ._release_names import lone_names
 from ._release_tests import (
@@ -40,11 +38,13 @@ from ._release_tests import (
     OfRanking,
     counts_of,
 )
-from ._tape import EnoughError, Tape
+from ._released_answers import EnoughError, Tape
+from ._simulated_records import CHANGES, OF_METHOD
+from ._simulated_tables import COMMON, gaining
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
 _LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
-# Of choices, which are counted: a threshold between whole numbers.
+# Runs that look at choices, which are counted: a threshold between whole numbers.
 _LOOK_AT_CHOICES = 96
 # With so little noise answers are what they would be without; the first that is possible. Samples
 # differ still: their mean is asked for.
@@ -62,13 +62,13 @@ _SHARES = np.arange(0.99, 0.0, -0.01)
 
 @dataclass(frozen=True)
 class ReleaseResult:
-    """What an audit found of one kind of release.
+    """Errors of the best guess from one kind of release, and what they prove.
 
     Attributes
     ----------
     kind : str
     claim : str
-        Of the event, for all releases of this kind.
+        Claim of the event, for all releases of this kind.
     n_releases : int
         That a fit makes.
     n_draws : int
@@ -114,7 +114,7 @@ class Runs:
     ----------
     model : estimator of this package, without an accountant
     seed : int
-        Of public choices: those of all runs are the same.
+        Seed of public choices: those of all runs are the same.
     n_jobs : int or None
     """
 
@@ -147,7 +147,7 @@ class Runs:
         return copy
 
     def answers(self, leader, kind, calls, data, n_runs, noise=1.0):
-        """What was drawn in so many runs: a list of answers for each."""
+        """Draws of so many runs: a list of answers for each."""
         one = functools.partial(self._answers_of_one, leader, kind, calls, data, noise)
         return Parallel(n_jobs=self._n_jobs, require="sharedmem")(
             delayed(one)() for _ in range(n_runs)
@@ -164,7 +164,7 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
     Parameters
     ----------
     model : estimator of this package, without an accountant
-    made_up : MadeUp
+    made_up : SimulatedRecords
     n_runs, confidence, n_jobs : as of `audit`
     measures : bool
         Whether powers are measured.
@@ -178,7 +178,7 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
         Names of fitted attributes; "privacy_spent_" if the event costs more than it says, and
         "privacy_event_" if a mechanism releases by another one.
     fitted : estimator
-        Of the leading run.
+        Model of the leading run.
     """
     generator = np.random.default_rng()
     runs = Runs(model, int(generator.integers(2**31)), n_jobs)
@@ -233,7 +233,7 @@ def _not_exercised(release):
 
 
 def _unpaid(runs, leader, fitted, made_up, generator):
-    """What a model says beside its releases."""
+    """Public attributes of a model that no release of its own explains."""
     found = []
     count = max(1, made_up.n // 4)
     pair = [made_up.usual(generator)]

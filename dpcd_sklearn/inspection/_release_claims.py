@@ -1,4 +1,4 @@
-"""What a fit claims of one kind of release: the least error of a guess between two groups.
+"""The least error of a guess between two groups that a claim for one kind of release allows.
 
 Data sets that differ in k records are k steps apart. Of a μ-GDP release a guess errs at least with
 Φ(-kμ/2); choices of bounded range η have a range of kη; of samples it is that of k records which
@@ -122,13 +122,13 @@ def found_at_most(falsely, release, group):
 
 
 def unused(event, events):
-    """What of a fit's event no mechanism releases by, and what these release by beside it.
+    """Releases of an event that no mechanism makes, and those that are made beside it.
 
     Parameters
     ----------
     event : FitEvent
     events : list of FitEvent
-        Of each mechanism.
+        Events of each mechanism.
 
     Returns
     -------

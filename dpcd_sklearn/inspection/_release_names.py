@@ -10,21 +10,21 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from ._bounds import error_bound, verdict_of
-from ._made_up_tables import LONE
 from ._release_claims import found_at_most
+from ._simulated_tables import LONE
 
 
 def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
-    """What of a `ReleaseResult` is known of the names of categories of one record.
+    """Fields of a `ReleaseResult` for the names of categories of one record.
 
     An error is a run that names none of them, where as many as can be are there.
 
     Parameters
     ----------
     runs : Runs
-    made_up : MadeUpTable
+    made_up : SimulatedTable
     kind : Kind
-        Of the release of categories.
+        Kind of the release of categories.
     leader : Tape
     n_runs : int
     confidence : float

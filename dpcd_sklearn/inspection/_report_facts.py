@@ -1,4 +1,4 @@
-"""What a report says of a model, pipeline, search or ledger: plain values, all of them released.
+"""Facts of a model, pipeline, search or ledger for a report: plain values, all of them released.
 
 Read are parameters, public attributes of a fit (which end in an underscore), its event and the
 entries of a ledger, and nothing else: a report may be published as the model may.
@@ -147,7 +147,7 @@ def _of_estimator(estimator, vouched_by):
 
 
 def _private_part(estimator):
-    """What has an event: the estimator, or the one private step of scikit-learn's Pipeline."""
+    """The part with an event: the estimator, or the one private step of scikit-learn's Pipeline."""
     check_is_fitted(estimator)
     if hasattr(estimator, "privacy_event_"):
         return estimator
@@ -185,7 +185,7 @@ def _flaws(owner, model, private, leaks):
 
 
 def _bounds(estimator, owner, model, vouched_by):
-    """What clips records, where it comes from, and who says that it is public."""
+    """Bounds that clip records, where they come from, and who says that they are public."""
     told = {name for facts in getattr(owner, "told_", {}).values() for name in facts}
     rows = [
         (name, value, "stated")

@@ -75,7 +75,7 @@ def sketch(facts, sampling):
 
 
 def step_inflation(facts, sampling, spread):
-    """What M must grow by before it bounds the Hessian on the sets that are drawn.
+    """The factor that makes M bound the Hessian on the sets that are drawn.
 
     Fercoq & Richtárik (2015) for "nice". Bounds of DP-SkGD do not change with the scale of M;
     numbers of iterations do.

@@ -1,4 +1,4 @@
-"""What theory promises, before anything is spent: utility and iterations from public facts."""
+"""Promises of theory before anything is spent: utility and iterations from public facts."""
 
 import math
 from dataclasses import dataclass
@@ -189,8 +189,8 @@ def utility_bounds(
         Lambda: Lipschitz constant of each record's loss in l2, as clips of whole gradients give it.
         None, or more than norm(L), is norm(L); L_j above it are lowered to it.
     block_size : int in [1, n_features], default=None
-        Of the block and nice samplings; None is the square root of n_features, rounded up. Blocks
-        hold consecutive features, as in :class:`~dpcd_sklearn.DPRidgeSkGD`.
+        Size for the block and nice samplings; None is the square root of n_features, rounded up.
+        Blocks hold consecutive features, as in :class:`~dpcd_sklearn.DPRidgeSkGD`.
     initial_gap : float >= 0, default=None
         F(w0) - F*, if F has a part that is not smooth: R_M of DP-CD is at least its square root.
     failure_probability : float in (0, 1), default=0.05

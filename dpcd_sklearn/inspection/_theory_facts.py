@@ -16,7 +16,7 @@ _NORMS = ("l2", "smoothness")
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class TheoryFacts:
     """Public facts about an empirical risk, checked. Arrays have shape (n_features,).
 
     Attributes
@@ -144,7 +144,7 @@ def check_facts(stated):
         block_size = math.ceil(math.sqrt(p))
     if initial_gap is not None:
         initial_gap = check_real(initial_gap, "initial_gap", low=0.0, closed="left")
-    return Facts(
+    return TheoryFacts(
         n_samples=n_samples,
         smoothness=smoothness,
         lipschitz=lipschitz,

@@ -12,7 +12,7 @@ from ..privacy.mechanisms._curvature import CurvatureOracle
 from ..privacy.mechanisms._oracle import Oracle
 from ._recorder_of_curvature import RecordingCurvatureOracle
 from ._recorders import RecordingIterateOracle, RecordingOracle
-from ._tape import with_share_of_noise
+from ._released_answers import with_share_of_noise
 
 # Numbers of the iterates of one transcript; a longer one is not kept.
 _MOST_NUMBERS = 5e7
@@ -77,7 +77,7 @@ class Transcript:
         return self._plan
 
     def stand_before(self, mechanism, units):
-        """What a solver sees in place of a mechanism."""
+        """The object that a solver sees in place of a mechanism."""
         if hasattr(mechanism, "release_last_iterate"):
             return _LastIterate(self, mechanism)
         if self.updates is not None or not self._is_kept():

@@ -1,4 +1,4 @@
-"""What private classifiers share: public labels, and predictions."""
+"""The base of private classifiers: public labels, and predictions."""
 
 from abc import ABCMeta
 from typing import TYPE_CHECKING, Self

@@ -18,7 +18,7 @@ _AUTO_OR_POSITIVE = [StrOptions({"auto"}), *_POSITIVE]
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 _COUNT_OR_NONE = [None, *_COUNT]
 
-# Of every estimator.
+# Parameters of every estimator.
 COMMON = {
     "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
     "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
@@ -41,7 +41,7 @@ COMMON = {
     "n_threads": _COUNT,
 }
 
-# Of the generic estimators, and some of the presets.
+# Parameters of the generic estimators, and of some of the presets.
 GENERIC = {
     "penalty": [None, StrOptions(set(PENALTIES) - {Box.word}), Box],
     "alpha": _NOT_NEGATIVE,

@@ -27,7 +27,7 @@ def exported(model, plain, clip):
 
 
 class _Clipped:
-    """What a private model's own predictions do, in front of scikit-learn's estimator.
+    """The clipping of a private model's own predictions, in front of scikit-learn's estimator.
 
     Attributes
     ----------

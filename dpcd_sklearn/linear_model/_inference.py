@@ -52,7 +52,7 @@ class InferenceMixin:
         why = _INVALID
         if outside is not None:
             self.outside_share_ = outside[0]
-            if found.valid and not are_few(*outside, request.n_normalizer):
+            if found.valid and not are_few(*outside, request.budget.n):
                 why = _OUTSIDE
                 nothing = np.full_like(found.sampling, np.nan)
                 found = replace(found, sampling=nothing, privacy=nothing, valid=False)
@@ -105,7 +105,7 @@ class InferenceMixin:
         Parameters
         ----------
         R : array-like of shape (n_restrictions, n_coefs) or (n_coefs,)
-            Of full row rank.
+            Matrix of full row rank.
         r : array-like of shape (n_restrictions,), default=None
             None is zero.
 
@@ -146,7 +146,7 @@ class InferenceMixin:
         ]
 
     def _clips_of_records(self):
-        """What records were cut to, one sentence for stated bounds and one for found ones."""
+        """The bounds that records were cut to, one sentence for stated and one for found ones."""
         names = [name for name in ("feature_bounds", "target_bounds") if hasattr(self, name)]
         stated = [name for name in names if getattr(self, name) is not None]
         if stated:

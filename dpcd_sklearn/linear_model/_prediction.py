@@ -1,4 +1,4 @@
-"""What a fitted model predicts with: margins of records that are clipped as in the fit.
+"""Predictions of a fitted model: margins of records that are clipped as in the fit.
 
 What is predicted for a record is a function of that record and of the model: the same bits
 whatever else is in the batch. See ``privacy/sums/_margins.pyx``.

@@ -55,7 +55,7 @@ from ._stated_objects import (
 )
 from ._warm_start import EarlierFit, start_of
 
-# What lies between zero and infinity, whatever estimator has it, and which of them may be reached.
+# Parameters between zero and infinity, whatever estimator has them, and which ends may be reached.
 _REALS = {"alpha": "left", "l1_ratio": "left"}
 _REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), "neither")
 _WITH_STRENGTH = ("l1", "l2", "elasticnet")
@@ -68,11 +68,11 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
     """
 
-    # Of a preset: the solver that it is named after, and the parameters that no other one has.
+    # The solver that a preset is named after, and the parameters that no other solver has.
     _named_after = None
     _of_its_name = ()
 
-    # What is not a parameter of a preset has these values.
+    # Values of parameters that a preset does not have.
     loss = None
     penalty = None
     alpha = 1.0
@@ -182,7 +182,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release; nothing is charged and no record is needed.
+        """The event that a fit would release; nothing is charged and no record is needed.
 
         Bounds by column name are read in their own order, on which the event does not depend; that
         they name the columns of X is checked by `fit`.
@@ -192,8 +192,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1, or rows of them
-            Of an array, a data frame or a sparse matrix nothing is looked at but the number of its
-            columns, their names, and that it is sparse.
+            Number of features; of an array, a data frame or a sparse matrix nothing else is looked
+            at than its columns, their names, and that it is sparse.
         n_outputs : int, default=1
             Number of classes (1 is two of them, unless `classes` tell it), or of targets.
         sparse : bool, default=False
@@ -262,7 +262,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(records.weighted())
-        self._warn_before_charge(plan.request.delta, plan.request.n_normalizer)
+        self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
         warn_of_few_records(plan.request, stacklevel=5)  # the caller of fit, beyond two decorators
@@ -273,7 +273,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             recorder=self._recorder,
             estimator=type(self).__name__,
             params=self._stated_params(),
-            n_samples=plan.request.n_normalizer,
+            n_samples=plan.request.budget.n,
             n_features=shape[1],
             reproducible=key is not None,
         )
@@ -325,7 +325,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         return RecordsInMemory.checked(self, X, y, sample_weight)
 
     def _stated_params(self):
-        """What the ledger's entry keeps of the parameters."""
+        """The parameters that the ledger's entry keeps."""
         return self.get_params(deep=False)
 
     def _start(self, plan, n_features):
@@ -359,9 +359,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
         warnings.warn(
-            f"n={request.n_normalizer} and epsilon={request.epsilon:g} are too small to find scales"
-            f" in the records, and without them nothing can be told: State {stated} if it is unit"
-            " scale), which costs nothing",
+            f"n={request.budget.n} and epsilon={request.budget.epsilon:g} are too small to find "
+            f"scales in the records, and without them nothing can be told: State {stated} if it is "
+            "unit scale), which costs nothing",
             UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
@@ -381,7 +381,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         return X if is_read_in_place(X) else np.array(X, order="C"), y
 
     def _check_numbers(self):
-        """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
+        """Refuse booleans, NaN and joint conditions, which `_parameter_constraints` let through."""
         self._check_budget()
         for name, closed in _REALS.items():
             if getattr(self, name, "auto") != "auto":
@@ -405,7 +405,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             half_width = found.half_width(plan.request)
             return plan.located(found, self._loss(n_outputs, half_width), n_samples)
         self._check_numbers()
-        n, delta = self._public_number_and_delta(n_samples)
+        budget = self._budget(n_samples)
         center, half_width = self._scaling_of_target(n_outputs)
         request = Request.of(
             self,
@@ -414,9 +414,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             penalty=self._penalty_word,
             coef_bounds=bounds_of(self.penalty),
             constraint=ball_of(self.constraint),
-            strength=self._strength(n),
-            delta=delta,
-            n_normalizer=n,
+            strength=self._strength(budget.n),
+            budget=budget,
             n_features=n_features,
             n_outputs=n_outputs,
             sparse=sparse,
@@ -440,7 +439,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.stated_clip
         self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.delta)
+        self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.budget.delta)
         noisy = [r for r in plan.part.releases if hasattr(r, "noise_multiplier")]
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing

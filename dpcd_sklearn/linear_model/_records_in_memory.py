@@ -11,7 +11,7 @@ from ..utils._compat import check_sample_weight
 
 
 class RecordsOfAFit(metaclass=ABCMeta):
-    """What the fit recipe knows of records, which were found to be valid.
+    """Valid records, as the fit recipe knows them.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class RecordsOfAFit(metaclass=ABCMeta):
 
     @abstractmethod
     def scaled(self, request):
-        """What a plan reads: Arrays, or what has their methods; after the charge."""
+        """Records for a plan: Arrays, or what has their methods; after the charge."""
 
     def run(self, plan, receipt, scaled, key, generator):
         """Carry out a plan over what `scaled` gave; returns a Solution."""
@@ -56,7 +56,7 @@ class RecordsInMemory(RecordsOfAFit):
 
     @classmethod
     def checked(cls, model, X, y, sample_weight):
-        """What was given to ``fit``, validated; the model publishes the labels."""
+        """The validated arguments of ``fit``; the model publishes the labels."""
         X, y = model._check_records(X, y)
         sample_weight = check_sample_weight(sample_weight, X)
         y, n_outputs = model._encode_labels(y, sample_weight)

@@ -1,4 +1,4 @@
-"""What private regressors share: a target with public bounds, and predictions."""
+"""The base of private regressors: a target with public bounds, and predictions."""
 
 import warnings
 from abc import ABCMeta
@@ -140,7 +140,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     @property
     def _prediction_bounds(self):
-        """What predictions are clipped to: the target's bounds, of fits with noise."""
+        """Bounds that predictions are clipped to: the target's, of fits with noise."""
         return None if np.isinf(self.privacy_spent_.epsilon) else self.target_bounds_
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

@@ -10,7 +10,7 @@ _OF_FEW = {
 
 
 def short_signature(cls):
-    """What `help` begins with: no types, and no parameters that few need.
+    """The first line of `help`: no types, and no parameters that few need.
 
     Whoever calls by it, as checks of scikit-learn do, passes parameters that there are.
     """

@@ -1,4 +1,4 @@
-"""What an estimator is told by a word or an object: a solver, a loss, a penalty, a set."""
+"""Parameters that are words or objects: a solver, a loss, a penalty, a set."""
 
 from ..penalties import CONSTRAINTS, Box
 from ..plan._solver import Solver

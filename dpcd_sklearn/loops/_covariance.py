@@ -19,7 +19,7 @@ import numpy as np
 # Least eigenvalue of J in spectral edges of its noise: below it inverses are far from linear in it.
 _SAFE_JACOBIAN = 4.0
 _SAFE_SCORES = 1.0
-# Of the released curvature, where nothing is inverted.
+# The same for the released curvature, where nothing is inverted.
 _SAFE_CURVATURE = 2.0
 # In standard errors: of which coefficient more is left, the steps did not arrive.
 _MOST_LEFT = 1.0
@@ -55,7 +55,7 @@ class NewtonWalk:
     filled : float
         The mean squared norm of z, nearly.
     clips : ndarray of shape (n_updates,)
-        Of each gradient.
+        Clips of each gradient.
     curvature : ndarray of shape (n_coordinates, n_coordinates)
         What was released, as the geometry sees it: without noise and records at their clip, J of a
         squared loss.
@@ -125,7 +125,7 @@ class DescentWalk:
     Parameters
     ----------
     clip : float
-        Of each gradient.
+        Clip of each gradient.
     n_updates : int
     size : int
         Number of coordinates.
@@ -149,7 +149,7 @@ class DescentWalk:
 
     @property
     def clips(self):
-        """Of each gradient."""
+        """The clip of each gradient."""
         return np.full(self.n_updates, self.clip)
 
     def propagated(self, problem, jacobian, penalty):
@@ -286,7 +286,7 @@ def _out_of(walk, problem):
 
 
 def _ridge_of(problem):
-    """Of each coordinate."""
+    """The ridge of each coordinate."""
     ridge = np.zeros(problem.n_coordinates)
     ridge[: problem.n_penalized] = problem.penalty.l2
     return ridge

@@ -76,7 +76,7 @@ cdef class Iterate:
     # ---- between updates ----
 
     def mean(self):
-        """Of the iterates since the average began; the iterate itself before that."""
+        """Mean of the iterates since the average began; the iterate itself before that."""
         if self._weight == 0:
             return self.coef.copy()
         mean = self._weight - np.asarray(self._since)

@@ -163,7 +163,7 @@ class _Path:
         return last * (first / last) ** left * self._filled**0.5
 
     def _minimum(self, linear):
-        """Of the quadratic model and the penalty, of each output by itself."""
+        """Minimum of the quadratic model and the penalty, for each output by itself."""
         penalty, n = self._problem.penalty, self._problem.n_penalized
         if isinstance(penalty, ElasticNet) and penalty.l1 == 0 and not penalty.positive:
             quadratic = self._quadratic.copy()

@@ -1,4 +1,4 @@
-"""What a solver knows of a problem (frozen) and what it hands back; all of it public."""
+"""The public problem that a solver knows (frozen), and the solution that it hands back."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class Problem:
     n_chosen : int
         Coordinates of one greedy choice.
     sampling_rate : float in (0, 1]
-        Of the records in one mini-batch.
+        Share of the records in one mini-batch.
     n_directions : int
         m, dimensions of a compressed gradient (CompGD).
     constraint : object of `penalties` with ``project``, or None
@@ -61,8 +61,8 @@ class Problem:
     curvature_edge : float
         Spectral edge of its noise, where eigenvalues are to be cleaned of it (Newton).
     mean_square : float
-        Of a row's penalised coordinates, in the units of sqrt(M_j) and before any row was cut
-        short: what it is beyond doubt, or 0 (Newton).
+        Mean square of a row's penalised coordinates, in the units of sqrt(M_j) and before any row
+        was cut short: what it is beyond doubt, or 0 (Newton).
     unit_clips : pair of floats
         Clips of a derivative times a row of which each squared entry is one on average, of the
         first gradient and after the head (Newton).
@@ -127,7 +127,7 @@ class Tail:
     point, gradient : ndarrays of shape (n_outputs, n_coordinates)
         Where gradients were released, and what was.
     second_moments : ndarray of shape (n_coordinates, n_coordinates)
-        Of rows, as they were released, times the curvature of the loss.
+        Second moments of rows, as they were released, times the curvature of the loss.
     """
 
     point: np.ndarray
@@ -153,7 +153,7 @@ class Solution:
         Covariance by the noise alone, where it is known without an inference; NaN where the
         released numbers say that it is not safe.
     tail : Tail or None
-        Of Newton steps.
+        Tail of Newton steps.
     """
 
     coef: np.ndarray

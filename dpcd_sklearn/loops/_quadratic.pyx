@@ -11,7 +11,7 @@ from libc.math cimport fabs, sqrt
 from ..penalties._penalty cimport Penalty
 from ..utils._interrupts cimport Interrupts
 
-# Of the largest coefficient, in the norm of sqrt(P_jj): a sweep that moves none by more ends it.
+# Share of the largest coefficient, in the norm of sqrt(P_jj): no more is no move of a sweep.
 cdef double TOLERANCE = 1e-10
 cdef Py_ssize_t MOST_SWEEPS = 2_000
 
@@ -24,7 +24,7 @@ def minimise(double[:, ::1] P, const double[::1] b, Penalty penalty, Py_ssize_t 
     P : ndarray of shape (n_coordinates, n_coordinates), symmetric, positive definite
     b : ndarray of shape (n_coordinates,)
     penalty : Penalty
-        Of the first `n_penalized` coordinates.
+        Penalty of the first `n_penalized` coordinates.
     start : ndarray of shape (n_coordinates,)
 
     Returns

@@ -8,7 +8,7 @@ from ._stated import Huber as Huber
 
 LOSSES = {loss.name: loss for loss in (SquaredLoss, HuberLoss, LogisticLoss, MultinomialLoss)}
 
-# What users state as an object, which has a parameter; its word stands for its default.
+# Losses that users state as objects, which have a parameter; the word stands for its default.
 STATED_LOSSES = {"huber": Huber}
 
 # scikit-learn's words for what is here, and what to use in place of what is not.

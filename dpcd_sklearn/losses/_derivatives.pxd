@@ -9,5 +9,5 @@ cdef extern from "_derivatives.h":
     const dpcd_derivatives *dpcd_choose_derivatives() noexcept nogil
 
 
-# What this processor can run; chosen when the module is imported.
+# Derivatives that this processor can run; chosen when the module is imported.
 cdef const dpcd_derivatives *DERIVATIVES

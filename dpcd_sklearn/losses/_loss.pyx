@@ -1,4 +1,4 @@
-"""What a loss is: a pointwise value, derivative and curvature bound; no data, no solver."""
+"""A loss: a pointwise value, derivative and curvature bound; no data, no solver."""
 
 import numpy as np
 

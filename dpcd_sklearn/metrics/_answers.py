@@ -1,4 +1,4 @@
-"""What a public model answers for records, each by itself.
+"""Answers of a public model for records, each by itself.
 
 (a) An answer is a function of its record and of the model. Models of this package, alone or behind
     steps that map cell by cell, answer a batch with the bits that each record has alone. Of other
@@ -34,7 +34,8 @@ _STEPS = {
     f"{room}.{name}"
     for room, names in {
         f"{_OURS}preprocessing": "BoundsScaler DPOneHotEncoder DPOrdinalEncoder "
-        "DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler RowNormClipper",
+        "DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler GroupNormalizer "
+        "RowNormClipper",
         "sklearn.impute": "SimpleImputer",
         "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler OneHotEncoder OrdinalEncoder "
         "PolynomialFeatures StandardScaler",
@@ -83,7 +84,7 @@ class Model:
     estimator : estimator
         Fitted.
     methods : dict
-        Of which the first is called that the estimator has, each with shape and dtype of an answer.
+        Shape and dtype of an answer of each method; the first is called that the estimator has.
     """
 
     def __init__(self, estimator, methods):

@@ -21,8 +21,8 @@ from ..utils._elementwise import elementwise
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is public about one score.
+class ScoreFacts:
+    """Public facts about one score.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Facts:
     clip : float
         Largest log-loss of a record, or largest absolute residual.
     noise_std : list of float
-        Of the sums.
+        Standard deviation of the noise of each sum.
     """
 
     n: int
@@ -53,7 +53,7 @@ class Metric:
     Attributes
     ----------
     kind : str
-        Of `score_sensitivity`.
+        Key of `score_sensitivity`.
     size : callable
         From the facts to the number of sums.
     methods : callable

@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..leaks import holds_private, may_be_sparse, refuse_leaks
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._promise import public_number, resolved_delta
+from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._input import read_input, read_labels
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike, Auto
 from ._answers import Model, read
-from ._metrics import METRICS, Facts
+from ._metrics import METRICS, ScoreFacts
 
 # Squares of numbers up to it, and of their inverses, are numbers.
 _LARGEST = 1e100
@@ -60,7 +60,7 @@ class PrivateScorer:
         return METRICS[self.name]
 
     def planned_event(self, n_samples: int, n_features: int = 1, n_outputs: int = 1) -> FitEvent:
-        """What one call would release.
+        """The event that one call would release.
 
         Parameters
         ----------
@@ -74,8 +74,8 @@ class PrivateScorer:
         FitEvent
         """
         n = self.n_public or check_count(n_samples, "n_samples", high=MOST)
-        delta = resolved_delta(self.delta, n, self.n_public)
-        return gaussian_fit_event(self.epsilon, delta, 1, self.neighboring)
+        stated = self.epsilon, self.delta, self.neighboring, self.n_public
+        return gaussian_fit_event(promised(*stated, n), 1)
 
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike) -> float:
         """Release the score of a fitted model on records, after a charge.
@@ -140,9 +140,9 @@ class PrivateScorer:
         metric, n = self._metric, self.n_public or n_samples
         if metric.task == "regression":
             lo, hi = self._bounds_of(estimator)
-            facts = Facts(n=n, center=lo / 2 + hi / 2, half_width=hi / 2 - lo / 2)
+            facts = ScoreFacts(n=n, center=lo / 2 + hi / 2, half_width=hi / 2 - lo / 2)
         else:
-            facts = Facts(n=n, classes=self._classes_of(estimator))
+            facts = ScoreFacts(n=n, classes=self._classes_of(estimator))
         clip = 1.0
         if metric.default_clip is not None:
             clip = metric.default_clip(facts) if self.clip is None else self.clip

@@ -13,7 +13,7 @@ from ..utils._reproducible_noise import ReproducibleNoise
 
 # A grid of no more candidates is planned whole before a search; of another one so many are drawn.
 MOST_PLANNED = 48
-# What the search sets, or what would tell strangers of its runs or void them.
+# Parameters that the search sets, and those that would tell strangers of its runs or void them.
 _OURS = ("epsilon", "delta", "neighboring", "n_public")
 _FORBIDDEN = {
     "accountant": "its entries would tell how many runs there were",

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import Seed
-from . import _budget
+from . import _budget_of_run
 from ._search import PrivateSearchCV
 from ._simulated_data import simulated_records
 
@@ -53,7 +53,7 @@ def find_budget(
     n_repeats : int, >= 3, default=9
         Fits at each epsilon.
     random_state : int or None, default=None
-        Of the made-up records; the noise of fits is new each time.
+        Seed of the made-up records; the noise of fits is new each time.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def find_budget(
     n_repeats = check_count(n_repeats, "n_repeats", low=3, high=10_000)
     model = clone(estimator)
     searched = isinstance(model, PrivateSearchCV)
-    part = _budget.budgeted_part(model.estimator if searched else model)
+    part = _budget_of_run.budgeted_part(model.estimator if searched else model)
     signal = check_real(signal, "signal", low=0.0, high=1.0)
     target = check_real(target, "target", high=1.0, closed="right")
     owner = model if searched else part
@@ -106,7 +106,7 @@ def find_budget(
 
 
 def _score(model, draw, n_samples, seed):
-    """Of one fit, on other records of the same kind; a search without a model scores as nothing."""
+    """The score of one fit on other such records; a search without a model scores as nothing."""
     rng = np.random.default_rng(seed)
     X, y = draw(n_samples + _N_TEST, rng)
     with warnings.catch_warnings():

@@ -13,14 +13,14 @@ from sklearn.base import clone
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
-from ._budget import budgeted_part, excess
+from ._budget_of_run import budgeted_part, excess
 
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gives: a failed one has no model and the lowest of all scores."""
+    """The result of a run: a failed one has no model and the lowest of all scores."""
 
     params: dict | None = None
     score: float = -math.inf

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
-from ..pipeline._plan import width_of
+from ..pipeline._joint_plan import width_of
 from ..pipeline._private_pipeline import first_rows
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
@@ -32,7 +32,7 @@ from ..utils._input import read_input, read_labels, refuse_broken
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed
-from . import _budget, _candidates, _runs
+from . import _budget_of_run, _candidates, _runs
 from ._search_plan import planned, refuse_what_runs_refuse, set_n_public
 from ._splits import refuse_number
 
@@ -208,7 +208,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a search would release; nothing is charged and no record is needed.
+        """The event that a search would release; nothing is charged and no record is needed.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
-        columns = _budget.columns_of(self.estimator, X)
+        columns = _budget_of_run.columns_of(self.estimator, X)
         plan = planned(self, num_samples(X), (columns, 1, may_be_sparse(X)))
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
@@ -271,7 +271,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             plan.event,
             estimator=type(self).__name__,
             params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
-            n_samples=plan.n_samples,
+            n_samples=plan.budget.n,
             n_features=width_of(X),
         )
         receipt.redeem()
@@ -288,7 +288,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
-        model = last_step(_budget.budgeted_part(self.estimator))
+        model = last_step(_budget_of_run.budgeted_part(self.estimator))
         of_dask = hasattr(model, "to_local")
         if of_dask or any(hasattr(one, "__dask_graph__") for one in records):
             found = f"{type(model).__name__} of dpcd_sklearn.dask" if of_dask else "a collection"
@@ -328,7 +328,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 params = _candidates.draw(plan.grids, generator)
                 model = self._budgeted(plan, params, min(plan.slots.n_train))
                 scorer = self._scorer_of(plan)
-                tasks.append((model, params, scorer, X, y, splits, plan.release, plan.neighboring))
+                tasks.append(
+                    (model, params, scorer, X, y, splits, plan.release, plan.budget.neighboring)
+                )
         return _runs.best_of(_runs.made(tasks, self.n_jobs))
 
     def _budgeted(self, plan, params, n_records):
@@ -337,7 +339,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
             sizes = (n_records, *plan.shape)
-            _budget.give_budget(model, plan.release, plan.delta, plan.neighboring, sizes, plan.mu)
+            _budget_of_run.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win
             return None
         return model
@@ -352,7 +354,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _refitted(self, plan, params, X, y):
         try:
             with _runs.silence():
-                model = self._budgeted(plan, params, plan.n_samples)
+                model = self._budgeted(plan, params, plan.budget.n)
                 return _runs.fitted(model, X, y, plan.release)
         except Exception:  # it is paid for, and what failed might tell of records
             return None
@@ -367,9 +369,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             "rank_test_score": np.ones(len(rows), dtype=np.int32),
         }
         self.n_splits_ = len(plan.slots.n_test)
-        self.run_epsilon_ = epsilon_of(FitEvent((plan.release,), plan.neighboring), plan.delta)
+        self.run_epsilon_ = epsilon_of(
+            FitEvent((plan.release,), plan.budget.neighboring), plan.budget.delta
+        )
         self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(plan.epsilon, plan.delta)
+        self.privacy_spent_ = PrivacySpent(*plan.budget[:2])
         self.n_features_in_ = width_of(X)
         if model is not None and hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_

@@ -11,32 +11,27 @@ from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import gdp_squared
-from ..privacy.accounting._calibration import search_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._promise import public_number, resolved_delta
+from ..privacy.accounting._promise import Budget, promised
+from ..privacy.accounting._search_event import search_fit_event
 from ..privacy.accounting._tuning import check_law
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import check_real
-from . import _budget, _candidates, _runs
+from . import _budget_of_run, _candidates, _runs
 from ._splits import Slots, slots_of
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a search does, but for the number of its runs.
+class SearchPlan:
+    """All that a search does, but for the number of its runs.
 
     Attributes
     ----------
     law, mean : str or float, float
-        Of the number of runs.
-    epsilon, delta : float
-        Of everything together.
-    neighboring : str
-    n_public : int or None
-        Of all records; not None is add_remove.
-    n_samples : int
-        Public number of all records.
+        Law and mean of the number of runs.
+    budget : Budget
+        Budget of everything together; its n is the public number of all records.
     shape : tuple (columns, n_outputs, is_sparse)
     grids : list of dict
     scorer : PrivateScorer
@@ -48,16 +43,12 @@ class Plan:
     prototypes : list of estimators
         Candidates that were planned, each with the budget of a run.
     mu : float
-        Of the budget of the last of them.
+        μ of the budget of the last of them.
     """
 
     law: object
     mean: float
-    epsilon: float
-    delta: float
-    neighboring: str
-    n_public: int | None
-    n_samples: int
+    budget: Budget
     shape: tuple
     grids: list
     scorer: PrivateScorer
@@ -66,6 +57,11 @@ class Plan:
     release: object
     prototypes: list
     mu: float
+
+    @property
+    def n_public(self):
+        """The public number of all records under add_remove, else None."""
+        return None if self.budget.neighboring == "replace_one" else self.budget.n
 
 
 def planned(search, n_samples, shape):
@@ -84,12 +80,12 @@ def planned(search, n_samples, shape):
     ):
         raise ValueError(f"n_jobs must be None or an integer but 0, got {search.n_jobs!r}")
     epsilon = check_real(search.epsilon, "epsilon", low=0, high=1e6, closed="right")
-    part = _budget.budgeted_part(search.estimator)
+    part = _budget_of_run.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
     neighboring = getattr(part, "neighboring", "replace_one")
-    n_public = public_number(neighboring, getattr(part, "n_public", None))
-    delta = resolved_delta(search.delta, n_samples, n_public)
+    n_public = getattr(part, "n_public", None)
+    budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
     scorer = _scorer(search, part, neighboring)
     slots = slots_of(
         search.validation, n_samples, random_state=search.random_state, n_public=n_public
@@ -97,29 +93,23 @@ def planned(search, n_samples, shape):
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
     sizes = (min(slots.n_train), *shape)
-    prototypes = _prototypes(search.estimator, grids, epsilon, delta, sizes[0], n_public)
+    prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public)
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
     gaussian = all(
-        gdp_squared(_budget.planned_event(model, sizes)) is not None for model in prototypes
+        gdp_squared(_budget_of_run.planned_event(model, sizes)) is not None for model in prototypes
     )
-    event, release = search_fit_event(
-        epsilon, delta, law, mean, slots.n_seen, gaussian, int(search.refit), neighboring
-    )
+    event, release = search_fit_event(budget, law, mean, slots.n_seen, gaussian, int(search.refit))
     mu = math.inf
     for model in prototypes:
-        mu = _budget.give_budget(model, release, delta, neighboring, sizes, mu)
+        mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
         ScoreUnits(_runs.score_event(release, neighboring), kind, 3, n_test)
-    return Plan(
+    return SearchPlan(
         law=law,
         mean=mean,
-        epsilon=epsilon,
-        delta=delta,
-        neighboring=neighboring,
-        n_public=n_public,
-        n_samples=n_samples if n_public is None else n_public,
+        budget=budget,
         shape=shape,
         grids=grids,
         scorer=scorer,
@@ -143,7 +133,7 @@ def refuse_what_runs_refuse(plan, X, y):
     for prototype in plan.prototypes:
         model = clone(prototype)
         try:
-            return fit_up_to_charge(model, _budget.budgeted_part(model), X, y)
+            return fit_up_to_charge(model, _budget_of_run.budgeted_part(model), X, y)
         except (TypeError, ValueError) as error:
             refusals.append(error)
     raise refusals[0] from None
@@ -181,13 +171,13 @@ def _scorer(search, part, neighboring):
     return scoring
 
 
-def _prototypes(estimator, grids, epsilon, delta, n_records, n_public):
+def _prototypes(estimator, grids, budget, n_records, n_public):
     """Candidates that are planned before the charge, each with all of the budget at first."""
     found = []
     for params in _candidates.prototypes(grids):
         model = _candidates.candidate(estimator, params)
         set_n_public(model, n_records, n_public)
-        _budget.budgeted_part(model).set_params(epsilon=epsilon, delta=delta)
+        _budget_of_run.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
         found.append(model)
     return found
 
@@ -200,7 +190,7 @@ def set_n_public(model, n_records, n_public):
     """
     if n_public is None:
         return
-    part = _budget.budgeted_part(model)
+    part = _budget_of_run.budgeted_part(model)
     told = n_public if _refuses_more_than_told(part) else n_records
     part.set_params(n_public=told)
 

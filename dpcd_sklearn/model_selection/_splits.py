@@ -26,8 +26,8 @@ BY_ROW = {
 
 
 _COINS = "under add_remove no slot of secret coins may be nearly empty"
-# Of fewer records a slot of coins might be empty, a fact that errors would tell: of so many one is
-# with a probability of 3e-23 at most.
+# With fewer records a slot of coins might be empty, a fact that errors would tell: with so many one
+# is with a probability of 3e-23 at most.
 _LEAST_OF_COINS = 500
 
 
@@ -44,7 +44,7 @@ class Slots:
     n_seen : int
         How many fits and scores of a run one record meets, at most.
     share : float
-        Of coins that say "score".
+        Share of coins that say "score".
     """
 
     splits: tuple | None

@@ -9,7 +9,7 @@ from ._public_bits import public_bits
 
 
 class _Found(NamedTuple):
-    """What a task gives of one partition."""
+    """The answer to a task for one partition."""
 
     ticket: str  # the task's own: an answer to another one has another
     number: int
@@ -70,7 +70,7 @@ class _Forgetful(Holders):
         return [one.of_task[0] for one in found if one.number in numbers]
 
     def _found(self, task):
-        """What the engine brings back, as long as it is an answer to this task."""
+        """The answers that the engine brings back, if they are answers to this task."""
         found = list(self._run(task))
         for one in found:
             if not isinstance(one, _Found):

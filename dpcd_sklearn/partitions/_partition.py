@@ -17,8 +17,8 @@ from ..utils._compat import check_sample_weight
 from ..utils._input import read_input
 
 
-class Facts(NamedTuple):
-    """What validation publishes of a partition, as a fit in one place does of all records."""
+class PartitionFacts(NamedTuple):
+    """Facts that validation publishes of a partition, as a fit in one place does of all records."""
 
     n_samples: int
     n_features: int
@@ -109,7 +109,7 @@ class Partition:
             y, _ = model._encode_labels(y, weights)
             labels = y[:0]
         columns = getattr(model, "feature_names_in_", None)
-        facts = Facts(
+        facts = PartitionFacts(
             *X.shape,
             X.dtype.str,
             issparse(X),
@@ -147,7 +147,7 @@ class Partition:
 
 
 def _sum_of_bits(array):
-    """Of an array in any order of its rows; of objects their number alone."""
+    """The sum for an array in any order of its rows; for objects their number alone."""
     if array.dtype.itemsize not in (1, 2, 4, 8) or array.dtype.hasobject:
         return array.size
     return int(np.add.reduce(array.view(f"u{array.dtype.itemsize}"), axis=None, dtype=np.uint64))
@@ -156,4 +156,4 @@ def _sum_of_bits(array):
 def _nothing(X, y):
     """The facts of a partition without records."""
     y = np.asarray(y)
-    return Facts(0, X.shape[1] if X.ndim == 2 else 0, "", issparse(X), None, y[:0], False)
+    return PartitionFacts(0, X.shape[1] if X.ndim == 2 else 0, "", issparse(X), None, y[:0], False)

@@ -31,7 +31,7 @@ class Holders(metaclass=ABCMeta):
 
         Returns
         -------
-        found : list of Facts or errors, one a partition
+        found : list of PartitionFacts or errors, one a partition
         bits : set of str
             `public_bits` of all who will answer.
         """
@@ -46,7 +46,7 @@ class Holders(metaclass=ABCMeta):
         dialogue : Dialogue
         question : tuple
         numbers : list of int
-            Of the partitions that have records.
+            Numbers of the partitions that have records.
         """
 
 
@@ -156,7 +156,7 @@ class PartitionedRecords(RecordsOfAFit):
         raise failure
 
     def _failure(self):
-        """What ended a dialogue where a kernel could raise nothing."""
+        """The error that ended a dialogue where a kernel could raise nothing."""
         dialogues = [d for place in self._places for d in place.dialogues]
         return next((d.failure for d in dialogues if d.failure is not None), None)
 

@@ -1,4 +1,4 @@
-"""What a process makes of a public example: those that answer together must agree to the bit."""
+"""Bits that a process makes of a public example: those that answer together must have the same."""
 
 from functools import cache
 from hashlib import sha256

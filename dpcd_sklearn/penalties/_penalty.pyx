@@ -1,4 +1,4 @@
-"""What a penalty is: a separable convex function with a proximal operator; greedy scores from it.
+"""A penalty: a separable convex function with a proximal operator; greedy scores from it.
 
 A score tells what a move of one coordinate in one direction promises. For the partial derivative g
 and smoothness M of a coordinate at w, with the move α = prox(w - g / M) - w:
@@ -57,7 +57,7 @@ cdef class Penalty:
 
     cdef double signed_score(self, Rule rule, double w, double gradient, double smoothness,
                              int direction) noexcept nogil:
-        """What a move in `direction` promises; -infinity when it leaves the domain of ψ."""
+        """The promise of a move in `direction`; -infinity when it leaves the domain of ψ."""
         cdef double root = sqrt(smoothness), slope = self.slope(w, direction)
         cdef double steepest = -(direction * gradient + slope) / root
         cdef double v, move

@@ -4,7 +4,7 @@ import inspect
 
 from sklearn.pipeline import Pipeline
 
-# What a private estimator is told about the budget and what it protects.
+# Parameters of a private estimator about its budget and what it protects.
 BUDGET = ("epsilon", "delta", "accountant", "neighboring", "n_public")
 
 

@@ -22,7 +22,7 @@ from ..utils._other_arrays import on_host
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ._budget_of_step import BUDGET
-from ._plan import (
+from ._joint_plan import (
     check_steps,
     n_outputs_of,
     names_at_the_end,
@@ -194,7 +194,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     def planned_event(
         self, n_samples: int, n_features: object, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release, of all steps together; nothing is charged.
+        """The event of all steps together, as a fit would release it; nothing is charged.
 
         Parameters
         ----------
@@ -225,19 +225,19 @@ class PrivatePipeline(PrivateFit, Pipeline):
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
             rows = n_features
-        return self._plan(n_samples, rows, n_outputs)[0].event
+        return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
-        """The plan, delta and the public number of records."""
+        """The plan of all private steps."""
         self._validate_steps()
         self._check_budget()
         steps = [(name, step) for _, name, step in self._iter()]
         private = check_steps(steps, self.public_steps)
         refuse_leaks(self, dense=not may_be_sparse(rows))
-        n, delta = self._public_number_and_delta(n_samples)
+        budget = self._budget(n_samples)
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}
         walk = walked(steps, rows, shares_of(private, self.shares), n_outputs)
-        return planned(walk, n_samples, float(self.epsilon), delta, relation), delta, n
+        return planned(walk, n_samples, budget, relation)
 
     # ---- fitting ----
 
@@ -296,13 +296,13 @@ class PrivatePipeline(PrivateFit, Pipeline):
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
         name, last = self.steps[-1]
         n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
-        plan, delta, n_normalizer = self._plan(n_samples, X_rows, n_outputs)
+        plan = self._plan(n_samples, X_rows, n_outputs)
         account = Prepaid(
             self.accountant,
             plan.event,
             estimator=self.entry_name or type(self).__name__,
             params=self.get_params(deep=False),
-            n_samples=n_normalizer,
+            n_samples=plan.budget.n,
             n_features=width_of(X_rows),
             reproducible=any(
                 isinstance(value, ReproducibleNoise) for value in self.get_params().values()
@@ -311,11 +311,11 @@ class PrivatePipeline(PrivateFit, Pipeline):
         before = [(s.step, s.step.get_params(deep=False)) for s in plan.steps]
         steps = self.steps  # scikit-learn's fit puts a copy of the list in its place
         try:
-            for part, (epsilon, own_delta) in zip(plan.steps, plan.budgets, strict=True):
+            for part, own in zip(plan.steps, plan.budgets, strict=True):
                 part.step.set_params(
                     **part.told,
-                    epsilon=epsilon,
-                    delta=own_delta,
+                    epsilon=own.epsilon,
+                    delta=own.delta,
                     accountant=account,
                     neighboring=self.neighboring,
                     n_public=self.n_public,
@@ -329,7 +329,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
                 step.set_params(**{key: params_before[key] for key in changed})
             self.steps = steps
         self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(float(self.epsilon), delta)
+        self.privacy_spent_ = PrivacySpent(*plan.budget[:2])
         self.shares_ = {part.name: part.share for part in plan.steps}
         self.told_ = {part.name: part.told for part in plan.steps if part.told}
 
@@ -340,7 +340,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            Of the intervals.
+            Level of the intervals.
 
         Returns
         -------

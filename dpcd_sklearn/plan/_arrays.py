@@ -10,7 +10,7 @@ from ..utils._threads import effective_n_threads
 
 
 class Arrays(NamedTuple):
-    """What is read, and nothing was: a plan opens the place where they lie.
+    """X, y and weights in memory; nothing is read before a plan opens `place()`.
 
     Records that lie elsewhere have the same methods.
     """

@@ -5,12 +5,11 @@ import warnings
 from dataclasses import replace
 
 from ..exceptions import FewRecordsWarning
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ._scales import NOTHING, wanted_scales
 from ._shrinkage import lacks_scale, signal_of_rows
 from ._smoothness import smoothness_share
 
-# Of 83 regressions and 73 classifications that no recipe was tuned on, the medians are no better
+# Medians of 83 regressions and 73 classifications that no recipe was tuned on are no better
 # than no model below these signals, where a scale is found for each column or stated, and where
 # one has to do for all.
 _LEAST_SIGNAL, _LEAST_OF_ONE_SCALE = 8.0, 30.0
@@ -21,15 +20,16 @@ def warn_of_few_records(request, stacklevel):
     """Once a fit, and before the charge."""
     if not request.private or not _are_few(request):
         return
-    records = _least(request, "n_normalizer", integer=True)
+    records = _least(request, "n", integer=True)
     epsilon = _least(request, "epsilon")
+    budget = request.budget
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
     ways = [f"n of about {records:,}"] if records else []
     ways += [f"epsilon of about {epsilon:g}"] if epsilon else []
     would = f"; {' or '.join(ways)} would do" if ways else ""
     warnings.warn(
-        f"n={request.n_normalizer:,}, {request.n_features:,} features and epsilon="
-        f"{request.epsilon:g} leave little but noise: expect no better than {nothing}{would}",
+        f"n={budget.n:,}, {request.n_features:,} features and epsilon={budget.epsilon:g} leave "
+        f"little but noise: expect no better than {nothing}{would}",
         FewRecordsWarning,
         stacklevel=stacklevel,
     )
@@ -44,14 +44,15 @@ def _are_few(request):
 
 
 def _least(request, name, integer=False):
-    """The least of a public number that would do, to two digits; None where none does."""
+    """The least number of a Budget that would do, to two digits; None where none does."""
     factor = 1.0
     while factor < _LARGEST:
         factor *= 1.1
-        value = _rounded(getattr(request, name) * factor, integer)
+        value = _rounded(getattr(request.budget, name) * factor, integer)
         try:
-            gdp_mu(value if name == "epsilon" else request.epsilon, request.delta)
-            other = replace(request, **{name: value}, scales=NOTHING)
+            budget = request.budget._replace(**{name: value})
+            _ = budget.mu
+            other = replace(request, budget=budget, scales=NOTHING)
             other = replace(other, scales=wanted_scales(other))
             other = replace(other, smoothness_share=smoothness_share(other))
         except ValueError:  # beyond what is accounted for

@@ -76,7 +76,7 @@ def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
 
 
 def stated_scales(request):
-    """What the user states of the features; without a statement they have unit scale.
+    """Scales that the user states of features; without a statement they have unit scale.
 
     With an intercept, features that have bounds, but no scale, are centred on the middle of them.
     Sparse records are never centred, and their bounds contain zero.

@@ -10,7 +10,7 @@ from ._release import Release
 
 
 def share_for_inference(signal, n_coordinates):
-    """Of μ², for the moments.
+    """Share of μ² for the moments.
 
     Their noise grows with the number of coordinates: records that are many beside it leave more to
     the gradients. The signal is that of all of μ².
@@ -19,7 +19,7 @@ def share_for_inference(signal, n_coordinates):
 
 
 class GradientMoments(Release):
-    """What covariances are made of: two matrices, and one number with five times the noise."""
+    """Moments for covariances: two matrices, and one number with five times the noise."""
 
     name = "moments"
 
@@ -28,14 +28,14 @@ class GradientMoments(Release):
 
     def event(self, plan):
         request = plan.request
-        return moments_event(request.epsilon, request.delta, self.share(plan), request.neighboring)
+        return moments_event(request.budget, self.share(plan))
 
     def units(self, plan, n_samples):
         return MomentUnits(
             plan.part_of(self.name),
             n_samples=n_samples,
             smoothness=plan.geometry.smoothness,
-            n_normalizer=plan.request.n_normalizer,
+            n_normalizer=plan.request.budget.n,
         )
 
 
@@ -47,7 +47,7 @@ def gradient_noise(plan, units):
     if not plan.request.private:
         return 0.0
     z = plan.part.releases[0].noise_multiplier
-    return z * units.neighbors / plan.request.n_normalizer
+    return z * units.neighbors / plan.request.budget.n
 
 
 def with_inference(plan, receipt, place, solution, key):
@@ -68,9 +68,9 @@ def with_inference(plan, receipt, place, solution, key):
     request, walk, units = plan.request, solution.walk, MOMENTS.units(plan, place.n_samples)
     moment_noise = square_noise = 0.0
     if request.private:
-        of_matrix = matrix_sensitivity(1.0, request.neighboring)
+        of_matrix = matrix_sensitivity(1.0, request.budget.neighboring)
         moment_noise, square_noise = (
-            release.noise_multiplier * of_matrix / request.n_normalizer
+            release.noise_multiplier * of_matrix / request.budget.n
             for release in plan.part_of("moments").releases
         )
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
@@ -98,7 +98,7 @@ def with_inference(plan, receipt, place, solution, key):
         solution.coef,
         moments,
         squares=(square, score_norm**2),
-        n_records=request.n_normalizer,
+        n_records=request.budget.n,
         gradient_noise=gradient_noise(plan, units),
         moment_noise=moment_noise,
     )

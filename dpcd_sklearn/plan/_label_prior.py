@@ -8,12 +8,11 @@ import math
 
 import numpy as np
 
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._counts import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
 
-# What counts take of μ².
+# Share of μ² for the counts.
 COUNT_SHARE = 0.02
 # n times the μ of the counts, a class: one of average size is then known to about 5 %. What is less
 # sure sends short descents off: with 10 for all classes, farm_ads at ε = 0.1 ended at .52 for .57.
@@ -28,8 +27,8 @@ def counts_are_affordable(request):
     free_intercept = request.fit_intercept and not request.penalize_intercept
     if not (request.private and free_intercept and request.n_classes) or request.warm_start:
         return False
-    mu = gdp_mu(request.epsilon, request.delta) * math.sqrt(COUNT_SHARE)
-    evidence = request.n_normalizer * mu / request.n_classes
+    mu = request.budget.mu * math.sqrt(COUNT_SHARE)
+    evidence = request.budget.n * mu / request.n_classes
     return evidence >= _LEAST_EVIDENCE and request.n_classes <= N_LINEAR
 
 
@@ -46,7 +45,7 @@ class Counts(Release):
             plan.part_of(self.name),
             n_classes=plan.request.n_classes,
             n_samples=n_samples,
-            n_normalizer=plan.request.n_normalizer,
+            n_normalizer=plan.request.budget.n,
         )
 
 
@@ -63,7 +62,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     receipt : Receipt
         What pays for the counts is redeemed here.
     place : Place
-        Of records whose targets are numbers of classes; weights are not looked at.
+        Records whose targets are numbers of classes; weights are not looked at.
     class_weight : ndarray of shape (n_classes,) or None
         Public weights, which the shares are multiplied by.
     key : bytes of length 32, or None
@@ -77,9 +76,9 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     oracle = receipt.shown(CountOracle(receipt, units, place, key=COUNTS.key(key)), units)
     counts = oracle.release_counts()
     if request.n_classes == 2:
-        counts = np.append(request.n_normalizer - counts, counts)
+        counts = np.append(request.budget.n - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.
-    n = request.n_normalizer
+    n = request.budget.n
     shares = np.clip(counts, max(1.0, min(units.noise_std, n / 2)), n)
     if class_weight is not None:
         shares *= np.maximum(class_weight / class_weight.max(), 1 / n)

@@ -27,14 +27,14 @@ def margin_scale(tail, smoothness, loss, start, clip):
     Parameters
     ----------
     tail : Tail
-        Of a fit with a free intercept, its last coordinate.
+        Tail of a fit with a free intercept, its last coordinate.
     smoothness : ndarray of shape (n_coordinates,)
     loss : Loss
         The logistic one or the multinomial one.
     start : ndarray of shape (n_outputs,)
         Margins of the classes' shares alone.
     clip : float
-        Of a residual, in a row of typical length.
+        Clip of a residual, in a row of typical length.
     """
     with np.errstate(all="ignore"):
         mean, covariance, told = _margins(tail, smoothness, loss.curvature)

@@ -1,4 +1,4 @@
-"""What every estimator that charges asks of its parameters, before it looks at a record."""
+"""Checks of every estimator that charges, on its parameters, before it looks at a record."""
 
 import math
 import warnings
@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
-from ..privacy.accounting._promise import public_number, resolved_delta
+from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._unpaid import Unpaid
 from ..utils._compat import ScoringMonitor, is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
@@ -29,7 +29,7 @@ _LARGE_EPSILON = 10.0
 class PrivateFit:
     """For an estimator with epsilon, delta, neighboring, n_public, accountant and random_state."""
 
-    # Of an audit, which hands one to a copy of its own; clones have none.
+    # The recorder of an audit, which hands one to a copy of its own; clones have none.
     _recorder = None
 
     if TYPE_CHECKING:  # attributes of a fit
@@ -54,7 +54,7 @@ class PrivateFit:
         super()._validate_params()
 
     def _check_budget(self):
-        """What `_parameter_constraints` lets through: booleans, NaN, and joint conditions."""
+        """Refuse booleans, NaN and joint conditions, which `_parameter_constraints` let through."""
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, bool) and "boolean" not in self._parameter_constraints[name]:
                 raise TypeError(f"{name} must be a number or a word, not {value!r}")
@@ -65,11 +65,10 @@ class PrivateFit:
             raise ValueError("epsilon must be at most 1e300, or infinite for a fit without noise")
         public_number(self.neighboring, self.n_public)
 
-    def _public_number_and_delta(self, n_samples):
-        """By which sums are divided, and δ as a number."""
-        n_public = public_number(self.neighboring, self.n_public)
-        delta = resolved_delta(self.delta, n_samples, n_public)
-        return int(n_samples) if n_public is None else n_public, delta
+    def _budget(self, n_samples):
+        """The Budget of a fit, with δ as a number and n a public one."""
+        stated = self.epsilon, self.delta, self.neighboring, self.n_public
+        return promised(*stated, n_samples)
 
     def _refuse_unprotected_charge(self):
         """A ledger vouches for its entries: no entry for a fit that protects nobody."""
@@ -91,12 +90,12 @@ class PrivateFit:
         """The plan, or in an audit that of as little noise as its recorder asks for."""
         return plan if self._recorder is None else self._recorder.planned(plan)
 
-    def _warn_before_charge(self, delta, n_normalizer):
+    def _warn_before_charge(self, budget):
         """Once a process of each thing, and before the charge: a warning may be made an error."""
         level = 5  # the caller of fit, beyond two decorators
         self._warn_of_monitor(level)
         if math.isfinite(self.epsilon):
-            self._warn_of_weak_promise(delta, n_normalizer, level + 1)
+            self._warn_of_weak_promise(budget, level + 1)
         if self.accountant is None:
             if math.isfinite(self.epsilon) and is_within_search():
                 self._warn_once(
@@ -136,7 +135,7 @@ class PrivateFit:
                 stacklevel=level,
             )
 
-    def _warn_of_weak_promise(self, delta, n_normalizer, level):
+    def _warn_of_weak_promise(self, budget, level):
         if self.epsilon > _LARGE_EPSILON:
             self._warn_once(
                 "large epsilon",
@@ -145,17 +144,17 @@ class PrivateFit:
                 f"personal data, and {_LARGE_EPSILON:g} is a lot",
                 stacklevel=level,
             )
-        if delta * n_normalizer >= 1:
+        if budget.delta * budget.n >= 1:
             self._warn_once(
                 "large delta",
-                f"delta={delta:g} is no less than 1/n for n={n_normalizer:,}: publishing a whole "
-                'record of one in n persons would be allowed. Leave delta="auto", which is 1/n², '
-                "or state a number far below 1/n",
+                f"delta={budget.delta:g} is no less than 1/n for n={budget.n:,}: publishing a "
+                'whole record of one in n persons would be allowed. Leave delta="auto", which is '
+                "1/n², or state a number far below 1/n",
                 stacklevel=level,
             )
 
     def _warn_of_score(self):
-        """Of a model whose fits somebody counts, a score is a release that nobody does."""
+        """Warn of a score of a model whose fits somebody counts: nobody counts that release."""
         if self.accountant is None or getattr(self.accountant, "testing", False):
             return
         self._warn_once(

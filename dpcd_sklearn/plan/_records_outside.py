@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._counts import CountUnits, OutsideOracle
 from ._release import Release
 
@@ -22,11 +21,11 @@ _DOUBT = 2.0
 
 
 def share_of_outside(request):
-    """Of μ², for the count; 0 where no bound is found or no interval is asked for."""
+    """Share of μ² for the count; 0 where no bound is found or no interval is asked for."""
     if not (request.private and request.inference and request.scales.n_choices):
         return 0.0
-    mu = gdp_mu(request.epsilon, request.delta)
-    aimed = (1 / (_NOISE * math.sqrt(request.n_normalizer) * mu)) ** 2
+    mu = request.budget.mu
+    aimed = (1 / (_NOISE * math.sqrt(request.budget.n) * mu)) ** 2
     return min(max(aimed, _LEAST_SHARE), _MOST_SHARE)
 
 
@@ -39,7 +38,7 @@ class Outside(Release):
         return share_of_outside(plan.request)
 
     def units(self, plan, n_samples):
-        n_normalizer = plan.request.n_normalizer
+        n_normalizer = plan.request.budget.n
         event = plan.part_of(self.name)
         return CountUnits(event, n_classes=2, n_samples=n_samples, n_normalizer=n_normalizer)
 
@@ -75,7 +74,7 @@ def found_share_outside(plan, receipt, records, key):
     units = OUTSIDE.units(plan, place.n_samples)
     oracle = OutsideOracle(receipt, units, place, bounds=(lo, hi), key=OUTSIDE.key(key))
     count = receipt.shown(oracle, units).release_outside()
-    return count / request.n_normalizer, units.noise_std / request.n_normalizer
+    return count / request.budget.n, units.noise_std / request.budget.n
 
 
 def are_few(share, noise_std, n_records):

@@ -1,4 +1,4 @@
-"""What every release beside the updates answers: if it is made, what pays for it, and its units."""
+"""A release beside the updates: whether it is made, what pays for it, and its units."""
 
 import hashlib
 from abc import ABCMeta, abstractmethod
@@ -25,9 +25,9 @@ class Release(metaclass=ABCMeta):
         """Its share of a plan's μ²; 0 where it is not made."""
 
     def event(self, plan):
-        """What pays for it."""
+        """The event that pays for it."""
         request, share = plan.request, self.share(plan)
-        return share_event(request.epsilon, request.delta, share, self.count, request.neighboring)
+        return share_event(request.budget, share, self.count)
 
     @abstractmethod
     def units(self, plan, n_samples):

@@ -1,4 +1,4 @@
-"""What a plan may look at: parameters and public facts, frozen, and no record."""
+"""The facts that a plan may look at: parameters and public facts, frozen, and no record."""
 
 import math
 from dataclasses import dataclass, fields, replace
@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..losses._loss import Loss
-from ..privacy.accounting._gaussian_dp import gdp_mu
+from ..privacy.accounting._promise import Budget
 from ..utils._public import plain_number
 from ..utils._stated import Stated
 from ._inference import share_for_inference
@@ -31,17 +31,16 @@ class Request:
     Parameters
     ----------
     loss : Loss, or tuple of n_outputs of them
-        Of a target that was divided by `target_half_width`. Of two classes it is the logistic one.
+        Loss of a target that was divided by `target_half_width`. Of two classes it is the logistic
+        one.
     constraint : L1Ball, L2Ball or None
         The set of all coefficients, in the units of the target.
     solver : Solver
         What was asked for, with parameters of its own; "auto" until it is chosen.
     strength : float
-        Of the penalty beside a mean loss, whatever the estimator's parameter for it is.
-    delta : float
-        The number that the estimator's word stands for.
-    n_normalizer : int
-        The public number of records, which divides every sum.
+        Strength of the penalty beside a mean loss, whatever the estimator's parameter for it is.
+    budget : Budget
+        What all releases may cost together; its n divides every sum.
     n_features, n_outputs : int
     sparse : bool
         Whether the records are sparse.
@@ -56,7 +55,7 @@ class Request:
     asks_for_smoothness : bool
         Whether M_j are to follow from released mean squares, whose bounds are stated.
     smoothness_share : float
-        Of μ², for these, or for the mean row where features have one scale; 0 where neither is
+        Share of μ² for these, or for the mean row where features have one scale; 0 where neither is
         released.
     mean_squares : ndarray of shape (n_features,), or None
         What was released, in squared half-widths.
@@ -90,11 +89,8 @@ class Request:
     tol: float
     n_threads: int
     # what it may cost
-    epsilon: float
-    delta: float
-    neighboring: str
+    budget: Budget
     # public facts
-    n_normalizer: int
     n_features: int
     n_outputs: int
     sparse: bool
@@ -134,7 +130,7 @@ class Request:
     @property
     def private(self):
         """Whether there is noise."""
-        return math.isfinite(self.epsilon)
+        return self.budget.private
 
     @property
     def looks_for_features(self):
@@ -195,11 +191,11 @@ class Request:
     def mu(self):
         """The Gaussian-DP parameter of the updates, nearly: less what is released beside them."""
         share = self._share_left - (self.share_of_moments if self.inference else 0.0)
-        return gdp_mu(self.epsilon, self.delta) * math.sqrt(share / self.n_fits)
+        return self.budget.mu * math.sqrt(share / self.n_fits)
 
     @property
     def _share_left(self):
-        """Of μ², by scales, mean squares and counts."""
+        """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.smoothness_share + share_of_outside(self)
         return 1 - beside - COUNT_SHARE * self.counts_classes
 
@@ -208,14 +204,14 @@ class Request:
         """Share of μ² that inference has of what scales and counts leave."""
         if not self.private:
             return 0.2
-        mu, size = gdp_mu(self.epsilon, self.delta), self.n_coordinates
-        share = share_for_inference(self.n_normalizer * mu / math.sqrt(size), size)
+        mu, size = self.budget.mu, self.n_coordinates
+        share = share_for_inference(self.budget.n * mu / math.sqrt(size), size)
         return share * self._share_left
 
     @property
     def signal(self):
         """s = n μ / sqrt(p + 1): the public signal-to-noise number of a full-batch fit."""
-        return self.n_normalizer * self.mu / math.sqrt(self.n_coordinates)
+        return self.budget.n * self.mu / math.sqrt(self.n_coordinates)
 
 
 def _plain(value):

@@ -18,7 +18,6 @@ import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._mean_squares import edges_of_cells
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
@@ -33,7 +32,7 @@ from ._release import Release
 
 MEDIAN = Fraction(1, 2)
 QUARTILES = Fraction(1, 4), Fraction(3, 4)
-# Of distances from a centre: the last that bounds of heavy tails are to hold. Half as many records
+# The last distance from a centre that bounds of heavy tails are to hold. Half as many records
 # beyond say as little of an absurd scale, and twice as many are a clip that heavy tails feel.
 TAIL = Fraction(19, 20)
 # Quartiles are looked for within so many times the upper end of the median's octave: half of all
@@ -61,7 +60,7 @@ _TARGET_WIDTHS = {"quartiles": 3.0, "spread": 4.0, "octaves": 2.0}
 # in a thousand found a light tail so wide that R² was -17.
 _TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
 
-# Of cells beyond the median's octave: at the least evidence an empty one of them would often be
+# Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
 _BEYOND = math.exp(-4)
 _LINEAR_PRIOR = np.where(
@@ -77,12 +76,12 @@ _LINEAR_PRIOR = np.where(
 LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
 _LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": AMPLE_EVIDENCE}
 _LEAST_OF_TARGET = {"spread": 40.0, "quartiles": 80.0, "tails": AMPLE_EVIDENCE}
-# What is otherwise known of the target is nothing, and one choice in ten may be wrong.
+# Nothing is otherwise known of such a target, and one choice in ten may be wrong.
 _LEAST_OF_A_MEAN = 24.0
-# Of ρ: more than the least only until the evidence is ample. The last is for what would otherwise
-# be unit scale, and all but all of it for a target whose mean is all that can be told.
+# Shares of ρ: more than the least only until the evidence is ample. The last but one is for what
+# would otherwise be unit scale, the last for a target whose mean is all that can be told.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE, _SHARE_OF_A_MEAN = 0.05, 0.3, 0.5, 0.9
-# Of columns whose quartiles are one number, the quantile of distances that is looked for: the
+# The quantile of distances that is looked for in columns whose quartiles are one number: the
 # farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
 # exp(-7).
 _RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10))
@@ -90,7 +89,7 @@ _RARE_EVIDENCE = 14.0
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
-# What an estimator takes: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
+# Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 # M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
 # entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
@@ -225,17 +224,18 @@ def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, col
 
 @dataclass(frozen=True)
 class ScaleSearch:
-    """What a fit looks for, beside its updates.
+    """The search of a fit for scales, beside its updates.
 
     Parameters
     ----------
     features : {"tails", "quartiles", "spread", "octaves", "rows", None}
-        Of each column, centre and width or the octave; or one width for all, from norms of rows.
+        Search for centre and width of each column, or its octave; or for one width, from norms of
+        rows.
     target : {"tails", "quartiles", "spread", "octaves", None}
     n_choices : int
         How many choices find them.
     share : float
-        Of ρ, for all of them.
+        Share of ρ, for all of them.
     eta : float
         Bounded range of a choice.
     rare : Fraction
@@ -268,8 +268,8 @@ def wanted_scales(request):
     """
     if not request.private or request.solver.accounting == "hidden_state":
         return NOTHING  # whose proof needs rows whose bound is stated
-    gdp_mu(request.epsilon, request.delta)  # which says what is too small for any noise
-    rho = zcdp_rho(request.epsilon, request.delta)
+    _ = request.budget.mu  # which says what is too small for any noise
+    rho = zcdp_rho(*request.budget[:2])
     for features, target, most in _ways(request):
         count = n_choices(request.n_targets, target) if target else 0
         if request.inference and target in _FINER:
@@ -283,7 +283,7 @@ def wanted_scales(request):
         if not count:
             break
         # η = sqrt(8 share ρ / count), so the evidence n η costs
-        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.n_normalizer) ** 2
+        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = max(
@@ -292,7 +292,7 @@ def wanted_scales(request):
         )
         if most == _SHARE_OF_A_MEAN:
             least = _LEAST_OF_A_MEAN
-        if eta >= max(least / request.n_normalizer, LEAST_RANGE):
+        if eta >= max(least / request.budget.n, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
             twice = request.inference and target in _FINER
@@ -303,13 +303,13 @@ def wanted_scales(request):
 
 def _rare(request, eta):
     """The farthest quantile of which evidence enough is beyond."""
-    evidence = request.n_normalizer * eta
+    evidence = request.budget.n * eta
     able = (tail for tail in _RARE if evidence * (1 - tail) >= _RARE_EVIDENCE)
     return next(able, _RARE[-1])
 
 
 def _ways(request):
-    """What to look for of features and target, and the most of ρ for it, the finest first.
+    """Searches for features and target, and the most of ρ for each, the finest first.
 
     The centre of a target pays more than those of features, which an intercept makes good.
     """
@@ -331,7 +331,7 @@ def _ways(request):
 
 
 def _ways_of_features(request):
-    """What to look for of features, the finest first; within stated bounds it may be nothing."""
+    """Searches for features, the finest first; within stated bounds it may be none."""
     if request.looks_within:
         if request.sparse:
             return ["rows", None]
@@ -361,7 +361,7 @@ class FoundScales:
     mean_row: np.ndarray | None = None
 
     def half_width(self, request):
-        """Of the target."""
+        """Half-width of the target."""
         if self.target_bounds is None:
             return request.target_half_width
         lo, hi = self.target_bounds
@@ -377,7 +377,7 @@ class FoundScales:
         return replace(self, feature_bounds=(center - half_width, center + half_width))
 
     def of_target(self, k):
-        """What was found for one target of several."""
+        """The scales that were found for one target of several."""
         if np.ndim(self.target_bounds) < 2:
             return self
         lo, hi = self.target_bounds
@@ -436,7 +436,7 @@ class Scales(Release):
 
     def event(self, plan):
         search = plan.request.scales
-        return choices_event(search.eta, search.n_choices, plan.request.neighboring)
+        return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
 
     def units(self, plan, n_samples):
         return QuantileUnits(plan.part_of(self.name))
@@ -454,7 +454,7 @@ def found_scales(plan, receipt, place, key):
     receipt : Receipt
         What pays for the choices is redeemed here.
     place : Place
-        Of records as they are; targets are looked at by the search of theirs only.
+        Records as they are; targets are looked at by the search of theirs only.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """

@@ -12,19 +12,18 @@ import numpy as np
 from scipy.special import expit
 
 from ..loops import _cd
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SingleSampling
 from ._release import Release
 
-# Of μ², for so many derivatives.
+# Share of μ² for the derivatives, and their number.
 _SHARE, _COUNT = 0.05, 3
 # Residual clips below this are narrow: above it, as on a9a at ε = 1, nothing is gained.
 _NARROW = 0.25
 # The most noise of a mean derivative. More moves the share of a class by as much as it mends.
 _MOST_NOISE = 0.025
-# Of the Newton step of a model that knows the classes' shares alone, and the least curvature.
+# Share of the Newton step of a model that knows the classes' shares alone, and the least curvature.
 _STEP, _LEAST_CURVATURE = 0.7, 0.05
 
 
@@ -37,9 +36,9 @@ def is_settled(request, residual_clip):
         return False
     if request.clip != "auto" or request.class_weight is not None or residual_clip >= _NARROW:
         return False
-    z = math.sqrt(_COUNT / _SHARE) / gdp_mu(request.epsilon, request.delta)
-    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.neighboring]
-    return neighbors * z / request.n_normalizer <= _MOST_NOISE
+    z = math.sqrt(_COUNT / _SHARE) / request.budget.mu
+    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.budget.neighboring]
+    return neighbors * z / request.budget.n <= _MOST_NOISE
 
 
 class Settling(Release):
@@ -58,7 +57,7 @@ class Settling(Release):
             n_samples=n_samples,
             smoothness=smoothness,
             clip=math.sqrt(float(smoothness.sum()) / float(smoothness[-1])),
-            n_normalizer=plan.request.n_normalizer,
+            n_normalizer=plan.request.budget.n,
         )
 
 

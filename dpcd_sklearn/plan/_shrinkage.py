@@ -27,7 +27,7 @@ _SIGNAL, _SIGNAL_OF_OTHERS = 50.0, 100.0
 _NOISE_OF_MARGINS, _NOISE_OF_ROWS, _NOISE_OF_ONE_SCALE = 1.0, 0.75, 0.5
 # Rows of a bounded norm have so many entries that count, if there are as many columns.
 _ENTRIES = 100
-# Of margins as much is kept in any case: their order chooses the label, at no cost in log loss.
+# Share of margins that is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
 # Parameters of a recipe: who states one of them gets the iterate itself.
 _OF_RECIPE = ("clip", "max_iter", "coef_bounds"), ("step_size", "momentum", "averaging")
@@ -55,10 +55,10 @@ def shrinkage(request, length=math.inf):
     Parameters
     ----------
     request : Request
-        Of a fit that is `is_shrunk`.
+        Request of a fit that is `is_shrunk`.
     length : float, default=inf
-        Of released coefficients, in lengths that noise alone would give them; infinite is that of
-        solvers of which it is not known.
+        Length of released coefficients, in lengths that noise alone would give them; infinite is
+        that of solvers of which it is not known.
     """
     scales = request.scales
     if lacks_scale(request):
@@ -77,7 +77,7 @@ def signal_of_rows(request):
     size = request.n_coordinates
     if _has_bounded_rows(request):
         size = min(size, _ENTRIES)
-    return request.n_normalizer * request.mu / math.sqrt(size)
+    return request.budget.n * request.mu / math.sqrt(size)
 
 
 def _has_bounded_rows(request):
@@ -140,7 +140,7 @@ def shrunk(plan, solution, start):
 
 
 def _borne_out(plan, solution, known):
-    """What the last gradients say of margins, where a curvature tells how these are spread.
+    """Scales of margins that the last gradients bear out, where a curvature tells their spread.
 
     Of weighted classes they tell of other margins.
     """

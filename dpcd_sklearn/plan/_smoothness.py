@@ -8,7 +8,6 @@ R² of .90 by DP-CD with means, .88 without, .71 by bounds.
 
 import numpy as np
 
-from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..privacy.mechanisms._mean_squares import (
     MOST_COLUMNS,
     SmoothnessOracle,
@@ -21,20 +20,20 @@ from ._release import Release
 # The noise of a mean square that is aimed at, in squared half-widths, and the most that is worth
 # a price: M_j are no less than it.
 _NOISE, _MOST_NOISE = 0.005, 0.05
-# Of μ².
+# Least and most share of μ².
 _LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
 # Standard deviations of the noise that are added: M_j too small make steps too long.
 _DOUBT = 2.0
-# Of μ², for the mean row of classifiers whose features have one scale, and the most noise of a mean
+# Share of μ² for the mean row of classifiers with one scale of features; the most noise of a mean
 # that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
 # two of them those that matter often do, and with none columns without a mean get one.
 _SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE = 0.1, 1.0, 0.8
-# Of released mean squares, where next to no noise is a floor: bounds a thousand times too wide.
+# Least released mean square, where next to no noise is a floor: bounds 1,000 times too wide.
 _LEAST = 1e-6
 
 
 def smoothness_share(request):
-    """Of μ², for moments of features; 0 where they are not asked for or not affordable.
+    """Share of μ² for moments of features; 0 where they are not asked for or not affordable.
 
     Raises
     ------
@@ -50,7 +49,7 @@ def smoothness_share(request):
         )
     if not request.private or request.n_features > MOST_COLUMNS:
         return 0.0
-    signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta)
+    signal = request.budget.n * request.budget.mu
     # a noise of one, for the root of the share
     least_root = squares_sensitivity(request.n_features, _looks_for_means(request)) / signal
     share = min(max((least_root / _NOISE) ** 2, _LEAST_SHARE), _MOST_SHARE)
@@ -64,13 +63,13 @@ def wants_mean_row(request):
 
 
 def _share_of_mean_row(request):
-    """Of μ², where it is wanted; 0 elsewhere, or if not affordable.
+    """Share of μ² for the mean row; 0 where it is not wanted or not affordable.
 
     Columns that are positive act as an intercept together, and rankings may be those of their size.
     """
     if not wants_mean_row(request) or request.n_features > MOST_COLUMNS:
         return 0.0
-    signal = request.n_normalizer * gdp_mu(request.epsilon, request.delta) * _SHARE_OF_ROW**0.5
+    signal = request.budget.n * request.budget.mu * _SHARE_OF_ROW**0.5
     noise = 2 * squares_sensitivity(request.n_features, True) / signal
     return _SHARE_OF_ROW if noise <= _MOST_NOISE_OF_ROW else 0.0
 
@@ -89,7 +88,7 @@ class FeatureMoments(Release):
             plan.part_of(self.name),
             n_columns=request.n_features,
             n_samples=n_samples,
-            n_normalizer=request.n_normalizer,
+            n_normalizer=request.budget.n,
             with_means=_looks_for_means(request),
         )
 
@@ -116,7 +115,7 @@ def found_moments(plan, receipt, place, key):
     receipt : Receipt
         What pays for them is redeemed here.
     place : Place
-        Of records as they are.
+        Records as they are.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
 

@@ -1,4 +1,4 @@
-"""What a fit asks of the solver that is stated, and ranges of what several solvers take."""
+"""The solver that is stated for a fit, and ranges of parameters that several solvers have."""
 
 from numbers import Integral, Real
 
@@ -24,7 +24,7 @@ def parameters_of(averaging=None, **constraints):
 
 
 class Solver(Stated):
-    """What all solvers answer, be it their parameter or not; "auto" itself.
+    """Attributes that a fit reads of any solver, be it their parameter or not; "auto" itself.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Solver(Stated):
     """
 
     word = "auto"
-    # What a solver has no parameter for.
+    # Values of what a solver has no parameter for.
     step_size = averaging = momentum = sampling = "auto"
     n_inner = block_size = None
     selection = "full"

@@ -33,7 +33,7 @@ _FARTHEST = 1e100  # of a start: scores and margins of what is farther would ove
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
 _NARROW = 0.0, 2.0**-10
 
-# What a fit may release beside its updates, in the order of their events.
+# Releases that a fit may make beside its updates, in the order of their events.
 RELEASES = (SCALES, SMOOTHNESS, COUNTS, SETTLING, OUTSIDE, MOMENTS)
 
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
@@ -105,7 +105,7 @@ class SolverPlan(metaclass=ABCMeta):
 
     @classmethod
     def needs(cls, request):
-        """What a request must change for this solver to work, or None."""
+        """The change of a request that makes this solver work, in words; None if it works."""
         if request.loss.name not in cls.losses:
             return f"loss in {_listed(cls.losses)}, not {request.loss.name!r}"
         if request.penalty not in cls.penalties:
@@ -116,7 +116,7 @@ class SolverPlan(metaclass=ABCMeta):
 
     @classmethod
     def needs_for_inference(cls, request):
-        """What a request must change for its covariances to be known, or None."""
+        """The change of a request that makes covariances known, in words; None if they are."""
         if not cls.has_inference:
             return (
                 "solver='newton', or 'skgd' for the squared loss: of other solvers it is not known "
@@ -124,8 +124,8 @@ class SolverPlan(metaclass=ABCMeta):
             )
         if not request.has_smooth_penalty:
             return "penalty=None or 'l2': other penalties leave no normal law"
-        if request.n_normalizer <= 2 * request.n_coordinates:
-            n, size = request.n_normalizer, request.n_coordinates
+        if request.budget.n <= 2 * request.n_coordinates:
+            n, size = request.budget.n, request.n_coordinates
             return f"more than two records a coefficient, got {n:,} for {size:,}"
         return None
 
@@ -158,7 +158,7 @@ class SolverPlan(metaclass=ABCMeta):
     @property
     @abstractmethod
     def recipe(self):
-        """What "auto" stands for: a dict of max_iter, step_size, momentum, averaging, and
+        """Values that "auto" stands for: a dict of max_iter, step_size, momentum, averaging, and
         residual_clip, in units of the scaled target's derivative: C_j = residual_clip sqrt(M_j).
         """
 
@@ -201,7 +201,7 @@ class SolverPlan(metaclass=ABCMeta):
 
     @cached_property
     def problem(self):
-        """What the solver sees."""
+        """The problem as the solver sees it."""
         request, n_updates = self.request, self.n_updates
         one_pass = max(1, math.ceil(min(self.updates(1.0), 2.0**60)))  # or never
         return Problem(
@@ -240,8 +240,7 @@ class SolverPlan(metaclass=ABCMeta):
         beside = [release.event(self) for release in self._beside]
         if not beside:
             return (self.alone,)
-        budget = request.epsilon, request.delta
-        _, updates = joint_fit_event(*budget, joined(beside), self.alone)
+        _, updates = joint_fit_event(request.budget, joined(beside), self.alone)
         return (*beside, updates)
 
     @property
@@ -250,13 +249,13 @@ class SolverPlan(metaclass=ABCMeta):
         return [release for release in RELEASES if release.share(self)]
 
     def part_of(self, name):
-        """What pays for a release beside the updates, or None where it is not made."""
+        """The event that pays for a release beside the updates, or None where it is not made."""
         names = [release.name for release in self._beside]
         return self.parts[names.index(name)] if name in names else None
 
     @property
     def part(self):
-        """What pays for the updates of this fit, one of `n_fits`."""
+        """The event that pays for the updates of this fit, one of `n_fits`."""
         event, n_fits = self.parts[-1], self.request.n_fits
         if n_fits == 1 or not self.request.private:
             return event
@@ -291,7 +290,7 @@ class SolverPlan(metaclass=ABCMeta):
 
     @property
     def _largest_gradient(self):
-        """What C must be, at least, for a derivative of 1 never to be clipped.
+        """The least C with which a derivative of 1 is never clipped.
 
         It is sqrt(tr M), or less where a bound on rows says that the gradient of a whole block is
         shorter than all bounds together: a clip that can't bite would cost noise.
@@ -352,7 +351,7 @@ class SolverPlan(metaclass=ABCMeta):
         ----------
         found : FoundScales
         loss : Loss, or tuple of one a target
-            Of a target in the width that was found.
+            Loss of a target in the width that was found.
         n_samples : int
         """
         for share in _NARROW:
@@ -398,7 +397,7 @@ class SolverPlan(metaclass=ABCMeta):
 
     @property
     def attended(self):
-        """What the solver sees, with where it starts and whom it tells how far it is."""
+        """The problem as the solver sees it, with its start and whom it tells how far it is."""
         problem = self.problem
         if self._start is not None:
             problem = replace(problem, start=self._from_original(*self._start))
@@ -422,7 +421,7 @@ class SolverPlan(metaclass=ABCMeta):
         ----------
         coef : ndarray of shape (..., n_coordinates)
         dtype : dtype
-            Of the coefficients; the intercept is in double precision.
+            Dtype of the coefficients; the intercept is in double precision.
 
         Returns
         -------

@@ -21,7 +21,7 @@ CHECKS = {
 
 
 class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
-    """What scalers to [-1, 1] share: how records are mapped, once the map is known."""
+    """The base of scalers to [-1, 1]: how records are mapped, once the map is known."""
 
     @abstractmethod
     def _map(self):

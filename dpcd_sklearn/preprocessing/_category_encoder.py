@@ -27,7 +27,7 @@ def _as_words(categories):
 
 
 class CategoryEncoder(PrivateTransformer):
-    """What encoders share: how categories are stated, found and looked up."""
+    """The base of encoders: how categories are stated, found and looked up."""
 
     _parameter_constraints = OF_BUDGET | {
         "categories": [StrOptions({"auto"}), list, tuple, dict],
@@ -118,17 +118,17 @@ class CategoryEncoder(PrivateTransformer):
             n_public = self.n_public if self.neighboring == "add_remove" else None
             self._refuse_large_output(n_public or shape[0], shape[1])
 
-    def _event(self, n_features, n_normalizer, delta):
+    def _event(self, n_features, budget):
         if not self._n_learnt(n_features):
             return FitEvent((), self.neighboring)
-        return partition_event(float(self.epsilon), delta, self.neighboring)
+        return partition_event(budget)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
         return [PartitionUnits(event, n_columns=self._n_learnt(n_features), **sizes)]
 
     def _stated(self):
-        """Of each column its stated categories, or None if they are learnt."""
+        """Stated categories of each column, or None if they are learnt."""
         n = self.n_features_in_
         self._n_learnt(n)
         if isinstance(self.categories, str):
@@ -182,7 +182,7 @@ class CategoryEncoder(PrivateTransformer):
             oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
             found = dict(zip(learnt, oracle.release_categories(), strict=True))
             self.threshold_ = units.threshold
-        self._keep(stated, found, plan.n_normalizer)
+        self._keep(stated, found, plan.budget.n)
 
     def fitted_without_records(self, X):
         """Fit a copy to nothing but the shape and the names: no category is found, all is public.

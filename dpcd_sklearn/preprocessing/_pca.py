@@ -125,13 +125,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.accountant = accountant
         self.random_state = random_state
 
-    def _event(self, n_features, n_normalizer, delta):
+    def _event(self, n_features, budget):
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"a covariance of {n_features:,} columns is more than the {MOST_FEATURES:,} that "
                 "are held; select columns first (DPSelectKBest)"
             )
-        return gaussian_fit_event(float(self.epsilon), delta, 1, self.neighboring)
+        return gaussian_fit_event(budget, 1)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         length, constant = self._length(n_features)
@@ -143,7 +143,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         ]  # fmt: skip
 
     def _length(self, n_features):
-        """What rows are clipped to, and the constant that stands behind each."""
+        """The norm that rows are clipped to, and the constant that stands behind each."""
         named = len(getattr(self, "feature_names_in_", ())) == n_features
         if isinstance(self.feature_bounds, dict) and not named:  # in a plan columns have no names
             lo, hi = -np.ones(n_features), np.ones(n_features)

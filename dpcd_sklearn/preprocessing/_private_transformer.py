@@ -1,4 +1,4 @@
-"""What transformers that charge have in common: the budget, the plan, and the charge."""
+"""The base of transformers that charge: the budget, the plan, and the charge."""
 
 import math
 import warnings
@@ -13,6 +13,8 @@ from ..plan._scales import LEAST_EVIDENCE
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._joint import joined
+from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
 from ..utils._compat import HasMethods, Interval, StrOptions
@@ -30,12 +32,11 @@ OF_BUDGET = {
 }
 
 
-class Plan(NamedTuple):
-    """What a fit would release: the event, the public number of records, delta, and units."""
+class TransformerPlan(NamedTuple):
+    """The plan of a fit: its event, the budget that pays for it, and units."""
 
     event: FitEvent
-    n_normalizer: int
-    delta: float
+    budget: Budget
     units: tuple  # of each release, in order
 
 
@@ -49,30 +50,30 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
 
     @abstractmethod
-    def _event(self, n_features, n_normalizer, delta):
-        """What a fit releases, from public facts alone."""
+    def _event(self, n_features, budget):
+        """The event of a fit, from public facts alone."""
 
     @abstractmethod
     def _units(self, event, n_features, n_samples, n_normalizer):
         """Units of each release in order; they refuse what can't be carried out."""
 
     def _said_of_few(self, units, n_normalizer):
-        """What is to be said of too few records, by public numbers; None where there are enough."""
+        """A warning of too few records, from public numbers; None where there are enough."""
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
-        """What a fit would release; nothing is charged and no record is needed.
+        """The event that a fit would release; nothing is charged and no record is needed.
 
         Parameters
         ----------
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1, or rows of them
-            Of an array, a data frame or a sparse matrix the width alone is looked at.
+            Number of features; of an array, a data frame or a sparse matrix the width is looked at.
         n_outputs : int, default=1
         sparse : bool, default=False
-            Of the model behind it, as the number of outputs is: both change nothing here.
+            Layout of the model behind it, as the number of outputs is: both change nothing here.
 
         Returns
         -------
@@ -95,23 +96,24 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         """The plan of a fit; whatever can't be carried out is refused here."""
         self._check_budget()
         if self.charges_nothing:
-            return Plan(FitEvent((), self.neighboring), int(n_samples), 0.0, ())
-        n_normalizer, delta = self._public_number_and_delta(n_samples)
-        event = self._event(n_features, n_normalizer, delta)
+            nothing = Budget(0.0, 0.0, self.neighboring, int(n_samples))
+            return TransformerPlan(FitEvent((), self.neighboring), nothing, ())
+        budget = self._budget(n_samples)
+        event = self._event(n_features, budget)
         if self._recorder is not None:  # of an audit, which may ask for less noise
             event = self._recorder.planned_event(event)
         units = ()
         if event.releases:
-            units = tuple(self._units(event, n_features, n_samples, n_normalizer))
-        return Plan(event, n_normalizer, delta, units)
+            units = tuple(self._units(event, n_features, n_samples, budget.n))
+        return TransformerPlan(event, budget, units)
 
     def _paid(self, plan, n_features):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""
-        event, n_normalizer, delta, units = plan
+        event, budget, units = plan
         self._refuse_unprotected_charge()
         key, _ = self._randomness()
-        self._warn_before_charge(delta, n_normalizer)
-        few = self._said_of_few(units[0], n_normalizer) if units else None
+        self._warn_before_charge(budget)
+        few = self._said_of_few(units[0], budget.n) if units else None
         if few is not None:
             warnings.warn(few, UserWarning, stacklevel=4)  # the caller of fit, beyond a decorator
         receipt = charge(
@@ -120,7 +122,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             recorder=self._recorder,
             estimator=type(self).__name__,
             params=self.get_params(deep=False),
-            n_samples=n_normalizer,
+            n_samples=budget.n,
             n_features=n_features,
             reproducible=key is not None,
         )
@@ -129,8 +131,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""
-        event = plan.event
-        spent = (float(self.epsilon), plan.delta) if event.releases else (0.0, 0.0)
+        event, budget = plan.event, plan.budget
+        spent = budget[:2] if event.releases else (0.0, 0.0)
         self.privacy_event_, self.privacy_spent_ = event, PrivacySpent(*spent)
 
     def __sklearn_tags__(self):
@@ -139,23 +141,21 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         return tags
 
 
-def after_choices(epsilon, delta, count, share, main, neighboring):
+def after_choices(budget, count, share, main):
     """An event of so many choices, which have a share of ρ, and of a release behind them.
 
     Parameters
     ----------
-    epsilon, delta : float
-        Of all together.
+    budget : Budget
+        Budget of all together.
     count : int
     share : float
     main : FitEvent
-        (epsilon, delta)-DP by itself; it gets more noise.
-    neighboring : str
+        It takes the budget by itself; it gets more noise.
     """
-    eta = math.sqrt(8 * share * zcdp_rho(epsilon, delta) / count)
-    choices = choices_event(min(eta, MOST_RANGE), count, neighboring)
-    parts = joint_fit_event(epsilon, delta, choices, main)
-    return FitEvent(sum((part.releases for part in parts), ()), neighboring)
+    eta = math.sqrt(8 * share * zcdp_rho(*budget[:2]) / count)
+    choices = choices_event(min(eta, MOST_RANGE), count, budget.neighboring)
+    return joined(joint_fit_event(budget, choices, main))
 
 
 def lacks_evidence(units, n_normalizer):

@@ -1,4 +1,4 @@
-"""What scalers by quantiles share: all quantiles of a column from one release of running counts."""
+"""The base of scalers by quantiles: all those of a column from one release of running counts."""
 
 import math
 from abc import abstractmethod
@@ -50,13 +50,12 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
 
     # ---- the plan ----
 
-    def _event(self, n_features, n_normalizer, delta):
-        epsilon = float(self.epsilon)
-        counts = gaussian_fit_event(epsilon, delta, 1, self.neighboring)
-        if self.feature_bounds is not None or math.isinf(epsilon):
+    def _event(self, n_features, budget):
+        counts = gaussian_fit_event(budget, 1)
+        if self.feature_bounds is not None or not budget.private:
             return counts
         count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
-        return after_choices(epsilon, delta, count, _SHARE_OF_RANGE, counts, self.neighboring)
+        return after_choices(budget, count, _SHARE_OF_RANGE, counts)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         if math.isinf(self.epsilon):

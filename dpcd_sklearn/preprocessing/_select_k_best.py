@@ -1,6 +1,5 @@
 """Selection of the columns that go best with the target."""
 
-import math
 from numbers import Integral
 from typing import Self
 
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..plan._release import own_key
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
 from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
 from ..privacy.mechanisms._top_columns import ColumnOracle, ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
@@ -138,15 +138,13 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         self.accountant = accountant
         self.random_state = random_state
 
-    def _event(self, n_features, n_normalizer, delta):
+    def _event(self, n_features, budget):
         k = min(self.k, n_features)
-        epsilon = float(self.epsilon)
-        mean = share_event(epsilon, delta, _SHARE_OF_MEAN, 1, self.neighboring)
-        choices = greedy_fit_event(epsilon, delta, k, 1.0, self.neighboring)
-        if math.isinf(epsilon):
+        mean = share_event(budget, _SHARE_OF_MEAN, 1)
+        choices = greedy_fit_event(budget, k, 1.0)
+        if not budget.private:
             return choices
-        parts = joint_fit_event(epsilon, delta, mean, choices)
-        return FitEvent(sum((part.releases for part in parts), ()), self.neighboring)
+        return joined(joint_fit_event(budget, mean, choices))
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}

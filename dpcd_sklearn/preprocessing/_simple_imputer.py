@@ -173,18 +173,18 @@ class DPSimpleImputer(PrivateTransformer):
 
     # ---- the plan ----
 
-    def _event(self, n_features, n_normalizer, delta):
-        epsilon, stated = float(self.epsilon), self.feature_bounds is not None
+    def _event(self, n_features, budget):
+        stated = self.feature_bounds is not None
         if self.strategy == "most_frequent":
-            return partition_event(epsilon, delta, self.neighboring)
+            return partition_event(budget)
         if self.strategy == "median":
             count = n_features * (1 if stated else 3)
-            return greedy_fit_event(epsilon, delta, count, 1.0, self.neighboring)
-        means = gaussian_fit_event(epsilon, delta, 1, self.neighboring)
-        if stated or math.isinf(epsilon):
+            return greedy_fit_event(budget, count, 1.0)
+        means = gaussian_fit_event(budget, 1)
+        if stated or not budget.private:
             return means
         count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
-        return after_choices(epsilon, delta, count, _SHARE_OF_SCALES, means, self.neighboring)
+        return after_choices(budget, count, _SHARE_OF_SCALES, means)
 
     def _check_together(self):
         """Conditions on several parameters.
@@ -376,7 +376,7 @@ class DPSimpleImputer(PrivateTransformer):
 
 
 def _most_frequent(released, otherwise):
-    """Of each column the most frequent value that was named and is not missing."""
+    """The most frequent value of each column that was named and is not missing."""
     fill = list(otherwise)
     for j, (categories, counts) in enumerate(released):
         of_values = [i for i, category in enumerate(categories) if category is not None]

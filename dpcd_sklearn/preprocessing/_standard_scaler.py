@@ -179,23 +179,22 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     @property
     def _way(self):
-        """What is looked for, beside tails."""
+        """The way that scales are looked for, beside tails."""
         return "quartiles" if self.with_centering else "octaves"
 
-    def _event(self, n_features, n_normalizer, delta):
-        budget = float(self.epsilon), delta
+    def _event(self, n_features, budget):
         if self.with_tails and not self.with_centering:
             raise ValueError(
                 "with_tails=True needs with_centering=True: tails are distances from a centre"
             )
         if self.with_tails:
             count = n_choices(n_features, "tails")
-            event = greedy_fit_event(*budget, count, 1.0, self.neighboring)
+            event = greedy_fit_event(budget, count, 1.0)
             units = QuantileUnits(event)
-            if units.noiseless or n_normalizer * units.eta >= AMPLE_EVIDENCE:
+            if units.noiseless or budget.n * units.eta >= AMPLE_EVIDENCE:
                 return event
         count = n_choices(n_features, self._way)
-        return greedy_fit_event(*budget, count, 1.0, self.neighboring)
+        return greedy_fit_event(budget, count, 1.0)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         return [QuantileUnits(event)]

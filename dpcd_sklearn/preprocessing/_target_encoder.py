@@ -183,14 +183,13 @@ class DPTargetEncoder(CategoryEncoder):
         """How many columns a column becomes."""
         return self._n_classes if self._n_classes > 2 else 1
 
-    def _event(self, n_features, n_normalizer, delta):
+    def _event(self, n_features, budget):
         self._check_together(n_features)
-        epsilon, relation = float(self.epsilon), self.neighboring
-        parts = [lambda e, d: gaussian_fit_event(e, d, 1, relation)]
+        parts = [lambda own: gaussian_fit_event(own, 1)]
         if self._n_learnt(n_features):
-            parts.insert(0, lambda e, d: partition_event(e, d, relation))
+            parts.insert(0, partition_event)
         shares = [_SHARE_OF_NAMES, 1 - _SHARE_OF_NAMES][-len(parts) :]
-        return joint_budgets(parts, shares, epsilon, delta)[1]
+        return joint_budgets(parts, shares, budget)[1]
 
     def _check_together(self, n_features):
         """Conditions on several parameters.

@@ -14,7 +14,7 @@ SAMPLINGS = {
     sampling.name: sampling
     for sampling in (SingleSampling, BlockSampling, NiceSampling, FullSampling)
 }
-# What the estimators' parameter `sampling` calls them.
+# Words of the estimators' parameter `sampling`.
 SAMPLING_WORDS = {word: sampling for sampling in SAMPLINGS.values() for word in sampling.words}
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What samplings ask of their parameters."""
+"""Checks of the samplings' parameters."""
 
 import numpy as np
 

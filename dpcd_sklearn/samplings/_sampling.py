@@ -1,10 +1,10 @@
-"""What a sampling is: random sets of coordinates, drawn with public randomness."""
+"""Samplings: random sets of coordinates, drawn with public randomness."""
 
 from abc import ABCMeta, abstractmethod
 
 
 class Sampling(metaclass=ABCMeta):
-    """What draws the coordinates that an update moves: random sets S of them.
+    """A source of the coordinates that an update moves: random sets S of them.
 
     Estimators take any object with `block_size` and `draw` as ``sampling=``; this class only gives
     it a `curvature`. The coordinates are 0, ..., p' - 1: the features in their order, and the

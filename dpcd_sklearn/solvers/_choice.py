@@ -85,7 +85,7 @@ def _best_solver(request):
     share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)
     if share < 0.5 or not request.private:
         return "skgd"
-    noisy = request.n_normalizer * request.mu < _NOISY * request.n_coordinates**0.5
+    noisy = request.budget.n * request.mu < _NOISY * request.n_coordinates**0.5
     return "gcd" if noisy else "skgd"
 
 
@@ -100,7 +100,7 @@ def _suits_newton(request):
         worth
         and not request.sparse
         and request.n_features <= _FEW
-        and request.n_normalizer <= MOST_RECORDS
+        and request.budget.n <= MOST_RECORDS
         and not request.coef_path
         and request.max_iter == "auto"
         and not request.asks_for_smoothness
@@ -109,7 +109,7 @@ def _suits_newton(request):
 
 
 def _needs_for_smoothness(request, solver):
-    """What a request must change for M_j to be released, or None."""
+    """The change of a request that lets M_j be released, in words; None if they can be."""
     if solver == "newton":
         return "a descent: Newton steps release moments of rows already, so leave it None for them"
     if request.solver.accounting == "hidden_state":

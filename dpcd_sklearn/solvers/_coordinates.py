@@ -42,7 +42,7 @@ class CoordinatePlan(SolverPlan):
             n_samples=n_samples,
             smoothness=_repeated(self.geometry.smoothness, n_outputs),
             clip=self.finite_clip,
-            n_normalizer=self.request.n_normalizer,
+            n_normalizer=self.request.budget.n,
             n_chosen=self.problem.n_chosen,
             n_outputs=n_outputs,
             **self.known_scores,
@@ -83,4 +83,4 @@ class DrawnPlan(CoordinatePlan):
     @cached_property
     def alone(self):
         request, count = self.request, self.request.n_fits * self.n_updates
-        return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
+        return gaussian_fit_event(request.budget, count)

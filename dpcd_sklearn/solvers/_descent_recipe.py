@@ -52,10 +52,10 @@ def _full_descent(signal, n_classes, n_coordinates):
     return min(40.0 * signal, 20_000.0), reach * between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Of one output and many features: the times of a step, of dense and of sparse rows, and the fewest
-# steps, of classes and of numbers; momentum remembers too much of fewer. Clips of classes are so
-# many times as wide, dense ones up to what is wide enough, sparse ones from a signal on that a
-# longer walk does not drown.
+# Descents of one output over many features: the times of a step, of dense and of sparse rows; the
+# fewest steps, of classes and of numbers, since momentum remembers too much of fewer. Clips of
+# classes are so many times as wide, dense ones up to what is wide enough, and sparse ones from a
+# signal on that a longer walk does not drown.
 _LONG, _LONG_OF_ROWS, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 90.0, 60.0, 120.0
 _WIDER, _WIDE_ENOUGH, _LOUD_ENOUGH = 1.6, 0.6, 50.0
 
@@ -70,7 +70,7 @@ def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
     Parameters
     ----------
     recipe : dict
-        Of `descent_recipe`.
+        What `descent_recipe` says of two classes or a regression.
     """
     clip, n_iter = recipe["residual_clip"], recipe["max_iter"]
     total_time = n_iter * recipe["step_size"]
@@ -92,14 +92,14 @@ def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
     }
 
 
-# Of more than two classes: the steps of a descent, and those of sparse rows; the most momentum,
+# Descents of more than two classes: their steps, and those of sparse rows; the most momentum,
 # whose memory of 1 / (1 - β) steps is to be a fraction of them; and the signal from which a mean
 # of iterates is not needed.
 _STEPS_OF_MANY, _STEPS_OF_ROWS, _MOMENTUM_OF_MANY, _ON_ITS_WAY = 100.0, 150.0, 0.95, 60.0
 
 
 def _softmax_descent(signal, n_coordinates, has_sparse_rows):
-    """Of more than two classes: few steps, as long as the noise of margins allows.
+    """The descent of more than two classes: few steps, as long as the noise of margins allows.
 
     Margins part in more directions than those of two classes, which takes twice the time. Noise
     that nothing holds back moves them by τκ / (n μ) at most, whatever the number of features, and

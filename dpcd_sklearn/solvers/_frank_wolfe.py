@@ -70,7 +70,7 @@ class FrankWolfePlan(CoordinatePlan):
     @cached_property
     def alone(self):
         request, count = self.request, self.request.n_fits * self.n_updates
-        return greedy_fit_event(request.epsilon, request.delta, count, 1.0, request.neighboring)
+        return greedy_fit_event(request.budget, count, 1.0)
 
 
 class FrankWolfe(Solver):

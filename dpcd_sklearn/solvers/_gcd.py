@@ -101,7 +101,7 @@ class GCDPlan(CoordinatePlan):
     def alone(self):
         request, count = self.request, self.request.n_fits * self.n_updates * self._n_chosen
         share = request.solver.selection_share
-        return greedy_fit_event(request.epsilon, request.delta, count, share, request.neighboring)
+        return greedy_fit_event(request.budget, count, share)
 
 
 class GCD(Solver):

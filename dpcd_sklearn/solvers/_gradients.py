@@ -26,7 +26,7 @@ class GradientPlan(SolverPlan):
 
     @property
     def rate(self):
-        """Of the records in one mini-batch; without noise every batch is all of them."""
+        """Share of the records in one mini-batch; without noise every batch is all of them."""
         if not self.request.private:
             return 1.0
         return float(self.request.solver.sampling_rate)
@@ -42,10 +42,8 @@ class GradientPlan(SolverPlan):
     def alone(self):
         request, count = self.request, self.request.n_fits * self.n_updates
         if self.rate >= 1:
-            return gaussian_fit_event(request.epsilon, request.delta, count, request.neighboring)
-        return sampled_fit_event(
-            request.epsilon, request.delta, self.rate, count, request.neighboring
-        )
+            return gaussian_fit_event(request.budget, count)
+        return sampled_fit_event(request.budget, self.rate, count)
 
     @property
     def _clips(self):
@@ -59,7 +57,7 @@ class GradientPlan(SolverPlan):
             self.part,
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
-            n_normalizer=self.request.n_normalizer,
+            n_normalizer=self.request.budget.n,
             n_outputs=self.request.n_outputs,
             **self._clips,
         )

@@ -30,7 +30,7 @@ def hidden_state_recipe(signal, ratio):
 
 
 class HiddenStatePlan(SkGDPlan):
-    """What its proof assumes (proofs/release_last_iterate.md) is checked here."""
+    """A plan that refuses what its proof (proofs/release_last_iterate.md) does not assume."""
 
     losses = {"squared", "huber"}
     penalties = {"l2"}
@@ -90,9 +90,7 @@ class HiddenStatePlan(SkGDPlan):
                 f'contract: accounting="hidden_state" needs alpha > 0 and a step below '
                 f"{2 / (1 + l2 / self._smoothness):.6g}"
             )
-        return hidden_state_fit_event(
-            request.epsilon, request.delta, self.n_updates, c, request.neighboring
-        )
+        return hidden_state_fit_event(request.budget, self.n_updates, c)
 
     def units(self, n_samples):
         return Descent(
@@ -104,7 +102,7 @@ class HiddenStatePlan(SkGDPlan):
             clip=self.clip,
             step=self._step,
             l2=self.problem.penalty.l2,
-            n_normalizer=self.request.n_normalizer,
+            n_normalizer=self.request.budget.n,
         )
 
     def run(self, receipt, records, key, generator):

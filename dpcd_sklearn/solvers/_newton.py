@@ -135,11 +135,11 @@ def newton_recipe_for_inference(recipe, signal, bounded_curvature, *, found_targ
 
 
 def clearness(signal, n_coordinates, n_outputs):
-    """Of margins: a clip over the noise that a gradient of this clip moves those of a row by."""
+    """A clip over the noise that a gradient of this clip moves the margins of a row by."""
     return signal / math.sqrt(n_coordinates * n_outputs)
 
 
-# What the mean square of rows takes of the μ² that the curvature leaves, and so does their mean: as
+# Share of the μ² that the curvature leaves for the mean square of rows, and for their mean: as
 # much, and the less the louder they are.
 _SHARE_OF_ROWS, _LOUD_ROWS = 0.025, 150.0
 # From which signal on an inference within stated bounds looks at rows. Of census wages at ε = 1,
@@ -155,7 +155,7 @@ _DOUBT_OF_SQUARES = 4.0
 # Weights above it count as it. Where many reach the clip steps overshoot (survey weights of 150: up
 # to 30 times the descent's error), and the clipped logistic loss has another minimiser.
 _HEAVIEST = 2.0
-# Of unbounded features a row's square is this much per feature, at most, when means are taken.
+# Squares of a row with unbounded features are this much per feature, at most, when means are taken.
 _WIDEST = 3.0
 
 
@@ -242,11 +242,9 @@ class NewtonPlan(SolverPlan):
         request, n_fits = self.request, self.request.n_fits
         share = self._share if request.private else 0.5
         return curvature_fit_event(
-            request.epsilon,
-            request.delta,
+            request.budget,
             n_fits * self.n_updates,
             share,
-            request.neighboring,
             n_fits,
             (1 - share) * self._share_of_rows * (1 + self._centres),
             1 + self._centres,
@@ -254,9 +252,9 @@ class NewtonPlan(SolverPlan):
 
     @property
     def _noise(self):
-        """Of the curvature's diagonal."""
-        noise = self.part.releases[1].noise_multiplier / self.request.n_normalizer
-        return noise * matrix_sensitivity(self.row_norm, self.request.neighboring)
+        """Noise of the curvature's diagonal."""
+        noise = self.part.releases[1].noise_multiplier / self.request.budget.n
+        return noise * matrix_sensitivity(self.row_norm, self.request.budget.neighboring)
 
     @property
     def _edge(self):
@@ -297,7 +295,7 @@ class NewtonPlan(SolverPlan):
             self.part,
             n_samples=n_samples,
             smoothness=self.geometry.smoothness,
-            n_normalizer=self.request.n_normalizer,
+            n_normalizer=self.request.budget.n,
             row_norm=self.widest,
             n_outputs=self.request.n_outputs,
             constant=constant_of_rows(
@@ -392,7 +390,7 @@ _DOUBT_OF_WEIGHT = 3.0
 
 
 def _mean_weight(found, noise):
-    """Of records, from the released mean of the intercept's constant times their weights."""
+    """Mean weight of records, from the released mean of the weighted constant of the intercept."""
     doubt = _DOUBT_OF_WEIGHT * noise
     return 1.0 if abs(found - 1) <= doubt else max(found, doubt)
 

@@ -69,12 +69,12 @@ class SkGDPlan(DrawnPlan):
 
     @property
     def noise_length(self):
-        """Of as many steps as the fit takes, of all coordinates, were the loss nowhere curved."""
+        """Length of all steps of the fit together, were the loss nowhere curved."""
         request, problem = self.request, self.problem
         if not (request.private and self._full):
             return 0.0
         size = math.sqrt(request.n_outputs * request.n_features / self.curvature)
-        noise = gradient_noise(self, self.units(request.n_normalizer))
+        noise = gradient_noise(self, self.units(request.budget.n))
         step = problem.step_size * noise * self.clip / self._largest_gradient * size
         return math.sqrt(self.n_updates) * step
 

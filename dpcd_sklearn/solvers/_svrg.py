@@ -62,17 +62,13 @@ class SVRGPlan(GradientPlan):
         request, count = self.request, self.n_updates
         n_full = math.ceil(count / min(self._n_inner, count))
         if not request.private:
-            return gaussian_fit_event(
-                request.epsilon, request.delta, count + n_full, request.neighboring
-            )
+            return gaussian_fit_event(request.budget, count + n_full)
         # one standard deviation for both kinds, in the units of the mean gradient
         ratio = self.anchor_share / self.rate
         return sampled_fit_event(
-            request.epsilon,
-            request.delta,
+            request.budget,
             self.rate,
             request.n_fits * count,
-            request.neighboring,
             request.n_fits * n_full,
             ratio,
         )

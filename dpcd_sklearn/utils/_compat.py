@@ -1,4 +1,4 @@
-"""What differs between scikit-learn's versions, and the few private names that we need."""
+"""Differences between scikit-learn's versions, and the few private names that we need."""
 
 import sys
 from inspect import signature

@@ -30,7 +30,7 @@ TWO_FITS_ARE_EQUAL = dict.fromkeys(
 
 
 def expected_failed_checks(estimator) -> dict:
-    """What scikit-learn's checks ask of an estimator that differential privacy can't give.
+    """Checks of scikit-learn's that differential privacy does not let an estimator pass.
 
     For the parameter of this name of ``check_estimator`` and ``parametrize_with_checks``. Checks
     that need luck, since they compare two noisy fits, are among them, and may pass too.

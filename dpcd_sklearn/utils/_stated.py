@@ -1,4 +1,4 @@
-"""What an estimator is told as an object: a solver, a loss or a set with parameters of its own."""
+"""Parameters that are objects: a solver, a loss or a set with parameters of its own."""
 
 from numbers import Integral, Real
 

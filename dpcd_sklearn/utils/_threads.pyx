@@ -24,7 +24,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def most_threads():
-    """What OpenMP admits here: threadpoolctl, OMP_NUM_THREADS and joblib's workers set it."""
+    """The most that OpenMP admits: threadpoolctl, OMP_NUM_THREADS and joblib's workers set it."""
     return dpcd_most_threads()
 
 

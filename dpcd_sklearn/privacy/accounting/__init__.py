@@ -30,7 +30,6 @@ from ._calibration import (
     hidden_state_fit_event,
     moments_event,
     sampled_fit_event,
-    search_fit_event,
     with_noise,
 )
 from ._cover import cover, residue
@@ -50,10 +49,13 @@ from ._events import (
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._joint import joined, joint_budgets
 from ._loss import Loss, composed, of_points, on_grid
+from ._promise import Budget
 from ._receipt import Receipt
+from ._search_event import search_fit_event
 from ._spent import PrivacyCost, PrivacySpent
 
-__all__ = ["CoveredEvent", "FitEvent", "GaussianEvent", "HiddenStateEvent", "LaplaceEvent", "Loss"]
+__all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent", "HiddenStateEvent"]
+__all__ += ["LaplaceEvent", "Loss"]
 __all__ += ["NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent", "PureEvent"]
 __all__ += ["Receipt", "SelectionEvent", "TuningEvent", "ZCDPEvent", "choices_event", "composed"]
 __all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]

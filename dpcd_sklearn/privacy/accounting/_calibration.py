@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from ._accounting import log_excess, zcdp_rho
 from ._events import (
-    CoveredEvent,
     FitEvent,
     GaussianEvent,
     HiddenStateEvent,
@@ -22,25 +21,24 @@ from ._events import (
     TuningEvent,
     ZCDPEvent,
 )
-from ._gaussian_dp import gdp_mu, hidden_state_factor
+from ._gaussian_dp import hidden_state_factor
 from ._roots import largest_within
 from ._selections import is_tractable
 
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12
 _MOST_GAIN = 64.0  # of a tight curve, in ρ
-_SPARE = 1e-3  # share of a search's δ that may tell everything, where runs are not Gaussian
 
 
-def gaussian_fit_event(epsilon, delta, count, neighboring):
-    """`count` Gaussian releases that are together (epsilon, delta)-DP, exactly calibrated.
+def gaussian_fit_event(budget, count):
+    """`count` Gaussian releases that take a Budget together, exactly calibrated.
 
     The composition of count releases of noise multiplier z is sqrt(count)/z-GDP, no slack.
     """
-    if math.isinf(epsilon):
-        return FitEvent((NonPrivateEvent(),), neighboring)
-    noise_multiplier = math.sqrt(count) / gdp_mu(epsilon, delta) * _UP
-    return FitEvent((GaussianEvent(noise_multiplier, count),), neighboring)
+    if not budget.private:
+        return FitEvent((NonPrivateEvent(),), budget.neighboring)
+    noise_multiplier = math.sqrt(count) / budget.mu * _UP
+    return FitEvent((GaussianEvent(noise_multiplier, count),), budget.neighboring)
 
 
 def choices_event(eta, count, neighboring):
@@ -48,38 +46,38 @@ def choices_event(eta, count, neighboring):
     return FitEvent((SelectionEvent(eta, count),), neighboring)
 
 
-def share_event(epsilon, delta, share, count, neighboring):
-    """So many Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit."""
-    whole = gaussian_fit_event(epsilon, delta, count, neighboring)
-    return whole if math.isinf(epsilon) else with_noise(whole, share**-0.5)
+def share_event(budget, share, count):
+    """So many Gaussian releases that have a share of the μ² of a Budget."""
+    whole = gaussian_fit_event(budget, count)
+    return whole if not budget.private else with_noise(whole, share**-0.5)
 
 
-def moments_event(epsilon, delta, share, neighboring):
-    """Gaussian releases that have a share of the μ² of an (epsilon, delta)-DP fit.
+def moments_event(budget, share):
+    """Gaussian releases that have a share of the μ² of a Budget.
 
     Two of one noise, and one number with five times as much.
     """
-    if math.isinf(epsilon):
-        return FitEvent((NonPrivateEvent(),), neighboring)
-    z = math.sqrt((2 + 1 / 25) / share) / gdp_mu(epsilon, delta) * _UP
-    return FitEvent((GaussianEvent(z, 2), GaussianEvent(5 * z)), neighboring)
+    if not budget.private:
+        return FitEvent((NonPrivateEvent(),), budget.neighboring)
+    z = math.sqrt((2 + 1 / 25) / share) / budget.mu * _UP
+    return FitEvent((GaussianEvent(z, 2), GaussianEvent(5 * z)), budget.neighboring)
 
 
 @lru_cache(maxsize=1024)
-def joint_fit_event(epsilon, delta, first, alone):
-    """Two parts that are together (epsilon, delta)-DP: one that is given, and one with more noise.
+def joint_fit_event(budget, first, alone):
+    """Two parts that take a Budget together: one that is given, and one with more noise.
 
     Without noise both are as they are.
 
     Parameters
     ----------
-    epsilon, delta : float
+    budget : Budget
     first : FitEvent
         It keeps its noise.
     alone : FitEvent
-        (epsilon, delta)-DP by itself. Its noise multipliers grow by one factor f and the ranges of
-        its choices shrink by it; f is the least that this package's accounting proves, up to one
-        part in a million.
+        It takes the whole budget by itself. Its noise multipliers grow by one factor f and the
+        ranges of its choices shrink by it; f is the least that this package's accounting proves,
+        up to one part in a million.
 
     Returns
     -------
@@ -90,8 +88,9 @@ def joint_fit_event(epsilon, delta, first, alone):
     ValueError
         If the first part alone costs more.
     """
-    if math.isinf(epsilon):
+    if not budget.private:
         return first, alone
+    epsilon, delta = budget[:2]
     if log_excess(first, epsilon, delta) >= 0:
         raise ValueError(f"{first} leaves nothing of epsilon={epsilon:g} at delta={delta:g}")
 
@@ -136,16 +135,14 @@ def with_noise(event, factor):
     return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
 
 
-def curvature_fit_event(
-    epsilon, delta, count, share, neighboring, n_matrices=1, of_rows=0.0, n_of_rows=1
-):
+def curvature_fit_event(budget, count, share, n_matrices=1, of_rows=0.0, n_of_rows=1):
     """Gaussian releases of gradients, of matrices and of moments of rows, exactly calibrated.
 
     `count` gradients; matrices have a share of μ², and so have `n_of_rows` sums of rows a matrix.
     """
-    if math.isinf(epsilon):
-        return FitEvent((NonPrivateEvent(),), neighboring)
-    mu = gdp_mu(epsilon, delta)
+    if not budget.private:
+        return FitEvent((NonPrivateEvent(),), budget.neighboring)
+    mu = budget.mu
 
     def releases(number, of_square):
         return GaussianEvent(math.sqrt(number / of_square) / mu * _UP, number)
@@ -153,27 +150,26 @@ def curvature_fit_event(
     found = [releases(count, 1 - share - of_rows), releases(n_matrices, share)]
     if of_rows:
         found.append(releases(n_of_rows * n_matrices, of_rows))
-    return FitEvent(tuple(found), neighboring)
+    return FitEvent(tuple(found), budget.neighboring)
 
 
-def hidden_state_fit_event(epsilon, delta, count, contraction, neighboring):
-    """The last of `count` steps that contract, (epsilon, delta)-DP, exactly calibrated."""
-    mu = gdp_mu(epsilon, delta)
-    noise_multiplier = math.sqrt(hidden_state_factor(count, contraction)) / mu * _UP
-    return FitEvent((HiddenStateEvent(noise_multiplier, count, contraction),), neighboring)
+def hidden_state_fit_event(budget, count, contraction):
+    """The last of `count` steps that contract, which takes a Budget, exactly calibrated."""
+    noise_multiplier = math.sqrt(hidden_state_factor(count, contraction)) / budget.mu * _UP
+    return FitEvent((HiddenStateEvent(noise_multiplier, count, contraction),), budget.neighboring)
 
 
 @lru_cache(maxsize=1024)  # the curve takes up to a second
-def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
-    """`count` choices, each paired with a Gaussian release, together (epsilon, delta)-DP.
+def greedy_fit_event(budget, count, selection_share):
+    """`count` choices, each paired with a Gaussian release, that take a Budget together.
 
     A share `selection_share` of ρ goes to the choices: η = sqrt(8 share ρ / count) and
     z = sqrt(count / (2 (1 - share) ρ)). ρ is the largest that the tight curve admits, or zCDP for
     very many choices. With a share of 1 nothing but choices is released.
     """
-    if math.isinf(epsilon):
-        return FitEvent((NonPrivateEvent(),), neighboring)
-    rho = zcdp_rho(epsilon, delta) / count
+    if not budget.private:
+        return FitEvent((NonPrivateEvent(),), budget.neighboring)
+    rho = zcdp_rho(budget.epsilon, budget.delta) / count
 
     def event(log_mu):
         of_one = rho * math.exp(2 * log_mu)
@@ -182,7 +178,7 @@ def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
         if selection_share < 1:
             z = math.sqrt(1 / (2 * (1 - selection_share) * of_one)) * _UP
             releases += (GaussianEvent(z, count),)
-        return FitEvent(releases, neighboring)
+        return FitEvent(releases, budget.neighboring)
 
     eta, most = event(0.0).releases[0].eta, 1.0
     while most < _MOST_GAIN and is_tractable(eta * math.sqrt(2 * most), count):
@@ -190,78 +186,30 @@ def greedy_fit_event(epsilon, delta, count, selection_share, neighboring):
     log_mu = None
     if most > 1:
         highest = math.log(most) / 2
-        log_mu = largest_within(lambda x: log_excess(event(x), epsilon, delta), 0.0, highest)
+        log_mu = largest_within(lambda x: log_excess(event(x), *budget[:2]), 0.0, highest)
     # zCDP proves 0, where a table may round up by more than there is to gain
     return event(max(log_mu or 0.0, 0.0))
 
 
 @lru_cache(maxsize=1024)  # every point of the curve is a quadrature
-def sampled_fit_event(epsilon, delta, sampling_rate, count, neighboring, n_full=0, full_ratio=1.0):
+def sampled_fit_event(budget, sampling_rate, count, n_full=0, full_ratio=1.0):
     """`count` Gaussian releases of Poisson samples, and `n_full` of all records.
 
-    The noise multiplier of the former is the least that the Rényi bound proves (epsilon,
-    delta)-DP, up to one part in a million; that of the latter is `full_ratio` times it.
+    The noise multiplier of the former is the least that the Rényi bound proves to keep a Budget,
+    up to one part in a million; that of the latter is `full_ratio` times it.
     """
-    if math.isinf(epsilon):
-        return FitEvent((NonPrivateEvent(),), neighboring)
+    if not budget.private:
+        return FitEvent((NonPrivateEvent(),), budget.neighboring)
 
     def event(noise_multiplier):
         releases = [PoissonSampledEvent(sampling_rate, noise_multiplier, count)]
         if n_full:
             releases.append(GaussianEvent(full_ratio * noise_multiplier, n_full))
-        return FitEvent(tuple(releases), neighboring)
+        return FitEvent(tuple(releases), budget.neighboring)
 
     total = count + n_full / full_ratio**2
-    least = -math.log(math.sqrt(total / (2 * zcdp_rho(epsilon, delta))))
+    least = -math.log(math.sqrt(total / (2 * zcdp_rho(budget.epsilon, budget.delta))))
     log_mu = largest_within(
-        lambda log_mu: log_excess(event(math.exp(-log_mu)), epsilon, delta), least, 30.0
+        lambda log_mu: log_excess(event(math.exp(-log_mu)), *budget[:2]), least, 30.0
     )
     return event(math.exp(-log_mu))
-
-
-@lru_cache(maxsize=256)
-def search_fit_event(epsilon, delta, law, mean, count, gaussian, n_refits, neighboring):
-    """The best of a random number of runs, and refits of it, together (epsilon, delta)-DP.
-
-    Every fit and every score tells at most as much as one release, the largest that the budget
-    admits: a Gaussian one if all are Gaussian, else one that covers them.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-    law, mean : as of TuningEvent
-    count : int
-        How many fits and scores of one run one record meets, at most.
-    gaussian : bool
-        Whether all fits are Gaussian.
-    n_refits : int
-    neighboring : {"replace_one", "add_remove"}
-
-    Returns
-    -------
-    event : FitEvent
-    release : GaussianEvent or CoveredEvent
-        What each fit and each score may tell.
-    """
-    spare = _SPARE * delta / (mean * count + n_refits)
-
-    def event(z, n_runs_see):
-        if gaussian:
-            return GaussianEvent(z, n_runs_see)
-        return CoveredEvent(z, spare, n_runs_see)
-
-    def search(log_mu):
-        z = math.exp(-log_mu)
-        runs = TuningEvent(FitEvent((event(z, count),), neighboring), law, mean)
-        return FitEvent((runs, *[event(z, n_refits)][:n_refits]), neighboring)
-
-    highest = math.log(gdp_mu(epsilon, delta) / math.sqrt(count))
-    log_mu = largest_within(
-        lambda log_mu: log_excess(search(log_mu), epsilon, delta), highest, highest
-    )
-    if log_mu is None or log_mu < -30:
-        raise ValueError(
-            f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs on "
-            "average; raise epsilon or lower n_iter"
-        )
-    return search(log_mu), event(math.exp(-log_mu), 1)

@@ -125,7 +125,7 @@ class CoveredEvent:
     Parameters
     ----------
     noise_multiplier : float, > 0
-        Of the Gaussian release.
+        Noise multiplier of the Gaussian release.
     spare : float in (0, 1]
         Probability to tell everything.
     count : int, >= 1

@@ -13,7 +13,7 @@ from functools import lru_cache
 from ._accounting import log_excess
 from ._calibration import with_noise
 from ._events import FitEvent
-from ._gaussian_dp import gdp_epsilon, gdp_mu
+from ._gaussian_dp import gdp_epsilon
 from ._roots import TOLERANCE, largest_within
 
 _NEARLY = 5e-3
@@ -36,21 +36,21 @@ def joined(events):
     return FitEvent(tuple(r for event in events for r in event.releases), *relations)
 
 
-def joint_budgets(planned, shares, epsilon, delta):
-    """Budgets whose fits are together (epsilon, delta)-DP, and hardly less.
+def joint_budgets(planned, shares, budget):
+    """Budgets whose fits take one together, and hardly less.
 
     Parameters
     ----------
     planned : list of callables
-        Of each part, from its own (epsilon, delta) to its FitEvent.
+        Function of each part, from its own Budget to its FitEvent.
     shares : list of float, > 0
         Their shares of μ²; normalised here.
-    epsilon, delta : float
-        Of all parts together.
+    budget : Budget
+        Budget of all parts together.
 
     Returns
     -------
-    budgets : list of (epsilon, delta)
+    budgets : list of Budgets
         One for each part; they do not add up, the event says what they are together.
     event : FitEvent
         The releases of all parts.
@@ -60,27 +60,25 @@ def joint_budgets(planned, shares, epsilon, delta):
     ValueError
         If a part can't be planned, or does not follow its budget.
     """
-    if len(planned) == 1 or math.isinf(epsilon):
-        budgets = [(epsilon, delta)] * len(planned)
-        return budgets, joined([part(*own) for part, own in zip(planned, budgets, strict=True)])
-    mu, total = gdp_mu(epsilon, delta), math.fsum(shares)
+    if len(planned) == 1 or not budget.private:
+        return [budget] * len(planned), joined([part(budget) for part in planned])
+    total = math.fsum(shares)
     parts = [
-        _Part(plan, mu * math.sqrt(share / total), delta)
+        _Part(plan, budget, budget.mu * math.sqrt(share / total))
         for plan, share in zip(planned, shares, strict=True)
     ]
 
-    budget = epsilon, delta
-    others = _scale_of_all(tuple(part.event(0.0) for part in parts), *budget)
+    others = _scale_of_all(tuple(part.event(0.0) for part in parts), *budget[:2])
     # When one factor of all parts is nearly right, the last part alone, which is mostly the model
     # and has most, makes up for what is missing: the others are planned no more.
     last = None
     if others is not None:
         *first, part = parts
-        last = _followed(tuple(part.event(others) for part in first), part, others, *budget)
+        last = _followed(tuple(part.event(others) for part in first), part, others, *budget[:2])
     if last is None:
         raise ValueError(
-            f"no division of epsilon={epsilon:g} was found: what a part releases must follow the "
-            "epsilon and the delta that it is given"
+            f"no division of epsilon={budget.epsilon:g} was found: what a part releases must "
+            "follow the epsilon and the delta that it is given"
         )
     logs = [others] * (len(parts) - 1) + [last]
     budgets = [part.budget(log) for part, log in zip(parts, logs, strict=True)]
@@ -90,16 +88,17 @@ def joint_budgets(planned, shares, epsilon, delta):
 class _Part:
     """A fit among others, planned at e^log times its share of μ."""
 
-    def __init__(self, planned, mu, delta):
-        self._planned, self._mu, self._delta = planned, mu, delta
+    def __init__(self, planned, whole, mu):
+        self._planned, self._whole, self._mu = planned, whole, mu
         self._events = {}  # a plan may calibrate for seconds
 
     def budget(self, log):
-        return _budget(math.exp(log) * self._mu, self._delta)
+        epsilon, delta = _pair(math.exp(log) * self._mu, self._whole.delta)
+        return self._whole._replace(epsilon=epsilon, delta=delta)
 
     def event(self, log):
         if log not in self._events:
-            self._events[log] = self._planned(*self.budget(log))
+            self._events[log] = self._planned(self.budget(log))
         return self._events[log]
 
 
@@ -149,7 +148,7 @@ def _scale_of_last(first, event, at, start, epsilon, delta):
 
 
 @lru_cache(maxsize=1024)
-def _budget(mu, delta):
+def _pair(mu, delta):
     """(ε, δ) of a μ-GDP fit, at the δ of the whole or at one so small that ε is positive."""
     while (epsilon := gdp_epsilon(mu, delta)) == 0.0:
         delta /= 10.0

@@ -38,7 +38,7 @@ class Loss:
     infinite : float
         Probability of an infinite loss.
     mu : float
-        Of a Gaussian part beside them.
+        μ of a Gaussian part beside them.
     """
 
     first: int = 0

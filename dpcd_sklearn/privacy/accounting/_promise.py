@@ -1,7 +1,55 @@
 """The promise of a budget to a data set: its neighbours, a public number, "auto" for delta."""
 
+import math
+from typing import NamedTuple
+
 from ...utils._public import MOST, check_count, check_real
 from ._events import NEIGHBORING
+from ._gaussian_dp import gdp_mu
+
+
+class Budget(NamedTuple):
+    """The price of all releases of a fit together, and its public number of records.
+
+    Parameters
+    ----------
+    epsilon : float in (0, inf]
+        Infinite without noise.
+    delta : float in (0, 1)
+    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+    n : int, default=None
+        Public number of records, by which sums are divided; what is released costs the same
+        whatever it is.
+    """
+
+    epsilon: float
+    delta: float
+    neighboring: str = "replace_one"
+    n: int | None = None
+
+    @property
+    def private(self):
+        """Whether there is noise."""
+        return math.isfinite(self.epsilon)
+
+    @property
+    def mu(self):
+        """The largest μ whose mechanisms are (epsilon, delta)-DP."""
+        return gdp_mu(self.epsilon, self.delta)
+
+
+def promised(epsilon, delta, neighboring, n_public, n_samples):
+    """The Budget of a fit of so many records, as its parameters are stated.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the relation is unknown, `n_public` does not belong to it, or delta is no number.
+    """
+    n_public = public_number(neighboring, n_public)
+    delta = resolved_delta(delta, n_samples, n_public)
+    n = int(n_samples) if n_public is None else n_public
+    return Budget(float(epsilon), delta, neighboring, n)
 
 
 def public_number(neighboring, n_public):

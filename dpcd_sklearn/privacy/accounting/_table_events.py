@@ -1,7 +1,5 @@
 """Events of what transformers of tables release, from a target (ε, δ): towards more noise."""
 
-import math
-
 from ._events import CoveredEvent, FitEvent, NonPrivateEvent
 from ._gaussian_dp import gdp_mu
 
@@ -11,9 +9,10 @@ _UP = 1 + 1e-12
 _NAMED_ALONE = 2.0**-14
 
 
-def partition_event(epsilon, delta, neighboring):
+def partition_event(budget):
     """Counts of categories, of which a small part of δ names what one record alone has."""
-    if math.isinf(epsilon):
+    epsilon, delta, neighboring, _ = budget
+    if not budget.private:
         return FitEvent((NonPrivateEvent(),), neighboring)
     spare = _NAMED_ALONE * delta
     # accounting, rounded upwards, gives no more than epsilon

@@ -85,7 +85,7 @@ def tuning_loss(base, distribution, mean, covered=None):
     Parameters
     ----------
     base : Loss
-        Of one run; of one whose curves differ, call it for each direction.
+        Loss of one run; of one whose curves differ, call it for each direction.
     distribution : {"logarithmic", "geometric", "poisson"} or float > -1
         A number is the shape of a truncated negative binomial law.
     mean : float

@@ -39,7 +39,7 @@ def charge(accountant, event, *, recorder=None, **facts):
     event : FitEvent
         Everything that the fit will release.
     recorder : object, default=None
-        Of an audit: it hears what mechanisms answer. Fits that are charged have none.
+        Recorder of an audit: it hears what mechanisms answer. Fits that are charged have none.
     **facts
         As in `PrivacyAccountant.charge`.
 
@@ -332,7 +332,7 @@ class PrivacyAccountant:
         n_samples : int
             Number of training records.
         n_features : int, or array-like of shape (n_rows, n_features)
-            Of the records; or made-up rows, where columns are picked by name.
+            Number of features; or made-up rows, where columns are picked by name.
         n_outputs : int, default=1
             Number of targets, or of classes fitted one by one.
         cv : int, splitter or iterable, default=None

@@ -40,9 +40,9 @@ class Price:
     Parameters
     ----------
     amount : float
-        Of the μ² that the budget admits; infinite for an event that it never admits.
+        Part of the μ² that the budget admits; infinite for an event that it never admits.
     delta : float
-        Of the reserve.
+        Part of the reserve.
     private : bool
         Whether it protects anybody; what does not, in a ledger made for tests, takes nothing.
     first : bool

@@ -7,6 +7,7 @@ from fractions import Fraction
 from ..accounting._accounting import gdp_squared
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
+from ..accounting._promise import Budget
 from ..accounting._spent import PrivacyCost, PrivacySpent
 from ._filter import Price, admits, epsilon_alone, price
 
@@ -83,7 +84,7 @@ def remaining(parameters, balance):
     target = gdp_epsilon(math.sqrt(left), parameters.delta)
 
     def admitted(epsilon):
-        fit = gaussian_fit_event(epsilon, parameters.delta, 1, parameters.neighboring)
+        fit = gaussian_fit_event(Budget(epsilon, parameters.delta, parameters.neighboring), 1)
         # A fit of more than one release differs by its rounding.
         amount = price(parameters, fit, False).amount * (1 + 1e-14)
         return admits(parameters, balance, Price(amount, 0.0, private=True, first=False))

@@ -21,7 +21,7 @@ class Prepaid:
     event : FitEvent
         All releases of all parts, fixed before a record is used.
     **facts
-        Of the one entry, as in `PrivacyAccountant.charge`.
+        Facts of the one entry, as in `PrivacyAccountant.charge`.
     """
 
     def __init__(self, accountant, event, **facts):

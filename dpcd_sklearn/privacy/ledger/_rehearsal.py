@@ -1,8 +1,8 @@
 """Which fits a search, a cross-validation or a pipeline would charge, found by a rehearsal.
 
-scikit-learn's own code runs over rows of zeros, with an understudy in the place of the model. It
-notes what the model would release from so many records, and fits nothing: no record is needed,
-nothing is drawn and nothing is charged. So numbers of candidates, folds, rounds and resources are
+scikit-learn's own code runs over rows of zeros, with an estimator that fits nothing in the place of
+the model. It notes what the model would release from so many records: no record is needed, nothing
+is drawn and nothing is charged. So numbers of candidates, folds, rounds and resources are
 scikit-learn's, whatever its version.
 """
 
@@ -49,7 +49,7 @@ def looks_at_rows(private):
 
 
 def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
-    """What would be charged, in order.
+    """Fits that would be charged, in order.
 
     Parameters
     ----------
@@ -74,20 +74,20 @@ def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
     ValueError
         If the split can't be made without the records, or a parameter is invalid.
     """
-    book = _Book(n_features, n_outputs, price)
+    planned = _PlannedFits(n_features, n_outputs, price)
     if cv is None:
-        book.enter(estimator, n_samples)
+        planned.enter(estimator, n_samples)
     else:
+        model = _FitlessEstimator(estimator, planned)
+        strict = {"cv": cv, "scoring": _dearest, "error_score": "raise"}
         _on_rows(
-            lambda X, y: cross_validate(
-                _Understudy(estimator, book), X, y, cv=cv, scoring=_dearest, error_score="raise"
-            ),
+            lambda X, y: cross_validate(model, X, y, **strict),
             *_rows(estimator, n_samples, n_outputs),
         )
-    return book.fits
+    return planned.fits
 
 
-class _Book:
+class _PlannedFits:
     """The fits that were asked for, in order."""
 
     def __init__(self, n_features, n_outputs, price):
@@ -127,7 +127,7 @@ class _Book:
             elif hasattr(step, "transform"):
                 rows = clone(step).fit_transform(rows)
             else:
-                inner = _Book(rows, self.n_outputs, self.price)
+                inner = _PlannedFits(rows, self.n_outputs, self.price)
                 inner.enter(step, n_samples)
                 self.fits += inner.fits
         if len(self.fits) == before:
@@ -136,7 +136,7 @@ class _Book:
     def _enter_search(self, search, n_samples):
         rehearsed = clone(search)
         rehearsed.set_params(
-            estimator=_Understudy(search.estimator, self),
+            estimator=_FitlessEstimator(search.estimator, self),
             scoring=_dearest,
             refit=bool(search.refit),
             error_score="raise",
@@ -146,11 +146,11 @@ class _Book:
         _on_rows(rehearsed.fit, *_rows(search.estimator, n_samples, self.n_outputs))
 
 
-class _Understudy(BaseEstimator):
-    """Has the parameters of an estimator, and notes in a book what each fit of it would charge."""
+class _FitlessEstimator(BaseEstimator):
+    """Has the parameters of an estimator, and notes what each fit of it would charge."""
 
-    def __init__(self, estimator, book):
-        self.estimator, self.book = estimator, book
+    def __init__(self, estimator, planned):
+        self.estimator, self.planned = estimator, planned
 
     def get_params(self, deep=True):
         return self.estimator.get_params(deep)
@@ -160,19 +160,19 @@ class _Understudy(BaseEstimator):
         return self
 
     def fit(self, X, y=None):
-        self.price_ = self.book.enter(self.estimator, len(X))
+        self.price_ = self.planned.enter(self.estimator, len(X))
         return self
 
     def __sklearn_clone__(self):
-        return _Understudy(clone(self.estimator), self.book)
+        return _FitlessEstimator(clone(self.estimator), self.planned)
 
     def __sklearn_tags__(self):
         return get_tags(self.estimator)
 
 
-def _dearest(understudy, X, y=None):
+def _dearest(fitless, X, y=None):
     """The price of a fit as its score: whoever drops candidates keeps the dearest."""
-    return understudy.price_
+    return fitless.price_
 
 
 def _params(estimator):

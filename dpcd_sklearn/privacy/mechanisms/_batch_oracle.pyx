@@ -47,7 +47,8 @@ cdef class BatchOracle(IterateOracle):
     receipt : Receipt
         Proof that what the units are for was charged; it is redeemed here, once.
     units : MeanUnits
-        Of the public plan. Norms are in the geometry of M^(-1/2), those of products euclidean.
+        Units of the public plan. Norms are in the geometry of M^(-1/2), those of products
+        euclidean.
     place : Place
         Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss

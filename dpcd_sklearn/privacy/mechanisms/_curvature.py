@@ -142,7 +142,7 @@ class CurvatureOracle:
         Parameters
         ----------
         place : Place
-            Of the same records, with public bounds and centre.
+            Place of the same records, with public bounds and centre.
         row_norm : float
             Public.
         shift : ndarray of shape (n_features,) or 0.0
@@ -232,7 +232,7 @@ class CurvatureOracle:
         coef : ndarray of shape (n_outputs * n_coordinates,)
             Public; output by output.
         clip : float
-            Of a record's gradient in all outputs together; public. The noise is in proportion.
+            Clip of a record's gradient in all outputs together; public. The noise is in proportion.
 
         Returns
         -------

@@ -113,7 +113,7 @@ class CurvatureUnits(SquareUnits):
         Rows are clipped to it, in the units of sqrt(M_j / curvature of the loss), the intercept's
         constant included; those of the curvature, if `CurvatureOracle.see` says nothing else.
     n_outputs : int, default=1
-        Of the gradients.
+        Number of outputs of the gradients.
     constant : float, default=0
         `constant_of_rows`, of the oracle's loss and intercept.
 

@@ -58,7 +58,7 @@ class MomentOracle:
     units : MomentUnits
     place : Place
     loss : Loss
-        Of one output, with a second derivative.
+        Loss of one output, with a second derivative.
     fit_intercept : bool
     key : bytes of length 32, or None
         Reproducible noise.
@@ -114,11 +114,11 @@ class MomentOracle:
         coef : ndarray of shape (n_coordinates,)
             Public.
         clip : float
-            Of gradients; public.
+            Clip of gradients; public.
         row_norm : float
-            Of rows times the root of the loss' second derivative; public.
+            Norm of rows times the root of the loss' second derivative; public.
         score_norm : float
-            Of gradients in their second moments; public.
+            Norm of gradients in their second moments; public.
 
         Returns
         -------

@@ -40,7 +40,7 @@ class Descent(Units):
     n_samples : int
     n_coordinates : int
     curvature : float
-        Of the loss, in the margin.
+        Curvature of the loss, in the margin.
     squared_norm : float
         Bound on the squared norm of a record's features, the intercept's 1 included.
     clip : float
@@ -143,7 +143,7 @@ def release_last_iterate(receipt, descent, Place place, *, Loss loss, row_norm,
     receipt : Receipt
         Proof that the descent's event was charged; it is redeemed here, once.
     descent : Descent
-        Of the public plan.
+        Units of the public plan.
     place : Place
         Where the records lie. Weights above one count as one.
     loss : Loss

@@ -81,7 +81,7 @@ cdef class RecordOracle(Oracle):
     receipt : Receipt
         Proof that what the units are for was charged; it is redeemed here, once.
     units : CoordinateUnits
-        Of the public plan.
+        Units of the public plan.
     place : Place
         Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss

@@ -71,8 +71,8 @@ def reach_counts(counts):
     Returns
     -------
     counts : int64 ndarray of shape (n_columns, N_DOUBLINGS)
-        Of records within 1, from 1 to 2, from 2 to 4, ... half-widths of the middle; the last one
-        holds all that lies farther out.
+        Counts of records within 1, from 1 to 2, from 2 to 4, ... half-widths of the middle; the
+        last one holds all that lies farther out.
     """
     half = N_LINEAR // 2
     outwards = counts[:, half:] + counts[:, half - 1 :: -1]

@@ -100,7 +100,7 @@ class ScoreOracle(SumOracle):
         Parameters
         ----------
         sums : list of int
-            Of the units' kind and size, from ``_score_sums``.
+            Sums of the kind and size of the units, from ``_score_sums``.
 
         Returns
         -------

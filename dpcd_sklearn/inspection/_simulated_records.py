@@ -89,14 +89,14 @@ OF_METHOD = {
 }
 
 
-# Of transformers: multiples of half-widths. Cells 0 and 212 of 256 are told apart best.
+# Ends of cells for transformers, in half-widths. Cells 0 and 212 of 256 are told apart best.
 _ENDS = {
     "release_running_counts": {"far apart": (-1.0, 2 * 212.5 / 256 - 1)},
     "release_present_means": {"ends": (-1.0, 1.0)},
     "release_curvature": {"other axis": ("half", "other half"), "from the middle": ("all", 0.0)},
 }
 _BESIDE = Change("one", "one", turns_target=False, weight=1e6)
-# Of the reach of a feature, for what is at right angles; the rest is for what is not.
+# Share of a feature's reach for what is at right angles; the rest is for what is not.
 _ACROSS = 0.9
 
 
@@ -127,7 +127,7 @@ def _pattern(name, p):
     }[name]
 
 
-class MadeUp:
+class SimulatedRecords:
     """Records of the shape and layout of one fit.
 
     Parameters
@@ -135,9 +135,9 @@ class MadeUp:
     model : estimator of this package
     n_samples, n_features : int
     n_targets : int or None
-        Of a regression with several targets.
+        Number of targets of a regression with several of them.
     labels : ndarray or None
-        Of a classifier.
+        Labels of a classifier.
     sparse : {None, "array", "matrix"}
     dtype : dtype
     columns : sequence of str or None
@@ -230,7 +230,7 @@ class MadeUp:
     def _around_quantiles(self, quantiles, count, moved, tilt):
         """Numbers from -2 to 2: those of few records are where a quantile is.
 
-        Of one quantile -2, 0 and 2; of two -2, -1, 0, 1 and 2.
+        Values are -2, 0 and 2 for one quantile; for two -2, -1, 0, 1 and 2.
         """
         few = min(count // 2 + 1 + tilt / 2, self.n * float(1 - max(quantiles)) * 0.9)
         ends = []
@@ -249,7 +249,7 @@ class MadeUp:
         Parameters
         ----------
         name : str
-            Of CHANGES.
+            Key of CHANGES.
         plan : SolverPlan
             Whose scales they are made for.
         count : int

@@ -9,10 +9,10 @@ import numpy as np
 from ..preprocessing._category_encoder import CategoryEncoder
 from ..preprocessing._select_k_best import DPSelectKBest
 from ..preprocessing._simple_imputer import DPSimpleImputer
-from ._made_up import MadeUp
+from ._simulated_records import SimulatedRecords
 
 COMMON, LONE = (0, 1), 10
-# Of the half-widths of columns: records that do not differ let no sum of products turn its sign.
+# Share of half-widths: records that do not differ let no sum of products turn its sign.
 _BASE = 0.5
 
 
@@ -28,8 +28,8 @@ def gaining(n_features):
     return np.arange(n_features) % 2 == 0
 
 
-class MadeUpTable(MadeUp):
-    """Records of one fit of an encoder or a selection of columns; as of `MadeUp`."""
+class SimulatedTable(SimulatedRecords):
+    """Records of one fit of an encoder or a selection of columns; as of `SimulatedRecords`."""
 
     def usual(self, generator):
         """Records as a fit may see them, whose targets are at one end."""
@@ -37,7 +37,7 @@ class MadeUpTable(MadeUp):
         return self._laid_out(cells), self._ends(np.zeros(self.n, dtype=int)), None
 
     def pairs_of_transformer(self, method, asked, count, generator):
-        """Two data sets that differ in so many records, by name; as of `MadeUp`."""
+        """Two data sets that differ in so many records, by name; as of `SimulatedRecords`."""
         if method == "release_columns" and self.p < 2:  # nothing is chosen
             return {}
         if method == "release_columns":

@@ -29,7 +29,7 @@ class Kind:
     ----------
     mechanism, method : str
     event : FitEvent
-        Of the mechanism, as it was planned.
+        Event of the mechanism, as it was planned.
     """
 
     mechanism: str
@@ -38,7 +38,7 @@ class Kind:
 
     @property
     def release(self):
-        """What of the event pays for it."""
+        """The part of the event that pays for it."""
         releases = self.event.releases
         if (at := _PLACES.get((self.mechanism, self.method))) is not None:
             return releases[at]
@@ -49,7 +49,7 @@ class Kind:
 
     @property
     def words(self):
-        """What it is called in a table."""
+        """Its name in a table."""
         return _WORDS.get((self.mechanism, self.method)) or _WORDS[self.method]
 
 
@@ -107,14 +107,14 @@ class EnoughError(Exception):
 
 
 class Tape:
-    """What one run released.
+    """Releases of one run.
 
     Parameters
     ----------
     noise : float, default=1.0
         The run releases with this share of the noise that its plan says; a power of two.
     leader : Tape, default=None
-        Of the run that this one follows.
+        Tape of the run that this one follows.
     wanted : dict of Kind to collection of int, default={}
         Which calls a follower draws; a leader draws all.
 
@@ -123,7 +123,7 @@ class Tape:
     plan : SolverPlan or units
         The latest one of the run.
     drawn : dict of Kind to list
-        Of each call an array, a pair of lists for greedy choices, or None for what was not drawn.
+        Draws of each call: an array, a pair of lists for greedy choices, or None for what was not.
     heard : dict of Kind to list
         What the solver was told.
     paid : dict of Kind to list of int
@@ -132,7 +132,7 @@ class Tape:
         What choices are between, which is public: of greedy ones the problem and the iterate; of
         differences from an anchor the step from there; None of others.
     events : list of FitEvent
-        Of each mechanism, as planned.
+        Events of each mechanism, as planned.
     n_left : int or None
         Calls that are wanted and still to be drawn; None is all of a run.
     """
@@ -156,7 +156,7 @@ class Tape:
         return with_noise(event, self.noise)
 
     def stand_before(self, mechanism, units):
-        """What a solver sees in place of a mechanism."""
+        """The object that a solver sees in place of a mechanism."""
         event = with_noise(units.event, 1 / self.noise)
         self.events.append(event)
         if isinstance(mechanism, Oracle):
@@ -174,7 +174,7 @@ class Tape:
 
 
 class _Stand:
-    """Of one mechanism in one run: which calls are drawn, and what is heard."""
+    """The place of one mechanism in one run: which calls are drawn, and what is heard."""
 
     def __init__(self, tape, mechanism, event):
         self._tape, self._mechanism, self._event = tape, mechanism, event

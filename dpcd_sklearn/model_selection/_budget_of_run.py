@@ -5,7 +5,7 @@ from functools import cache
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget_of_step import private_part
-from ..pipeline._plan import width_of
+from ..pipeline._joint_plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline, first_rows
 from ..privacy.accounting._accounting import mu_of
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
@@ -51,7 +51,7 @@ def excess(event, release):
     return mu * release.noise_multiplier
 
 
-def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
+def give_budget(estimator, release, budget, sizes, start=math.inf):
     """Set epsilon and delta of an estimator so that its fit costs no more than a release.
 
     Parameters
@@ -59,8 +59,8 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
     estimator : estimator
         Changed in place.
     release : GaussianEvent or CoveredEvent
-    delta : float
-    neighboring : str
+    budget : Budget
+        Budget of the search; a fit has its delta and its neighbours.
     sizes : tuple (n_samples, columns, n_outputs, is_sparse)
         Columns as `columns_of` returns them.
     start : float
@@ -69,20 +69,20 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
     Returns
     -------
     mu : float
-        Of the budget.
+        μ of the budget.
 
     Raises
     ------
     ValueError
         If there is no such budget: a fact that no record decides.
     """
-    part = budgeted_part(estimator)
+    part, delta = budgeted_part(estimator), budget.delta
 
     @cache
     def over(log_mu, delta):
         part.set_params(epsilon=gdp_epsilon(math.exp(log_mu), delta) * (1 - 1e-9), delta=delta)
         event = planned_event(estimator, sizes)
-        if event.neighboring != neighboring:
+        if event.neighboring != budget.neighboring:
             raise ValueError("a candidate has other neighbours than the search")
         return math.log(max(excess(event, release), math.ulp(0.0)))
 
@@ -102,7 +102,7 @@ def give_budget(estimator, release, delta, neighboring, sizes, start=math.inf):
 
 
 def columns_of(estimator, X):
-    """What a plan is told of columns: a few rows if a PrivatePipeline takes them by name."""
+    """Columns as a plan is told of them: a few rows if a PrivatePipeline takes them by name."""
     part = budgeted_part(estimator)
     if isinstance(part, PrivatePipeline) and hasattr(X, "columns"):
         return first_rows(X, whole=bool(part.public_steps))[0]
@@ -110,7 +110,7 @@ def columns_of(estimator, X):
 
 
 def planned_event(estimator, sizes):
-    """What a fit would release; of more outputs than one only where the estimator takes them.
+    """The event that a fit would release, of several outputs only where the estimator has them.
 
     Raises
     ------

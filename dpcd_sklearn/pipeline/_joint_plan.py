@@ -1,4 +1,4 @@
-"""What the private steps of a pipeline will release together, from public facts alone.
+"""The joint release of a pipeline's private steps, from public facts alone.
 
 A few rows go through copies of the steps that learn nothing, and through a stand-in for each
 private one: what is taken from them is their width, what is public about them by then, and whether
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
+from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
 from ..utils._input import read_input, read_labels
@@ -54,11 +55,11 @@ class StepPlan:
     share: float
 
     def planned(self, n_samples, relation):
-        """From an (epsilon, delta) to what this step would release."""
+        """From a Budget to what this step would release."""
         step = clone(self.step).set_params(**self.told, **relation)
 
-        def event(epsilon, delta):
-            step.set_params(epsilon=epsilon, delta=delta)
+        def event(budget):
+            step.set_params(epsilon=budget.epsilon, delta=budget.delta)
             return event_of(step, n_samples, self.columns, self.n_outputs, self.sparse)
 
         return event
@@ -71,20 +72,24 @@ class PipelinePlan:
     Attributes
     ----------
     steps : list of StepPlan
-    budgets : list of (epsilon, delta)
+    budget : Budget
+        Budget of all steps together.
+    budgets : list of Budgets
+        Budget of each step.
     event : FitEvent
     """
 
     steps: list
+    budget: Budget
     budgets: list
     event: FitEvent
 
 
-def planned(steps, n_samples, epsilon, delta, relation):
+def planned(steps, n_samples, budget, relation):
     """Divide a budget over `steps`, as `walked` returns them."""
     planners = [step.planned(n_samples, relation) for step in steps]
-    budgets, event = joint_budgets(planners, [step.share for step in steps], epsilon, delta)
-    return PipelinePlan(steps, budgets, event)
+    budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
+    return PipelinePlan(steps, budget, budgets, event)
 
 
 # ---- which steps may be in it -------------------------------------------------------------------
@@ -216,7 +221,7 @@ def walked(steps, rows, shares, n_outputs=1):
     shares : dict
         As `shares_of` returns them.
     n_outputs : int
-        Of the last step.
+        Number of outputs of the last step.
 
     Returns
     -------

@@ -1,6 +1,7 @@
 """Newton steps among the choices, and without, on problems that nobody chose: made up at random.
 
-    nice python benchmarks/made_up_problems.py [--first 0] [--number 400] [--repeat 5] [--worst 10]
+    nice python benchmarks/simulated_problems.py [--first 0] [--number 400] [--repeat 5]
+        [--worst 10]
 
 Records from 200 to 50,000, one to fifty columns of eight kinds, skewed, heavy-tailed, correlated,
 scaled and shifted; no bounds, tight ones, loose ones, or ones that the records lie at one end of;
