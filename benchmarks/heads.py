@@ -77,7 +77,7 @@ def problems(options, train, test):
         "scattering, grouped",
         groups.fit_transform(X),
         groups.transform(X_test),
-        {"row_norm_bound": 1.0},
+        {},
     )
 
 
