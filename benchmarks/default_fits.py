@@ -60,8 +60,8 @@ def texts(n_samples, n_features, rng):
     """Rows of norm one, of 70 words each whose odds fall as their rank, and labels; no target."""
     ranks = np.arange(1, n_features + 1)
     ends = np.cumsum(1 / ranks)
-    words = np.searchsorted(ends, ends[-1] * rng.random(70 * n_samples))
-    of_rows = np.arange(0, 70 * n_samples + 1, 70)
+    words = np.searchsorted(ends, ends[-1] * rng.random(70 * n_samples)).astype(np.int32)
+    of_rows = np.arange(0, 70 * n_samples + 1, 70, dtype=np.int32)
     X = sparse.csr_array((np.log1p(ranks)[words], words, of_rows), shape=(n_samples, n_features))
     X.sum_duplicates()
     X = normalize(X)

@@ -52,10 +52,10 @@ def _full_descent(signal, n_classes, n_coordinates):
     return min(40.0 * signal, 20_000.0), reach * between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Descents of one output and many features: the time of a step, of dense and of sparse rows, and the
-# fewest steps, of classes and of numbers; momentum remembers too much of fewer. Clips of classes are
-# so many times as wide, dense ones up to what is wide enough, sparse ones from a signal on that a
-# longer walk does not drown.
+# Descents of one output over many features: the times of a step, of dense and of sparse rows; the
+# fewest steps, of classes and of numbers, since momentum remembers too much of fewer. Clips of
+# classes are so many times as wide, dense ones up to what is wide enough, and sparse ones from a
+# signal on that a longer walk does not drown.
 _LONG, _LONG_OF_ROWS, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 90.0, 60.0, 120.0
 _WIDER, _WIDE_ENOUGH, _LOUD_ENOUGH = 1.6, 0.6, 50.0
 
@@ -70,7 +70,7 @@ def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
     Parameters
     ----------
     recipe : dict
-        The one of `descent_recipe`.
+        What `descent_recipe` says of two classes or a regression.
     """
     clip, n_iter = recipe["residual_clip"], recipe["max_iter"]
     total_time = n_iter * recipe["step_size"]
