@@ -9,8 +9,8 @@ DPLinearClassifier with its defaults under both relations, and what is published
 Features are those of kymatio (J = 2, eight angles: 81 channels of 7 x 7), computed here where it
 is installed and read from two arrays otherwise, as memory maps. kymatio 0.3 needs a SciPy before
 1.15: give it an environment of its own. "grouped" are the same features with 27 groups of three
-channels, each at mean 0 and variance 1 within its record, as Tramèr and Boneh have them: nothing
-is learnt from other records, so it costs nothing.
+channels by `GroupNormalizer`, as Tramèr and Boneh have them: nothing is learnt from other records,
+so it costs nothing.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dpcd_sklearn import DPLinearClassifier
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
+from dpcd_sklearn.preprocessing import GroupNormalizer
 
 DELTA = 1e-5
 N_CLASSES = 10
@@ -58,25 +59,6 @@ def scattering(images):
     return np.concatenate([transform(tile).reshape(len(tile), -1) for tile in tiles])
 
 
-def grouped(features):
-    """Features with each group of columns at mean 0 and variance 1 within its row, of norm 1."""
-    out = np.empty(features.shape, np.float32)
-    for i in range(0, len(out), TILE):
-        tile = np.asarray(features[i : i + TILE], np.float32).reshape(-1, N_GROUPS, _width(out))
-        tile = tile - tile.mean(axis=2, keepdims=True)
-        tile /= np.sqrt(np.square(tile).mean(axis=2, keepdims=True) + 1e-5)
-        rows = tile.reshape(len(tile), -1)
-        out[i : i + TILE] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return out
-
-
-def _width(features):
-    width, left = divmod(features.shape[1], N_GROUPS)
-    if left:
-        raise SystemExit(f"{features.shape[1]} features are not {N_GROUPS} groups of one size")
-    return width
-
-
 def problems(options, train, test):
     """Name, features, test features and what is stated of them, one problem at a time."""
     yield "pixels", flat(train), flat(test), {"feature_bounds": (0.0, 1.0)}
@@ -90,7 +72,13 @@ def problems(options, train, test):
             print(f"scattering is left out: {error}; give two arrays by --scattering")
             return
     yield "scattering", X, X_test, {}
-    yield "scattering, grouped", grouped(X), grouped(X_test), {}
+    groups = GroupNormalizer(N_GROUPS)
+    yield (
+        "scattering, grouped",
+        groups.fit_transform(X),
+        groups.transform(X_test),
+        {},
+    )
 
 
 def without_privacy(X, y, X_test, y_test, n_iter):

@@ -36,6 +36,7 @@ from dpcd_sklearn.preprocessing import (
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
+    GroupNormalizer,
     RowNormClipper,
 )
 
@@ -50,6 +51,7 @@ STEPS = [
     DPRobustScaler(epsilon=1.0, delta=1e-6),
     DPStandardScaler(epsilon=1.0, delta=1e-6),
     RowNormClipper(1.0),
+    GroupNormalizer(2),
     Binarizer(),
     MaxAbsScaler(),
     MinMaxScaler(),

@@ -92,6 +92,7 @@ VARIANTS = [
     ),
     preprocessing.DPStandardScaler(epsilon=math.inf),
     preprocessing.RowNormClipper(0.5, copy=False),
+    preprocessing.GroupNormalizer(copy=False),
 ]
 
 
@@ -143,8 +144,8 @@ def test_only_the_two_allowed_tags_ask_for_mercy(estimator):
 
 def test_every_public_estimator_is_checked():
     names = {estimator.__name__ for estimator in public_estimators()}
-    scalers = {"BoundsScaler", "DPStandardScaler", "RowNormClipper", "DPSimpleImputer"}
-    scalers |= {"DPOneHotEncoder", "DPOrdinalEncoder", "DPPCA", "DPSelectKBest"}
+    scalers = {"BoundsScaler", "DPStandardScaler", "GroupNormalizer", "RowNormClipper"}
+    scalers |= {"DPOneHotEncoder", "DPOrdinalEncoder", "DPPCA", "DPSelectKBest", "DPSimpleImputer"}
     scalers |= {"DPQuantileTransformer", "DPRobustScaler", "DPTargetEncoder"}
     assert names >= {estimator.__name__ for estimator in ESTIMATORS} | scalers
 

@@ -83,6 +83,7 @@ from dpcd_sklearn.preprocessing import (
     DPOrdinalEncoder,
     DPSimpleImputer,
     DPStandardScaler,
+    GroupNormalizer,
     RowNormClipper,
 )
 from dpcd_sklearn.solvers import GCD
@@ -785,7 +786,8 @@ def two_tables(name):
 KINDS = {
     full_name(kind): kind
     for kind in [kind for _, kind in all_estimators()]
-    + [BoundsScaler, DPOneHotEncoder, DPOrdinalEncoder, DPSimpleImputer, RowNormClipper]
+    + [BoundsScaler, DPOneHotEncoder, DPOrdinalEncoder, DPSimpleImputer]
+    + [GroupNormalizer, RowNormClipper]
     + [CountVectorizer, TfidfVectorizer]
 }
 

@@ -9,19 +9,17 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from tables import table
 
-from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, epsilon_of
 
 N, P = 6000, 3
-STRATEGIES = ["median", "mean", "most_frequent"]
 
 
 @pytest.fixture(name="X")
@@ -135,125 +133,6 @@ def test_bounds_hold_and_indicators_follow(X):
     assert imputer.get_feature_names_out().tolist() == names
 
 
-# ---- what is charged -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bounds", [None, (-2e6, 2e6)])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
-def test_what_was_planned_is_charged_once_and_is_worth_its_epsilon(
-    X, strategy, bounds, neighboring
-):
-    if strategy == "most_frequent":
-        bounds = None
-    n_public = 5000 if neighboring == "add_remove" else None
-    accountant = PrivacyAccountant(2.0, 1e-5, neighboring=neighboring, n_public=n_public)
-    imputer = DPSimpleImputer(
-        strategy, epsilon=0.5, delta=1e-6, feature_bounds=bounds,
-        neighboring=neighboring, n_public=n_public, accountant=accountant,
-    )  # fmt: skip
-    planned = imputer.planned_event(N, P)
-    assert 0.5 * (1 - 1e-3) < epsilon_of(planned, 1e-6) <= 0.5
-    imputer.fit(X)
-    (entry,) = accountant.entries()
-    assert entry.event == str(planned) and imputer.privacy_event_ == planned
-    assert entry.n_samples == (n_public or N) and entry.n_features == P
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_refused_fit_releases_nothing(X, strategy):
-    imputer = DPSimpleImputer(strategy, accountant=PrivacyAccountant(0.01, 1e-6))
-    with pytest.raises(BudgetExceededError):
-        imputer.fit(X)
-    assert not hasattr(imputer, "statistics_")
-    with pytest.raises(NotFittedError):
-        imputer.transform(X)
-
-
-BAD = {
-    "strategy": {"strategy": "modes"},
-    "bounds of words": {"strategy": "most_frequent", "feature_bounds": (0, 1)},
-    "bounds and a word": {"strategy": "constant", "fill_value": "a", "feature_bounds": (0, 1)},
-    "bounds upside down": {"feature_bounds": (1, 0)},
-    "bounds of others": {"feature_bounds": [(0, 1)]},
-    "epsilon": {"epsilon": 0.0},
-}
-
-
-@pytest.mark.parametrize("params", BAD.values(), ids=BAD)
-def test_bad_parameters_are_refused_before_the_charge(X, params):
-    accountant = PrivacyAccountant(10.0, 1e-6)
-    with pytest.raises((TypeError, ValueError)):
-        DPSimpleImputer(accountant=accountant).set_params(**params).fit(X)
-    assert accountant.entries() == []
-
-
-@pytest.mark.parametrize("strategy", ["median", "mean"])
-@pytest.mark.parametrize("spoil", [math.inf, "secret"])
-def test_bad_cells_are_refused_before_the_charge_and_not_quoted(X, strategy, spoil):
-    accountant = PrivacyAccountant(10.0, 1e-6)
-    data = X.astype(object)
-    data[3, 1] = spoil
-    with pytest.raises(ValueError, match=".") as raised:
-        DPSimpleImputer(strategy, accountant=accountant).fit(data)
-    assert "secret" not in str(raised.value) and accountant.entries() == []
-
-
-# ---- what does not leak --------------------------------------------------------------------------
-
-
-def with_record(X, record):
-    X = X.copy()
-    X[3] = record
-    return X
-
-
-ALIKE = {
-    "nothing missing": lambda X: np.nan_to_num(X),
-    "all missing": lambda X: np.full_like(X, np.nan),
-    "a column missing": lambda X: np.where([False, True, False], np.nan, X),
-    "an outlier": lambda X: with_record(X, 1e308),
-    "zeros": np.zeros_like,
-    "denormals": lambda X: X * 1e-310,
-}
-
-
-def public_outcome(imputer, X):
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
-        imputer.fit(X)
-    Z = imputer.transform(X)
-    assert np.isfinite(imputer.statistics_.astype(float)).all() and not np.isnan(Z).any()
-    told = [(w.category, str(w.message), w.filename) for w in shown]
-    event = imputer.privacy_event_, imputer.privacy_spent_
-    return Z.shape, Z.dtype, imputer.statistics_.dtype, event, told
-
-
-@pytest.mark.parametrize("n", [50, N])
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
-def test_what_is_public_is_the_same_for_all_data_of_one_shape(X, strategy, alike, n):
-    imputer = DPSimpleImputer(strategy, add_indicator=True)
-    expected = public_outcome(clone(imputer), X[:n])
-    assert bool(expected[-1]) is (n == 50)
-    if n == 50:
-        assert expected[-1][0][2] == __file__
-    assert public_outcome(clone(imputer), alike(X[:n])) == expected
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_no_cell_is_used_before_the_charge(X, strategy):
-    class Swapping(PrivacyAccountant):
-        def charge(self, event, **facts):
-            receipt = super().charge(event, **facts)
-            data[...] = 64.0
-            return receipt
-
-    data = X.copy()
-    imputer = DPSimpleImputer(strategy, epsilon=5.0, accountant=Swapping(10.0, 1e-3)).fit(data)
-    np.testing.assert_allclose(imputer.statistics_.astype(float), 64.0, rtol=0.2)
-
-
 # ---- in a pipeline -------------------------------------------------------------------------------
 
 
@@ -282,9 +161,3 @@ def test_stated_bounds_are_told(X):
     pipeline = make_private_pipeline(*steps, epsilon=1.0).fit(X, np.arange(N) % 2)
     lo, hi = pipeline.told_["dplinearclassifier"]["feature_bounds"]
     assert lo.tolist() == [-2e6] * P + [0.0] * P and hi.tolist() == [2e6] * P + [1.0] * P
-
-
-def test_the_linter_knows_what_to_use_instead():
-    report = find_leaks(make_private_pipeline(SimpleImputer(), DPLinearClassifier(classes=[0, 1])))
-    (void,) = [leak for leak in report if leak.severity == "void"]
-    assert "preprocessing.DPSimpleImputer," in void.instead

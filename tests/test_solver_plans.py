@@ -251,3 +251,41 @@ def test_every_release_and_every_output_has_a_key_of_its_own_and_keeps_it():
         assert own == hashlib.blake2b(key, digest_size=32, person=name.encode()).digest()
     assert keys[-1] == hashlib.sha256(key + b"output 2").digest()
     assert MOMENTS.key(None) is None and key_of_output(0, None) is None  # the system's entropy
+
+
+def recipe_of(model, n_samples, n_features, *, sparse=False):
+    plan = model._plan(n_samples, n_features, 1, sparse=sparse)
+    return plan.problem, plan.recipe
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("classes", [None, (0, 1)], ids=["numbers", "classes"])
+def test_long_descents_are_of_many_features_alone(classes, sparse):
+    """Features that Newton steps could have, or a signal for all of them, keep a descent's pace."""
+    kind = DPLinearRegressor if classes is None else DPLinearClassifier
+    stated = {"target_bounds": (-1, 1)} if classes is None else {"classes": classes}
+    model = kind(solver="skgd", epsilon=1.0, delta=1e-8, **stated)
+    narrow, of_narrow = recipe_of(model, 40_000, 1_000, sparse=sparse)
+    wide, of_wide = recipe_of(model, 40_000, 1_100, sparse=sparse)
+    loud, _ = recipe_of(model.set_params(epsilon=60.0), 40_000, 1_100, sparse=sparse)
+    for problem in (narrow, loud):
+        assert problem.averaging == "tail" and problem.momentum == 0.9
+    if sparse and classes is None:
+        assert wide.averaging == "tail"
+        return
+    assert wide.averaging == "last" and wide.n_updates < narrow.n_updates
+    # as far below what is stable: 2 (1 + β) / (1 - β)
+    room = [2 * (1 + p.momentum) / (1 - p.momentum) / p.step_size for p in (narrow, wide)]
+    assert room[1] >= room[0] * (1 - 1e-9)
+    walks = [recipe["residual_clip"] * recipe["max_iter"] * recipe["step_size"]
+             for recipe in (of_narrow, of_wide)]  # fmt: skip
+    assert walks[1] < 2 * walks[0]
+
+
+def test_inference_and_stated_blocks_keep_the_pace_of_a_descent():
+    stated = {"epsilon": 1.0, "delta": 1e-8, "target_bounds": (-1, 1)}
+    of_blocks = DPLinearRegressor(solver=SkGD("block", block_size=20), **stated)
+    of_inference = DPLinearRegressor(solver="skgd", penalty=None, inference=True, **stated)
+    for model in (of_blocks, of_inference):
+        problem, _ = recipe_of(model, 40_000, 1_100)
+        assert problem.averaging == "tail"

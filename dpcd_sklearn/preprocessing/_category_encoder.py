@@ -127,6 +127,13 @@ class CategoryEncoder(PrivateTransformer):
         sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
         return [PartitionUnits(event, n_columns=self._n_learnt(n_features), **sizes)]
 
+    def _check_stated(self, n_features):
+        self._n_learnt(n_features)
+        stated = () if isinstance(self.categories, str) else self.categories
+        for given in stated.values() if isinstance(stated, dict) else stated:
+            if not _is_auto(given):
+                _checked(given)
+
     def _stated(self):
         """Stated categories of each column, or None if they are learnt."""
         n = self.n_features_in_

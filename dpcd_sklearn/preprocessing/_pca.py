@@ -19,7 +19,7 @@ from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
 
 # Rows of numbers within bounds are seldom longer than this share of the longest that is possible.
 _USUAL_LENGTH = 0.5
@@ -42,7 +42,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     Parameters
     ----------
     n_components : int >= 1, default=2
-        How many components are kept: a public width. All are, where there are no more columns.
+        How many components are kept: a public width, no more than there are columns or records.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
     $delta
@@ -75,7 +75,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     $BudgetExceededError
     $LedgerError
     TypeError, ValueError
-        If a parameter or X is invalid, or there are more than 4,000 columns; nothing was charged.
+        If a parameter or X is invalid, `n_components` is larger than the number of columns or of
+        records, or there are more than 4,000 columns; nothing was charged.
 
     Notes
     -----
@@ -126,12 +127,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.random_state = random_state
 
     def _event(self, n_features, budget):
+        self._check_width(n_features)
+        # under add_remove the number of records is not public: n_public stands for it
+        refuse_more_than(budget.n, "records", n_components=self.n_components)
+        return gaussian_fit_event(budget, 1)
+
+    def _check_width(self, n_features):
+        refuse_more_than(n_features, n_components=self.n_components)
         if n_features > MOST_FEATURES:
             raise ValueError(
                 f"a covariance of {n_features:,} columns is more than the {MOST_FEATURES:,} that "
                 "are held; select columns first (DPSelectKBest)"
             )
-        return gaussian_fit_event(budget, 1)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         length, constant = self._length(n_features)
@@ -199,7 +206,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         self._validate_params()
         X = self._read(X, reset=True)
-        self._event(X.shape[1], 1, 0.5)
+        self._check_width(X.shape[1])
         self.mean_ = sum(self._bounds(X.shape[1])) / 2
         self._keep(np.eye(X.shape[1]))
         return self
@@ -217,7 +224,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
 
     def _keep(self, covariance):
         values, vectors = eigh(covariance)
-        kept = slice(None, -min(self.n_components, len(values)) - 1, -1)
+        kept = slice(None, -self.n_components - 1, -1)
         components = vectors.T[kept]
         largest = np.take_along_axis(
             components, np.abs(components).argmax(axis=1)[:, np.newaxis], axis=1

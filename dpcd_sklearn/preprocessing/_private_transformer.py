@@ -18,6 +18,7 @@ from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
 from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
 from ._shared_texts import TEXTS
@@ -88,9 +89,16 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._validate_params()
         n_features, _ = width_and_layout(n_features)
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
+        self._check_stated(n_features)
         if self.neighboring == "add_remove" and self.n_public is not None:
             n_samples = self.n_public
         return self._planned(n_samples, n_features).event
+
+    def _check_stated(self, n_features):
+        """Refuse what is stated of columns or of a target as a fit does; names are not known."""
+        bounds = getattr(self, "feature_bounds", None)
+        if bounds is not None and not isinstance(bounds, dict):
+            check_bounds(bounds, n_features)
 
     def _planned(self, n_samples, n_features):
         """The plan of a fit; whatever can't be carried out is refused here."""
@@ -156,6 +164,16 @@ def after_choices(budget, count, share, main):
     eta = math.sqrt(8 * share * zcdp_rho(*budget[:2]) / count)
     choices = choices_event(min(eta, MOST_RANGE), count, budget.neighboring)
     return joined(joint_fit_event(budget, choices, main))
+
+
+def refuse_more_than(n_public, of="columns", **stated):
+    """Refuse a stated width beyond a public number of columns or of records."""
+    ((name, width),) = stated.items()
+    if width > n_public:
+        raise ValueError(
+            f"{name}={width:,} is more than X has {of} ({n_public:,}): state a number of at most "
+            f"{n_public:,}, or leave this step out"
+        )
 
 
 def lacks_evidence(units, n_normalizer):

@@ -16,15 +16,16 @@ from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
 from ..privacy.mechanisms._top_columns import ColumnOracle, ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
-from ..utils._compat import Interval, fit_context
+from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer
-from ._stated_target import read_target
+from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
+from ._stated_target import read_target, stated_bounds, stated_classes
 
 _SHARE_OF_MEAN = 0.05  # of μ²
+_USUAL_WIDTH = 10
 
 
 class DPSelectKBest(SelectorMixin, PrivateTransformer):
@@ -54,8 +55,9 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     Parameters
     ----------
-    k : int >= 1, default=10
-        How many columns are kept: a public width. All are, where there are no more.
+    k : "auto" or int >= 1, default="auto"
+        How many columns are kept: a public width, no more than there are columns. "auto" keeps
+        ten, or all where there are fewer.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
     $delta
@@ -74,7 +76,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     Attributes
     ----------
-    ranking_ : ndarray of shape (min(k, n_features),)
+    ranking_ : ndarray of shape (k,)
         The columns that were chosen, the one of the largest noisy score first. Released.
     $privacy_event_
     $privacy_spent_
@@ -107,7 +109,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     """
 
     _parameter_constraints = OF_BUDGET | {
-        "k": [Interval(Integral, 1, None, closed="left")],
+        "k": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, dict],
         "target_bounds": [tuple, list],
         "classes": [None, "array-like"],
@@ -115,7 +117,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     def __init__(
         self,
-        k: int = 10,
+        k: int | str = "auto",
         *,
         epsilon: float = 0.2,
         delta="auto",
@@ -138,10 +140,14 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         self.accountant = accountant
         self.random_state = random_state
 
+    def _check_stated(self, n_features):
+        super()._check_stated(n_features)
+        if stated_classes(self) is None:
+            stated_bounds(self)
+
     def _event(self, n_features, budget):
-        k = min(self.k, n_features)
         mean = share_event(budget, _SHARE_OF_MEAN, 1)
-        choices = greedy_fit_event(budget, k, 1.0)
+        choices = greedy_fit_event(budget, self._width(n_features), 1.0)
         if not budget.private:
             return choices
         return joined(joint_fit_event(budget, mean, choices))
@@ -151,7 +157,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         n_targets = 1 if self.classes is None else len(self.classes)
         *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
         units = [PresentUnits(part, n_columns=n_targets, **sizes) for part in of_mean]
-        k = min(self.k, n_features)
+        k = self._width(n_features)
         return [*units, ColumnUnits(choices, n_chosen=k, width=n_features, **sizes)]
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -208,8 +214,15 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         """
         self._validate_params()
         X = read_records(self, X, **CHECKS)
-        self.ranking_ = np.arange(min(self.k, X.shape[1]))
+        self.ranking_ = np.arange(self._width(X.shape[1]))
         return self
+
+    def _width(self, n_features):
+        """The public number of columns that are kept."""
+        if self.k == "auto":
+            return min(_USUAL_WIDTH, n_features)
+        refuse_more_than(n_features, k=self.k)
+        return self.k
 
     def _bounds(self, sparse):
         stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds

@@ -186,6 +186,10 @@ class DPSimpleImputer(PrivateTransformer):
         count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
         return after_choices(budget, count, _SHARE_OF_SCALES, means)
 
+    def _check_stated(self, n_features):
+        super()._check_stated(n_features)
+        self._check_together()
+
     def _check_together(self):
         """Conditions on several parameters.
 

@@ -20,7 +20,16 @@ from ..utils._compat import HasMethods, StrOptions
 from ..utils._typing import Auto
 from ._checked_sampling import CheckedSampling
 from ._coordinates import DrawnPlan
-from ._descent_recipe import clip_for_inference, descent_recipe, noiseless_descent_recipe
+from ._descent_recipe import (
+    clip_for_inference,
+    descent_recipe,
+    long_descent,
+    noiseless_descent_recipe,
+)
+
+# Features from which passes are long: more than those of Newton steps. And the signal from which
+# the last iterate is more than noise, of dense rows and of sparse ones, few of whose columns count.
+_MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
 
 
 class SkGDPlan(DrawnPlan):
@@ -84,12 +93,29 @@ class SkGDPlan(DrawnPlan):
         )
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)
+        elif self._has_long_way:
+            return long_descent(
+                recipe, request.signal, request.n_classes, has_sparse_rows=request.has_sparse_rows
+            )
         return recipe
+
+    @property
+    def _has_long_way(self):
+        """Whether a descent of one output has more features than it can learn, in long passes."""
+        request = self.request
+        if not self._full or request.n_classes > 2:
+            return False
+        if request.sparse and not (request.has_sparse_rows and request.n_classes):
+            return False
+        least = _ON_ITS_WAY_OF_ROWS if request.sparse else _ON_ITS_WAY
+        return least <= request.signal < request.n_features and request.n_features > _MANY
 
     @cached_property
     def settles(self):
         if not (self.request.counts_classes and self._full):
             return False
+        if self._has_long_way:  # and so is an intercept by its last steps, whatever the clip
+            return is_settled(self.request, 0.0)
         return is_settled(self.request, self.recipe["residual_clip"])
 
     def run(self, receipt, records, key, generator):

@@ -1,0 +1,317 @@
+"""Gaussian sums of preprocessing steps: their sensitivity, their noise, and what is summed."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from tables import table
+
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import (
+    PresentOracle,
+    PresentUnits,
+    RunningOracle,
+    RunningUnits,
+    TargetOracle,
+    TargetUnits,
+    _present_means,
+    _running_counts,
+    _target_sums,
+)
+from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS
+from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
+
+RELATIONS = ["replace_one", "add_remove"]
+NAN = math.nan
+N_CELLS = 256
+N_GROUPS, P = 3, 2
+
+
+def event_of(z, neighboring="replace_one"):
+    return FitEvent((GaussianEvent(z, 1),), neighboring)
+
+
+def present_oracle(X, z=2.0, neighboring="replace_one", n_public=None):
+    sizes = {"n_samples": len(X), "n_normalizer": n_public or len(X)}
+    units = PresentUnits(event_of(z, neighboring), n_columns=X.shape[1], **sizes)
+    return PresentOracle(charge(None, units.event), units, PresentPlace(X))
+
+
+def running_oracle(X, z=2.0, neighboring="replace_one", n_public=None):
+    sizes = {"n_samples": len(X), "n_normalizer": n_public or len(X)}
+    units = RunningUnits(event_of(z, neighboring), n_columns=X.shape[1], **sizes)
+    return RunningOracle(charge(None, units.event), units, LocalPlace(X))
+
+
+def released_counts(oracle, p, n_known=None):
+    return oracle.release_running_counts(np.zeros(p), np.ones(p), n_known)
+
+
+def target_oracle(
+    codes, target, n_classes=0, z=2.0, neighboring="replace_one", n_public=None, cv=1
+):
+    """An oracle of codes of shape (n_samples, n_columns)."""
+    n, p = codes.shape
+    sizes = {"n_samples": n, "n_normalizer": n_public or n}
+    units = TargetUnits(event_of(z, neighboring), n_columns=p, n_classes=n_classes, **sizes)
+    place = GroupPlace(list(codes.T), [N_GROUPS] * p, target, n_classes, np.arange(n) % cv, cv)
+    return TargetOracle(charge(None, units.event), units, place)
+
+
+# ---- sensitivity, and mutants --------------------------------------------------------------------
+
+
+def half(exact):
+    return lambda *facts: exact(*facts) / 2
+
+
+def no_root_of_p(exact):
+    return lambda p, *facts: exact(1, *facts)
+
+
+def forgets_how_many_are_present(exact):
+    return lambda p, of: math.sqrt(p)
+
+
+class Present:
+    """Sums of p columns of what is present, and how many are."""
+
+    mechanism, sensitivity, reach = (
+        _present_means,
+        "present_sensitivity",
+        0.98,
+    )  # cells have a width
+    mutants = (forgets_how_many_are_present, half)
+
+    def __init__(self, p):
+        self.others = [np.full(p, 0.5)] * 4
+        self.records = [np.full(p, x) for x in (-5.0, -1.0, 0.3, 1.0, 7.0, NAN)]
+        self.records.append(np.where(np.arange(p) % 2, NAN, 1.0))
+
+    def release(self, rows, **options):
+        oracle, ones = present_oracle(np.vstack(rows), **options), np.ones(len(rows[0]))
+        oracle.release_present_means(-ones, ones)
+        return oracle, lambda: oracle.release_present_means(-ones, ones)
+
+
+class Running:
+    """Running counts of three columns."""
+
+    mechanism, sensitivity, reach = _running_counts, "running_sensitivity", 0.99
+    mutants = (half, no_root_of_p)
+    others = [np.full(3, 0.5)] * 4
+    records = [np.full(3, x) for x in (-5.0, 0.0, 0.4, 212.5 / N_CELLS, 0.999, 7.0)]
+
+    def release(self, rows, **options):
+        oracle = running_oracle(np.vstack(rows), **options)
+        released_counts(oracle, 3)
+        return oracle, lambda: released_counts(oracle, 3)
+
+
+class Target:
+    """Sums of a target, or counts of its classes, by two columns of categories."""
+
+    mechanism, sensitivity, reach = _target_sums, "target_sensitivity", 0.99
+    mutants = (half, no_root_of_p)
+
+    def __init__(self, n_classes):
+        self.n_classes, self.kind = n_classes, np.intp if n_classes else np.float64
+        codes = [[0, 1], [1, 1], [2, 0], [0, 2]]
+        self.others = list(zip(codes, [0, 1, 0, 1], strict=True))
+        targets = range(n_classes) if n_classes else (-7.0, -1.0, 0.2, 1.0, 3.0, NAN)
+        self.records = [(code, y) for code in ([0, 1], [1, 2], [2, 0]) for y in targets]
+
+    def release(self, rows, neighboring, **options):
+        codes, y = zip(*rows, strict=True)
+        folds = {"cv": 2} if neighboring == "replace_one" else {}
+        oracle = target_oracle(
+            np.array(codes), np.array(y, dtype=self.kind), self.n_classes,
+            neighboring=neighboring, **folds, **options,
+        )  # fmt: skip
+        oracle.release_target_sums()
+        return oracle, oracle.release_target_sums
+
+
+KINDS = {
+    "mean of a column": Present(1),
+    "means of columns": Present(3),
+    "running counts": Running(),
+    "sums of numbers": Target(0),
+    "counts of classes": Target(3),
+}
+CASES = [(name, mutant) for name, kind in KINDS.items() for mutant in (None, *kind.mutants)]
+
+
+def integers_of(monkeypatch, kind, rows, **options):
+    """The integers of a release before their noise, with its units."""
+    kept = []
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            kind.mechanism, "with_noise", lambda noise, sums, bits: kept.append(sums) or sums
+        )
+        oracle, _ = kind.release(rows, **options)
+    return np.concatenate([sums.ravel() for sums in kept]), oracle._units
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize(("name", "mutant"), CASES)
+def test_neighbours_are_told_apart_as_far_as_is_claimed(monkeypatch, neighboring, name, mutant):
+    """Half the noise is noticed, a root of p that is forgotten, and counts of what is present."""
+    kind = KINDS[name]
+    if mutant:
+        exact = getattr(kind.mechanism, kind.sensitivity)
+        monkeypatch.setattr(kind.mechanism, kind.sensitivity, mutant(exact))
+    found = []
+    for record in kind.records:
+        rows = [*kind.others, record]
+        sums, units = integers_of(monkeypatch, kind, rows, neighboring=neighboring)
+        found.append(sums)
+    pairs = combinations(found, 2)
+    if neighboring == "add_remove":  # the same grid: the normaliser is public
+        options = {"neighboring": neighboring, "n_public": len(kind.others) + 1}
+        without, same = integers_of(monkeypatch, kind, kind.others, **options)
+        assert same.bits == units.bits
+        pairs = [(sums, without) for sums in found]
+    worst = max(float(np.linalg.norm(one - other)) for one, other in pairs)
+    assert (2.0 * worst <= 2.0**units.bits * (1 + 1e-12)) is (mutant is None)
+    if mutant is None:  # and no farther
+        assert 2.0 * worst >= kind.reach * 2.0**units.bits
+
+
+@table("name", KINDS)
+def test_they_are_released_once(name):
+    kind = KINDS[name]
+    _, again = kind.release(kind.others, neighboring="replace_one")
+    with pytest.raises(RuntimeError, match="once"):
+        again()
+
+
+@table(
+    "kind, n_columns",
+    [(PresentUnits, MOST_COLUMNS + 1), (RunningUnits, MOST_COLUMNS + 1), (TargetUnits, 0)],
+)
+def test_they_are_of_a_column_at_least_and_of_so_many_at_most(kind, n_columns):
+    facts = {"n_classes": 0} if kind is TargetUnits else {}
+    with pytest.raises(ValueError, match="column"):
+        kind(event_of(1.0), n_columns=n_columns, n_samples=9, n_normalizer=9, **facts)
+
+
+# ---- means of what is present --------------------------------------------------------------------
+
+
+@table("layout", ["C", "F", "csr", "csc"])
+@table("dtype", [np.float32, np.float64])
+def test_what_is_missing_is_counted_nowhere(layout, dtype):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(200, 5)) * (rng.random((200, 5)) < 0.6)).astype(dtype)
+    X[rng.random(X.shape) < 0.2] = NAN
+    X[:, 4] = NAN
+    makes = {"C": np.ascontiguousarray, "F": np.asfortranarray}
+    makes |= {"csr": sparse.csr_array, "csc": sparse.csc_matrix}
+    place = PresentPlace(makes[layout](X))
+    edges = np.full(5, -2.0), np.full(5, 2.0)
+    for kind in ({}, {"edges": edges}):
+        found = place.counts("features", **kind)
+        for j in range(5):
+            kept = X[~np.isnan(X[:, j]), j : j + 1]
+            own = {name: (e[0][j : j + 1], e[1][j : j + 1]) for name, e in kind.items()}
+            expected = LocalPlace(kept).counts("features", **own)[0] if len(kept) else 0
+            np.testing.assert_array_equal(found[j], expected)
+    with pytest.raises(ValueError, match="columns are counted"):
+        place.counts("row_norm")
+
+
+def test_means_are_those_of_the_present_with_the_noise_that_is_charged():
+    X = np.array([[0.5, NAN], [-0.25, 0.5], [0.5, 0.5], [9.0, NAN]] * 500)
+    z, n = 2.0, len(X)
+    lo, hi = np.array([-1.0, -1.0]), np.array([1.0, 3.0])
+    found = np.array([present_oracle(X, z).release_present_means(lo, hi) for _ in range(400)])
+    # cells are a 256th wide; clipped to 1
+    np.testing.assert_allclose(found.mean(axis=0), [0.4375, 0.5], atol=0.01)
+    # the deviation of a quotient, in half-widths: both sums have the noise
+    noise, share = z * 2 * math.sqrt(2) / n, np.array([1.0, 0.5])
+    mean = (np.array([0.4375, 0.5]) - [0.0, 1.0]) / [1.0, 2.0]
+    expected = noise / share * np.sqrt(1 + mean**2) * [1.0, 2.0]
+    np.testing.assert_allclose(found.std(axis=0), expected, rtol=0.15)
+
+
+def test_an_empty_column_has_the_middle_nearly_and_bounds_hold():
+    X = np.full((1000, 3), NAN)
+    X[:, 1] = 1e300
+    lo, hi = np.array([0.0, 0.0, 5.0]), np.array([10.0, 10.0, 5.0])
+    found = present_oracle(X).release_present_means(lo, hi)
+    assert (lo <= found).all() and (found <= hi).all() and found[2] == 5.0 and found[1] > 9.5
+
+
+# ---- running counts ------------------------------------------------------------------------------
+
+
+def test_the_constants_are_the_largest_of_all_pairs_of_cells():
+    """In fractions: of columns i < j all that counts is how long each is, and their overlap."""
+    lags = [Fraction(math.comb(2 * k, k), 4**k) for k in range(N_CELLS)]
+    np.testing.assert_allclose(_running_counts._LAGS, list(map(float, lags)), rtol=1e-13)
+    squares = np.cumsum([float(lag * lag) for lag in lags])
+    assert 0 < _running_counts._LONGEST - math.sqrt(squares[-1]) < 1e-4
+    worst = 0.0
+    for apart in range(1, N_CELLS):
+        overlap = np.cumsum(
+            _running_counts._LAGS[apart:] * _running_counts._LAGS[: N_CELLS - apart]
+        )
+        # cell i has 256 - i entries, cell i + apart that many fewer
+        lengths = np.arange(1, N_CELLS - apart + 1)
+        both = squares[lengths + apart - 1] + squares[lengths - 1] - 2 * overlap[lengths - 1]
+        worst = max(worst, both.max())
+    assert 0 < _running_counts._APART - math.sqrt(worst) < 1e-4
+
+
+def test_it_is_the_square_root_of_running_sums():
+    ones = np.tril(np.ones((N_CELLS, N_CELLS)))
+    np.testing.assert_allclose(_running_counts._ROOT @ _running_counts._ROOT, ones, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_counts_are_those_below_each_edge(layout):
+    rng = np.random.default_rng(0)
+    X = layout(rng.uniform(-0.2, 1.2, (3000, 2)))
+    runs = np.array([released_counts(running_oracle(X, 0.5), 2, len(X)) for _ in range(30)])
+    edges = np.arange(1, N_CELLS) / N_CELLS
+    expected = np.array([(X[:, [j]] < edges).sum(axis=0) for j in range(2)])
+    assert np.abs(runs.mean(axis=0)[:, :-1] - expected).max() < 6
+    np.testing.assert_allclose(runs[:, :, -1], len(X))
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_the_noise_is_what_was_charged(neighboring):
+    z, p = 50.0, 4
+    X = np.zeros((10_000, p))
+    n_known = len(X) if neighboring == "replace_one" else None
+    runs = [released_counts(running_oracle(X, z, neighboring), p, n_known) for _ in range(40)]
+    off = np.array(runs)[:, :, :-1] - len(X)  # all lie in the first cell
+    per_unit = {"replace_one": 3.246, "add_remove": 2.669}[neighboring]
+    assert math.sqrt((off**2).mean()) == pytest.approx(z * math.sqrt(p) * per_unit, rel=0.15)
+
+
+# ---- sums of the target --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_sums_are_those_of_folds_and_groups_with_the_noise_that_is_charged(n_classes):
+    rng = np.random.default_rng(0)
+    n, z, cv = 600, 5.0, 3
+    codes = rng.integers(0, N_GROUPS, (n, P))
+    target = rng.integers(0, 2, n) if n_classes else rng.uniform(-1, 1, n)
+    runs = [
+        target_oracle(codes, target, n_classes, z, cv=cv).release_target_sums() for _ in range(200)
+    ]
+    for j in range(P):
+        found = np.array([run[j] for run in runs])
+        expected = np.zeros((cv, N_GROUPS, 2))
+        for i in range(n):
+            expected[i % cv, codes[i, j]] += np.eye(2)[target[i]] if n_classes else [target[i], 1]
+        std = z * math.sqrt((2 if n_classes else 4) * P)
+        assert np.abs(found.mean(axis=0) - expected).max() < 5 * std / math.sqrt(200)
+        assert (found - expected).std() == pytest.approx(std, rel=0.06)
