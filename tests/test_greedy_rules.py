@@ -19,7 +19,6 @@ from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import (
-    Budget,
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
@@ -445,9 +444,7 @@ def test_each_of_the_best_is_a_choice_that_is_paid_for():
 def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeypatch):
     def event(self):
         ask, share = self.request, self.request.solver.selection_share
-        return greedy_fit_event(
-            Budget(ask.epsilon, ask.delta, ask.neighboring), self.n_updates, share
-        )
+        return greedy_fit_event(ask.budget, self.n_updates, share)
 
     model = DPLinearRegressor(solver=GCD(block_size=3), penalty="l1", max_iter=4, **UNIT)
     rng = np.random.default_rng(0)

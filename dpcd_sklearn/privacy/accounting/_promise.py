@@ -11,6 +11,8 @@ from ._gaussian_dp import gdp_mu
 class Budget(NamedTuple):
     """The price of all releases of a fit together, and its public number of records.
 
+    Budgets of one price are equal: a calibration that is cached serves every number of records.
+
     Parameters
     ----------
     epsilon : float in (0, inf]
@@ -26,6 +28,12 @@ class Budget(NamedTuple):
     delta: float
     neighboring: str = "replace_one"
     n: int | None = None
+
+    def __eq__(self, other):
+        return isinstance(other, Budget) and self[:3] == other[:3]
+
+    def __hash__(self):
+        return hash(self[:3])
 
     @property
     def private(self):
