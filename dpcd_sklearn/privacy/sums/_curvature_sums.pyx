@@ -19,7 +19,7 @@ from scipy.linalg.blas import dsyrk, dtrmm
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ._gradient_sums cimport GradientSums
-from ._kernels cimport KERNELS, dpcd_rows_ahead, dpcd_tile
+from ._kernels cimport KERNELS, dpcd_rows_ahead, dpcd_tile, dpcd_tile_of
 from ._records cimport Records
 from ._sums cimport Question, question_of
 
@@ -88,25 +88,17 @@ cdef class CurvatureSums(GradientSums):
 
     # ---- rows ----
 
-    cdef object _scratch(self):
-        """Room for a tile of dense records that is not read in place."""
-        copied = self._sparse is None and self.records.X.lo != NULL
-        return np.empty((self._tile_rows if copied else 1, self.p))
-
-    cdef Py_ssize_t _read(self, Py_ssize_t i0, double[:, ::1] scratch) except -1:
+    cdef Py_ssize_t _read(self, Py_ssize_t i0) except -1:
         """Read a tile, and the squared norms of its features; returns the number of its rows."""
         cdef Py_ssize_t i, m = min(self._tile_rows, self.n - i0)
         if self._sparse is None:
-            KERNELS.load(&self.records.X, i0, NULL, m, NULL, self.p, &scratch[0, 0], &self._tile)
+            KERNELS.load(&self.records.X, i0, NULL, m, NULL, self.p, NULL, &self._tile)
         else:
             cells = self._sparse[i0:i0 + m].toarray().astype(np.float64, copy=False)
             if self._bounds is not None:
                 cells = np.clip(cells, self._bounds[0], self._bounds[1])
             self._cells = np.ascontiguousarray(cells)
-            self._tile.cells, self._tile.stride = &self._cells[0, 0], self.p
-            self._tile.n_rows, self._tile.n_columns = m, self.p
-            self._tile.c_order, self._tile.source = True, NULL
-            self._tile.is_float = False
+            self._tile = dpcd_tile_of(&self._cells[0, 0], self.p, m, self.p, True)
         for i in range(m):
             self._norms[i] = 0.0
         self._ahead = dpcd_rows_ahead(m, self.n - i0 - m)
@@ -136,7 +128,6 @@ cdef class CurvatureSums(GradientSums):
         """
         cdef Py_ssize_t i0 = 0, m, since = 0, d = self.n_coordinates
         cdef Interrupts interrupts = Interrupts()
-        cdef double[:, ::1] scratch = self._scratch()
         cdef double magic = MAGIC if units > 0 else 0.0
         rows, part = np.empty((self._tile_rows, d)), np.zeros((d, d), order="F")
         cdef double[:, ::1] q = rows
@@ -148,7 +139,7 @@ cdef class CurvatureSums(GradientSums):
             self._check_norm(row_norm)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, scratch)
+            m = self._read(i0)
             with nogil:
                 self._clip_rows(i0, m, row_norm, units)
                 self._fill(m, magic, &q[0, 0])
@@ -174,14 +165,14 @@ cdef class CurvatureSums(GradientSums):
         """
         cdef Py_ssize_t i, j, i0 = 0, m, d = self.n_coordinates
         cdef Interrupts interrupts = Interrupts()
-        cdef double[:, ::1] scratch = self._scratch(), q = np.empty((self._tile_rows, d))
+        cdef double[:, ::1] q = np.empty((self._tile_rows, d))
         cdef double[::1] part = np.empty(d + 1)
         cdef int64_t[::1] total = np.zeros(d + 1, dtype=np.int64)
         cdef double length, most = units_of_squares * SHORTER
         self._check_norm(row_norm)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, scratch)
+            m = self._read(i0)
             with nogil:
                 part[:] = 0.0
                 self._clip_rows(i0, m, row_norm, units)
@@ -277,7 +268,6 @@ cdef class CurvatureSums(GradientSums):
             Bounds of its singular values.
         """
         cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
-        cdef double[:, ::1] scratch = self._scratch()
         cdef double[::1] lengths = np.empty(self._tile_rows)
         cdef double slack = 0.5 * largest * sqrt(<double>d), norm
         cdef Interrupts interrupts = Interrupts()
@@ -285,7 +275,7 @@ cdef class CurvatureSums(GradientSums):
         self._square_norms = np.empty(self.n)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, scratch)
+            m = self._read(i0)
             self._image(m, transform, rows, lengths)
             for i in range(m):
                 norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
@@ -312,10 +302,7 @@ cdef class CurvatureSums(GradientSums):
                 self._of_ones[i] = self._factors[i]
             self._fill(m, MAGIC, &q[0, 0])
         moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
-        image.cells = <const void *><size_t>moved.ctypes.data
-        image.stride = image.n_columns = d
-        image.n_rows, image.c_order, image.source = m, True, NULL
-        image.is_float = False
+        image = dpcd_tile_of(<const double *><size_t>moved.ctypes.data, d, m, d, True)
         for i in range(m):
             self._norms[i] = 0.0
         KERNELS.rows_dot(&image, &ones[0], True, 0, &self._norms[0])
@@ -336,7 +323,6 @@ cdef class CurvatureSums(GradientSums):
         jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), int64 (or float64)
         """
         cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates, since = 0
-        cdef double[:, ::1] scratch = self._scratch()
         cdef double[::1] lengths = np.empty(self._tile_rows), margins = np.empty(self._tile_rows)
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
         cdef Interrupts interrupts = Interrupts()
@@ -347,7 +333,7 @@ cdef class CurvatureSums(GradientSums):
         exact = EXACT / (units + d + 1.0) ** 2 if units > 0 else np.inf
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, scratch)
+            m = self._read(i0)
             margins[:] = w[self.p] if self.fit_intercept else 0.0
             KERNELS.rows_dot(&self._tile, &w[0], False, 0, &margins[0])
             images = self._image(m, transform, rows, lengths)

@@ -107,7 +107,7 @@ cdef class DenseSums(MovingSums):
             widest = max(widest, n)
             copied = max(copied, n if n < self.p else 0)
             halves = halves or n == self.p
-        if self.records.X.lo != NULL:
+        if self.records.X.bounds.lo != NULL and self.n_outputs > 1:  # clipped once for all
             copied = widest
         rows = dpcd_tile_rows(&self.records.X, widest,
                               DPCD_READ_AGAIN if self._reads_again(question) else DPCD_READ_ONCE)
@@ -183,7 +183,8 @@ cdef class DenseSums(MovingSums):
         cdef const Py_ssize_t *columns
         cdef double *cells = room.cells
         if question.block == NULL:
-            KERNELS.load(&self.records.X, i0, NULL, n_rows, NULL, self.p, cells, &room.tiles[0])
+            KERNELS.load(&self.records.X, i0, NULL, n_rows, NULL, self.p,
+                         NULL if self.n_outputs == 1 else cells, &room.tiles[0])
             for k in range(1, self.n_outputs):
                 room.tiles[k] = room.tiles[0]
             return
@@ -191,8 +192,8 @@ cdef class DenseSums(MovingSums):
             columns = self._part(question, k)
             if self._widths[k] == self.p:
                 columns = NULL  # read in place
-            KERNELS.load(&self.records.X, i0, NULL, n_rows, columns, self._widths[k], cells,
-                         &room.tiles[k])
+            KERNELS.load(&self.records.X, i0, NULL, n_rows, columns, self._widths[k],
+                         NULL if columns == NULL else cells, &room.tiles[k])
             cells += n_rows * self._widths[k]
 
     cdef void _clip_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
@@ -236,15 +237,19 @@ cdef class DenseSums(MovingSums):
         cdef dpcd_tile tile
         cdef Py_ssize_t i, k, start, n_columns
         cdef bint loaded = False
+        cdef const Py_ssize_t *columns
         cdef double *margins
+        cdef double *copy
         for k in range(self.n_outputs):
             margins = &self._margins[0] + k * self.n + i0
             start = self._step_starts[k]
             n_columns = self._step_starts[k + 1] - start
             if n_columns and not (loaded and n_columns == self.p):
-                KERNELS.load(&self.records.X, i0, NULL, n_rows,
-                             NULL if n_columns == self.p else &self._step_columns[0] + start,
-                             n_columns, cells, &tile)
+                if n_columns < self.p:
+                    columns, copy = &self._step_columns[0] + start, cells
+                else:
+                    columns, copy = NULL, NULL if self.n_outputs == 1 else cells
+                KERNELS.load(&self.records.X, i0, NULL, n_rows, columns, n_columns, copy, &tile)
                 loaded = n_columns == self.p  # and not overwritten since
             if n_columns:
                 KERNELS.rows_dot(&tile, &self._step[0] + start, False,

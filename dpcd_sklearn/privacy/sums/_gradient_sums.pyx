@@ -20,6 +20,7 @@ from ._kernels cimport (
     KERNELS,
     dpcd_paying_threads,
     dpcd_rows_ahead,
+    dpcd_tile_of,
     dpcd_tile_rows,
 )
 from ._local_sums cimport LocalSums
@@ -152,13 +153,16 @@ cdef class GradientSums(LocalSums):
         cdef double *products = weights + tile_rows
         cdef bint ones = self.fit_intercept and m == 0
         cdef const Py_ssize_t *chosen = NULL
+        cdef double *copy = NULL
         if question.rows != NULL:
             chosen = rows
+        if question.rows != NULL or K > 1 or m:  # read often: copied once
+            copy = room
         # 1. the records, and how much each row is scaled down
         tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
         tile.next_rows = dpcd_rows_ahead(tile_rows, self.records.n - rows[n_rows - 1] - 1)
         if not tile.is_sparse:
-            KERNELS.load(&self.records.X, rows[0], chosen, n_rows, NULL, p, room, &tile.dense)
+            KERNELS.load(&self.records.X, rows[0], chosen, n_rows, NULL, p, copy, &tile.dense)
         _read(self.records.y, question.rows == NULL, rows, n_rows, target)
         if self.records.weights == NULL:
             weights = NULL
@@ -189,10 +193,7 @@ cdef class GradientSums(LocalSums):
                 norms[i] = 0.0
                 factors[i] = 1.0
             tile.is_sparse = False
-            tile.dense.cells, tile.dense.c_order = products, 0
-            tile.dense.is_float, tile.dense.source = False, NULL
-            tile.dense.stride = tile.dense.n_rows = n_rows
-            tile.dense.n_columns = m
+            tile.dense = dpcd_tile_of(products, n_rows, n_rows, m, False)
             KERNELS.rows_dot(&tile.dense, &self._ones[0], True, 0, norms)
         elif ones and question.square_norms == NULL:
             for i in range(n_rows):

@@ -1,8 +1,9 @@
 /* Kernels over tiles of dense records: margins, row norms, and sums of clipped integers.
  *
  * (a) A tile is a block of rows (and a subset of columns), row-major or column-major as the matrix
- *     is, read in place. Only stated bounds, subsets of columns of row-major matrices and sampled
- *     rows are copied, to a scratch of doubles that stays in cache.
+ *     is, read in place. Only subsets of columns of row-major matrices, sampled rows and, where
+ *     several outputs read them, cells within stated bounds are copied, to a scratch of doubles
+ *     that stays in cache.
  * (b) Every sum over columns runs in eight lanes by position (k mod 8) joined in one fixed order,
  *     without fused multiply-add, in both layouts: a record's contribution is the same number
  *     whatever the layout, alignment and block it lies in.
@@ -25,21 +26,28 @@
 #define DPCD_LONG_AHEAD 64
 #define DPCD_CELLS_A_THREAD 131072
 
+/* Public bounds of columns, to which cells are clipped before the centre is taken off; or NULL. */
+typedef struct {
+    const double *lo, *hi, *center;
+} dpcd_bounds;
+
 typedef struct {
     const void *data;
     int is_float; /* float32, else float64 */
     int c_order;
     ptrdiff_t stride; /* elements between rows (C order) or between columns (F order) */
     ptrdiff_t n_columns;
-    const double *lo, *hi, *center; /* public bounds of the columns, or NULL */
+    dpcd_bounds bounds;
 } dpcd_matrix;
 
-/* `source`: where the cells lie in memory, from which the next tile's follow (NULL: unknown), with
+/* `bounds`: those of cells that are read in place, none of copies, which are clipped already.
+ * `source`: where the cells lie in memory, from which the next tile's follow (NULL: unknown), with
  * the bytes between its rows (C order) or columns (F order), and of a cell. */
 typedef struct {
     const void *cells;
     ptrdiff_t stride, n_rows, n_columns;
     int c_order, is_float;
+    dpcd_bounds bounds;
     const char *source;
     ptrdiff_t source_stride, source_cell;
 } dpcd_tile;
@@ -49,7 +57,8 @@ enum { DPCD_READ_ONCE = 1, DPCD_READ_AGAIN = 2 };
 
 typedef struct {
     /* Rows i0 .. i0 + n_rows - 1, or those given, which are packed by rows, of the given columns
-     * (NULL: all); scratch: n_rows * n_columns. */
+     * (NULL: all); scratch: n_rows * n_columns, or NULL where all cells of rows are read in place,
+     * clipped by each that reads them. */
     void (*load)(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows, ptrdiff_t n_rows,
                  const ptrdiff_t *columns, ptrdiff_t n_columns, double *scratch, dpcd_tile *tile);
     /* out[i] += sum_k v[k] f(X[i, k]), f the identity or the square.
@@ -81,6 +90,14 @@ typedef struct {
     double (*clipped_sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
     double (*plain_sum_of_ones)(ptrdiff_t n, const double *r);
 } dpcd_kernels;
+
+/* The tile of doubles that are held already. */
+DPCD_INLINE dpcd_tile dpcd_tile_of(const double *cells, ptrdiff_t stride, ptrdiff_t n_rows,
+                                   ptrdiff_t n_columns, int c_order)
+{
+    dpcd_tile t = {cells, stride, n_rows, n_columns, c_order, 0, {NULL, NULL, NULL}, NULL, 0, 0};
+    return t;
+}
 
 /* Where the tile begins that lies so many rows further on in memory; NULL for none. */
 DPCD_INLINE const char *dpcd_next_tile(const dpcd_tile *t, ptrdiff_t next_rows)
@@ -120,7 +137,7 @@ static inline ptrdiff_t dpcd_tile_rows(const dpcd_matrix *m, ptrdiff_t widest, i
         rows = dpcd_between(dpcd_between(4, 131072 / widest, 32), 4096 / widest, most);
         return rows - rows % 4;
     }
-    if (reads == DPCD_READ_ONCE && widest > 1 && !m->lo) return DPCD_LONG_ROWS;
+    if (reads == DPCD_READ_ONCE && widest > 1 && !m->bounds.lo) return DPCD_LONG_ROWS;
     rows = dpcd_between(dpcd_between(64, 262144 / widest, 256), 32768 / widest, most);
     return rows - rows % 16;
 }

@@ -2,15 +2,17 @@ cdef extern from "_kernels.h":
     const int DPCD_LANES
     const int DPCD_READ_ONCE
     const int DPCD_READ_AGAIN
+    ctypedef struct dpcd_bounds:
+        const double *lo
+        const double *hi
+        const double *center
     ctypedef struct dpcd_matrix:
         const void *data
         int is_float
         int c_order
         Py_ssize_t stride
         Py_ssize_t n_columns
-        const double *lo
-        const double *hi
-        const double *center
+        dpcd_bounds bounds
     ctypedef struct dpcd_tile:
         const void *cells
         Py_ssize_t stride
@@ -18,6 +20,7 @@ cdef extern from "_kernels.h":
         Py_ssize_t n_columns
         int c_order
         int is_float
+        dpcd_bounds bounds
         const char *source
     ctypedef struct dpcd_kernels:
         void (*load)(const dpcd_matrix *m, Py_ssize_t i0, const Py_ssize_t *rows,
@@ -41,6 +44,8 @@ cdef extern from "_kernels.h":
         double (*clipped_sum_of_ones)(Py_ssize_t n, const double *r, double scale,
                                       double limit) noexcept nogil
         double (*plain_sum_of_ones)(Py_ssize_t n, const double *r) noexcept nogil
+    dpcd_tile dpcd_tile_of(const double *cells, Py_ssize_t stride, Py_ssize_t n_rows,
+                           Py_ssize_t n_columns, int c_order) noexcept nogil
     double dpcd_join(const double *s) noexcept nogil
     double dpcd_units(double v, double limit) noexcept nogil
     Py_ssize_t dpcd_tile_rows(const dpcd_matrix *m, Py_ssize_t widest, int reads) noexcept nogil

@@ -55,15 +55,36 @@ DPCD_INLINE DPCD_INTEGERS DPCD_NAME(dpcd_bits)(DPCD_VECTOR v, double limit)
     memcpy(&bits, &v, sizeof bits);
     return bits;
 }
-#define DPCD_UNITS(r, x, i, s) DPCD_NAME(dpcd_bits)((r) * DPCD_READ(x, i, is_float) * (s), limit)
+
+/* Cells of a row from column k on, and of column k from record i on, as the bounds have them. */
+DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_of_row)(const void *x, ptrdiff_t k, dpcd_bounds b,
+                                               int is_float, int bounded)
+{
+    DPCD_VECTOR a = DPCD_READ(x, k, is_float);
+    if (bounded) a = DPCD_CLIP(a, DPCD_READ(b.lo, k, 0), DPCD_READ(b.hi, k, 0)) -
+                     DPCD_READ(b.center, k, 0);
+    return a;
+}
+
+DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_of_column)(const void *x, ptrdiff_t i, dpcd_bounds b,
+                                                  ptrdiff_t k, int is_float, int bounded)
+{
+    DPCD_VECTOR a = DPCD_READ(x, i, is_float);
+    if (bounded) a = DPCD_CLIP(a, DPCD_FILL(b.lo[k]), DPCD_FILL(b.hi[k])) - b.center[k];
+    return a;
+}
+#define DPCD_UNITS(r, cells, s) DPCD_NAME(dpcd_bits)((r) * (cells) * (s), limit)
+#define DPCD_OF_ROW(x, k) DPCD_NAME(dpcd_of_row)(x, k, b, is_float, bounded)
+#define DPCD_OF_COLUMN(x, i, k) DPCD_NAME(dpcd_of_column)(x, i, b, k, is_float, bounded)
 
 /* ---- sums over columns ---------------------------------------------------------------------- */
 
 /* Four rows at a time, each in eight lanes by k mod 8. */
 DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_c)(const dpcd_tile *t, const double *restrict v,
                                             double *restrict out, const char *next, int square,
-                                            int is_float)
+                                            int is_float, int bounded)
 {
+    const dpcd_bounds b = t->bounds;
     ptrdiff_t i, k, q, h, left, n = t->n_rows, p = t->n_columns;
     for (i = 0; i < n; i += 4) {
         ptrdiff_t used = n - i < 4 ? n - i : 4;
@@ -82,7 +103,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_c)(const dpcd_tile *t, const double *re
             for (h = 0; h < DPCD_PARTS; h++) {
                 vk = DPCD_READ(v, k + h * DPCD_WIDTH, 0);
                 for (q = 0; q < 4; q++) {
-                    a = DPCD_READ(x[q], k + h * DPCD_WIDTH, is_float);
+                    a = DPCD_OF_ROW(x[q], k + h * DPCD_WIDTH);
                     lanes[q][h] += DPCD_TERM(vk, a);
                 }
             }
@@ -92,40 +113,46 @@ DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_c)(const dpcd_tile *t, const double *re
                 a = lanes[q][h];
                 if (h < DPCD_PARTS - 1 && h < left)
                     a += DPCD_TERM(DPCD_READ(v, k + h * DPCD_WIDTH, 0),
-                                   DPCD_READ(x[q], k + h * DPCD_WIDTH, is_float));
+                                   DPCD_OF_ROW(x[q], k + h * DPCD_WIDTH));
                 memcpy(s[q] + h * DPCD_WIDTH, &a, sizeof a);
             }
         k += left * DPCD_WIDTH;
         for (; k < p; k++)
-            for (q = 0; q < 4; q++)
-                s[q][k % DPCD_LANES] += DPCD_TERM(v[k], dpcd_cell(x[q], k, is_float));
+            for (q = 0; q < 4; q++) {
+                double cell = dpcd_public(dpcd_cell(x[q], k, is_float), b, k, bounded);
+                s[q][k % DPCD_LANES] += DPCD_TERM(v[k], cell);
+            }
         for (q = 0; q < used; q++) out[i + q] += dpcd_join(s[q]);
     }
 }
 
 /* s[i] += v[0] x0[i], then v[8] x1[i], ...: `count` columns that share a lane. */
 DPCD_INLINE void DPCD_NAME(dpcd_add_columns)(ptrdiff_t n, const void *x, ptrdiff_t apart,
-                                             const double *v, int count, int square,
-                                             double *restrict s, int is_float)
+                                             const double *v, dpcd_bounds b, int count,
+                                             int square, double *restrict s, int is_float,
+                                             int bounded)
 {
     ptrdiff_t i;
     int q;
     for (i = 0; i + DPCD_WIDTH <= n; i += DPCD_WIDTH) {
         DPCD_VECTOR sum = DPCD_READ(s, i, 0);
         for (q = 0; q < count; q++) {
-            DPCD_VECTOR a = DPCD_READ(x, q * apart + i, is_float);
+            DPCD_VECTOR a = DPCD_OF_COLUMN(x, q * apart + i, q * DPCD_LANES);
             sum += DPCD_TERM(DPCD_FILL(v[q * DPCD_LANES]), a);
         }
         memcpy(s + i, &sum, sizeof sum);
     }
     for (; i < n; i++)
-        for (q = 0; q < count; q++)
-            s[i] += DPCD_TERM(v[q * DPCD_LANES], dpcd_cell(x, q * apart + i, is_float));
+        for (q = 0; q < count; q++) {
+            double cell = dpcd_public(dpcd_cell(x, q * apart + i, is_float), b, q * DPCD_LANES,
+                                      bounded);
+            s[i] += DPCD_TERM(v[q * DPCD_LANES], cell);
+        }
 }
 
 /* A block of rows at a time, with its eight lanes in cache. */
 DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_f)(const dpcd_tile *t, const double *restrict v,
-                                 double *restrict out, int square, int is_float)
+                                 double *restrict out, int square, int is_float, int bounded)
 {
     enum { ROWS = 512 };
     double lanes[DPCD_LANES][ROWS];
@@ -135,17 +162,19 @@ DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_f)(const dpcd_tile *t, const double *re
         double *restrict o = out + i0;
         n = t->n_rows - i0 < ROWS ? t->n_rows - i0 : ROWS;
         if (p == 1) { /* one term: nothing to join */
-            DPCD_NAME(dpcd_add_columns)(n, x, 0, v, 1, square, o, is_float);
+            DPCD_NAME(dpcd_add_columns)(n, x, 0, v, t->bounds, 1, square, o, is_float, bounded);
             continue;
         }
         for (l = 0; l < DPCD_LANES; l++) {
             for (i = 0; i < n; i++) lanes[l][i] = 0.0;
             for (k = l; k + 3 * DPCD_LANES < p; k += 4 * DPCD_LANES)
                 DPCD_NAME(dpcd_add_columns)(n, dpcd_at(x, k * t->stride, is_float), apart,
-                                            v + k, 4, square, lanes[l], is_float);
+                                            v + k, dpcd_bounds_at(t->bounds, k, bounded), 4,
+                                            square, lanes[l], is_float, bounded);
             for (; k < p; k += DPCD_LANES)
                 DPCD_NAME(dpcd_add_columns)(n, dpcd_at(x, k * t->stride, is_float), apart,
-                                            v + k, 1, square, lanes[l], is_float);
+                                            v + k, dpcd_bounds_at(t->bounds, k, bounded), 1,
+                                            square, lanes[l], is_float, bounded);
         }
         for (i = 0; i < n; i++)
             o[i] += ((lanes[0][i] + lanes[4][i]) + (lanes[2][i] + lanes[6][i])) +
@@ -158,7 +187,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_f)(const dpcd_tile *t, const double *re
 DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_c)(const dpcd_tile *t, const double *restrict r,
                                                 const double *restrict scale, double limit,
                                                 const char *next, int half, double *restrict sums,
-                                                int is_float)
+                                                int is_float, int bounded)
 {
     enum { COLUMNS = 512 };
     const ptrdiff_t line = 64 / dpcd_size(is_float);
@@ -166,6 +195,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_c)(const dpcd_tile *t, const double
     ptrdiff_t i, k, k0, h, q, p;
     for (k0 = 0; k0 < t->n_columns; k0 += COLUMNS) {
         const double *restrict s = scale + k0;
+        const dpcd_bounds b = dpcd_bounds_at(t->bounds, k0, bounded);
         p = t->n_columns - k0 < COLUMNS ? t->n_columns - k0 : COLUMNS;
         for (k = 0; k < p; k++) bits[k] = 0;
         for (i = 0; i + 4 <= t->n_rows; i += 4) {
@@ -185,22 +215,25 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_c)(const dpcd_tile *t, const double
                     DPCD_VECTOR sk = DPCD_READ(s, k + h, 0);
                     DPCD_INTEGERS sum;
                     memcpy(&sum, bits + k + h, sizeof sum);
-                    sum += (DPCD_UNITS(ri[0], x[0], k + h, sk) +
-                            DPCD_UNITS(ri[1], x[1], k + h, sk)) +
-                           (DPCD_UNITS(ri[2], x[2], k + h, sk) +
-                            DPCD_UNITS(ri[3], x[3], k + h, sk));
+                    sum += (DPCD_UNITS(ri[0], DPCD_OF_ROW(x[0], k + h), sk) +
+                            DPCD_UNITS(ri[1], DPCD_OF_ROW(x[1], k + h), sk)) +
+                           (DPCD_UNITS(ri[2], DPCD_OF_ROW(x[2], k + h), sk) +
+                            DPCD_UNITS(ri[3], DPCD_OF_ROW(x[3], k + h), sk));
                     memcpy(bits + k + h, &sum, sizeof sum);
                 }
             }
             for (; k < p; k++)
-                for (q = 0; q < 4; q++)
-                    bits[k] +=
-                        dpcd_unit_bits(r[i + q] * dpcd_cell(x[q], k, is_float) * s[k], limit);
+                for (q = 0; q < 4; q++) {
+                    double cell = dpcd_public(dpcd_cell(x[q], k, is_float), b, k, bounded);
+                    bits[k] += dpcd_unit_bits(r[i + q] * cell * s[k], limit);
+                }
         }
         for (; i < t->n_rows; i++) {
             const void *x = dpcd_at(t->cells, i * t->stride + k0, is_float);
-            for (k = 0; k < p; k++)
-                bits[k] += dpcd_unit_bits(r[i] * dpcd_cell(x, k, is_float) * s[k], limit);
+            for (k = 0; k < p; k++) {
+                double cell = dpcd_public(dpcd_cell(x, k, is_float), b, k, bounded);
+                bits[k] += dpcd_unit_bits(r[i] * cell * s[k], limit);
+            }
         }
         for (k = 0; k < p; k++) sums[k0 + k] += dpcd_sum_of_bits(bits[k], t->n_rows);
     }
@@ -213,8 +246,9 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k
                                                  const double *restrict weights,
                                                  const double *restrict scale, double limit,
                                                  const char *next, double *restrict sums,
-                                                 int is_float)
+                                                 int is_float, int bounded)
 {
+    const dpcd_bounds b = dpcd_bounds_at(t->bounds, k, bounded);
     const DPCD_VECTOR least = DPCD_FILL(-DPCD_LARGEST), most = DPCD_FILL(DPCD_LARGEST);
     DPCD_VECTOR part[DPCD_PARTS];
     DPCD_INTEGERS lanes[4][DPCD_PARTS] = {{{0}}};
@@ -233,7 +267,8 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k
                 DPCD_PREFETCH(next + (k + q) * t->source_stride + (i + 7) * t->source_cell);
             for (h = 0; h < DPCD_PARTS; h++)
                 lanes[q][h] +=
-                    DPCD_UNITS(part[h], x[q], i + h * DPCD_WIDTH, DPCD_FILL(scale[k + q]));
+                    DPCD_UNITS(part[h], DPCD_OF_COLUMN(x[q], i + h * DPCD_WIDTH, q),
+                               DPCD_FILL(scale[k + q]));
         }
     }
     for (q = 0; q < count; q++) {
@@ -243,7 +278,9 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k
         for (l = i; l < n; l++) {
             double rl = weights ? r[l] * weights[l] : r[l];
             if (weighs) rl = dpcd_bounded(rl);
-            bits += dpcd_unit_bits(rl * dpcd_cell(x[q], l, is_float) * scale[k + q], limit);
+            bits += dpcd_unit_bits(rl * dpcd_public(dpcd_cell(x[q], l, is_float), b, q, bounded) *
+                                       scale[k + q],
+                                   limit);
         }
         sums[k + q] += dpcd_sum_of_bits(bits, n);
     }
@@ -252,13 +289,15 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k
 DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_f)(const dpcd_tile *t, const double *restrict r,
                                                 const double *restrict scale, double limit,
                                                 const char *next, double *restrict sums,
-                                                int is_float)
+                                                int is_float, int bounded)
 {
     ptrdiff_t k;
     for (k = 0; k + 4 <= t->n_columns; k += 4)
-        DPCD_NAME(dpcd_clipped_columns)(t, k, 4, r, 0, NULL, scale, limit, next, sums, is_float);
+        DPCD_NAME(dpcd_clipped_columns)(t, k, 4, r, 0, NULL, scale, limit, next, sums, is_float,
+                                        bounded);
     for (; k < t->n_columns; k++)
-        DPCD_NAME(dpcd_clipped_columns)(t, k, 1, r, 0, NULL, scale, limit, next, sums, is_float);
+        DPCD_NAME(dpcd_clipped_columns)(t, k, 1, r, 0, NULL, scale, limit, next, sums, is_float,
+                                        bounded);
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -363,3 +402,5 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
 #undef DPCD_TERM
 #undef DPCD_PARTS
 #undef DPCD_UNITS
+#undef DPCD_OF_ROW
+#undef DPCD_OF_COLUMN

@@ -61,15 +61,28 @@ DPCD_INLINE double dpcd_cell(const void *cells, ptrdiff_t i, int is_float)
     return is_float ? (double)((const float *)cells)[i] : ((const double *)cells)[i];
 }
 
-/* f(t, ..., is_float) with a constant in the place of the cells' type. */
-#define DPCD_BY_CELL(t, f, ...) ((t)->is_float ? f(t, __VA_ARGS__, 1) : f(t, __VA_ARGS__, 0))
+/* f(t, ..., is_float, bounded), both of which are constants where it is inlined. */
+#define DPCD_BY_CELL(t, f, ...)                                                        \
+    ((t)->bounds.lo ? (t)->is_float ? f(t, __VA_ARGS__, 1, 1) : f(t, __VA_ARGS__, 0, 1) \
+                    : (t)->is_float ? f(t, __VA_ARGS__, 1, 0) : f(t, __VA_ARGS__, 0, 0))
 
-DPCD_INLINE double dpcd_public(double x, const dpcd_matrix *m, ptrdiff_t j, int bounded)
+/* Those of the columns from k on. */
+DPCD_INLINE dpcd_bounds dpcd_bounds_at(dpcd_bounds b, ptrdiff_t k, int bounded)
 {
     if (bounded) {
-        x = x < m->hi[j] ? x : m->hi[j];
-        x = x > m->lo[j] ? x : m->lo[j];
-        x -= m->center[j];
+        b.lo += k;
+        b.hi += k;
+        b.center += k;
+    }
+    return b;
+}
+
+DPCD_INLINE double dpcd_public(double x, dpcd_bounds b, ptrdiff_t j, int bounded)
+{
+    if (bounded) {
+        x = x < b.hi[j] ? x : b.hi[j];
+        x = x > b.lo[j] ? x : b.lo[j];
+        x -= b.center[j];
     }
     return x;
 }
@@ -77,12 +90,13 @@ DPCD_INLINE double dpcd_public(double x, const dpcd_matrix *m, ptrdiff_t j, int 
 /* Rows from i0 on, or those given (of all columns): by rows if they are given or lie so. */
 DPCD_INLINE void dpcd_pack(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
                            const ptrdiff_t *columns, const dpcd_tile *t, double *restrict out,
-                           int bounded, int is_float)
+                           int is_float, int bounded)
 {
+    const dpcd_bounds b = m->bounds;
     ptrdiff_t i, k, n = t->n_rows, p = t->n_columns;
     if (m->c_order && columns && p == 1)
         for (i = 0; i < n; i++)
-            out[i] = dpcd_public(dpcd_cell(m->data, (i0 + i) * m->stride + columns[0], is_float), m,
+            out[i] = dpcd_public(dpcd_cell(m->data, (i0 + i) * m->stride + columns[0], is_float), b,
                                  columns[0], bounded);
     else if (m->c_order)
         for (i = 0; i < n; i++) {
@@ -92,10 +106,10 @@ DPCD_INLINE void dpcd_pack(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *
             if (columns)
                 for (k = 0; k < p; k++)
                     row[k] =
-                        dpcd_public(dpcd_cell(x, columns[k], is_float), m, columns[k], bounded);
+                        dpcd_public(dpcd_cell(x, columns[k], is_float), b, columns[k], bounded);
             else
                 for (k = 0; k < p; k++)
-                    row[k] = dpcd_public(dpcd_cell(x, k, is_float), m, k, bounded);
+                    row[k] = dpcd_public(dpcd_cell(x, k, is_float), b, k, bounded);
         }
     else
         for (k = 0; k < p; k++) {
@@ -103,18 +117,20 @@ DPCD_INLINE void dpcd_pack(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *
             const void *restrict x = dpcd_at(m->data, j * m->stride + (rows ? 0 : i0), is_float);
             if (rows)
                 for (i = 0; i < n; i++)
-                    out[i * p + k] = dpcd_public(dpcd_cell(x, rows[i], is_float), m, j, bounded);
+                    out[i * p + k] = dpcd_public(dpcd_cell(x, rows[i], is_float), b, j, bounded);
             else
                 for (i = 0; i < n; i++)
-                    out[k * n + i] = dpcd_public(dpcd_cell(x, i, is_float), m, j, bounded);
+                    out[k * n + i] = dpcd_public(dpcd_cell(x, i, is_float), b, j, bounded);
         }
 }
 
 /* As rows_dot asks for the next tile's first four rows of eight, so this one for the last four. */
 DPCD_INLINE void dpcd_scaled_rows(const dpcd_tile *t, const double *restrict scale,
                                   const double *restrict factors, double magic, const char *next,
-                                  double *restrict out, ptrdiff_t apart, int is_float)
+                                  double *restrict out, ptrdiff_t apart, int is_float,
+                                  int bounded)
 {
+    const dpcd_bounds b = t->bounds;
     ptrdiff_t i, k, p = t->n_columns;
     for (i = 0; i < t->n_rows; i++) {
         double *restrict row = out + i * apart, f = factors[i];
@@ -125,28 +141,36 @@ DPCD_INLINE void dpcd_scaled_rows(const dpcd_tile *t, const double *restrict sca
         if (f == 0.0) /* a row of infinite norm may have infinite entries */
             for (k = 0; k < p; k++) row[k] = 0.0;
         else if (t->c_order)
-            for (k = 0; k < p; k++)
-                row[k] = (dpcd_cell(x, k, is_float) * scale[k] * f + magic) - magic;
+            for (k = 0; k < p; k++) {
+                double cell = dpcd_public(dpcd_cell(x, k, is_float), b, k, bounded);
+                row[k] = (cell * scale[k] * f + magic) - magic;
+            }
         else
-            for (k = 0; k < p; k++)
-                row[k] = (dpcd_cell(x, k * t->stride, is_float) * scale[k] * f + magic) - magic;
+            for (k = 0; k < p; k++) {
+                double cell = dpcd_public(dpcd_cell(x, k * t->stride, is_float), b, k, bounded);
+                row[k] = (cell * scale[k] * f + magic) - magic;
+            }
     }
 }
 
 DPCD_INLINE void dpcd_plain_sums(const dpcd_tile *t, const double *restrict r,
-                                 double *restrict sums, int is_float)
+                                 double *restrict sums, int is_float, int bounded)
 {
+    const dpcd_bounds b = t->bounds;
     ptrdiff_t i, k, l, n = t->n_rows, p = t->n_columns;
     for (i = 0; i < (t->c_order ? n : 0); i++) {
         const void *restrict x = dpcd_at(t->cells, i * t->stride, is_float);
-        for (k = 0; k < p; k++) sums[k] += r[i] * dpcd_cell(x, k, is_float);
+        for (k = 0; k < p; k++)
+            sums[k] += r[i] * dpcd_public(dpcd_cell(x, k, is_float), b, k, bounded);
     }
     for (k = 0; k < (t->c_order ? 0 : p); k++) {
         const void *x = dpcd_at(t->cells, k * t->stride, is_float);
         double s[DPCD_LANES] = {0};
         for (i = 0; i + DPCD_LANES <= n; i += DPCD_LANES)
-            for (l = 0; l < DPCD_LANES; l++) s[l] += r[i + l] * dpcd_cell(x, i + l, is_float);
-        for (l = 0; i < n; i++, l++) s[l] += r[i] * dpcd_cell(x, i, is_float);
+            for (l = 0; l < DPCD_LANES; l++)
+                s[l] += r[i + l] * dpcd_public(dpcd_cell(x, i + l, is_float), b, k, bounded);
+        for (l = 0; i < n; i++, l++)
+            s[l] += r[i] * dpcd_public(dpcd_cell(x, i, is_float), b, k, bounded);
         sums[k] += dpcd_join(s);
     }
 }
@@ -157,31 +181,24 @@ DPCD_INLINE void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *
                            ptrdiff_t n_rows, const ptrdiff_t *columns, ptrdiff_t n_columns,
                            double *scratch, dpcd_tile *t)
 {
-    t->n_rows = n_rows;
-    t->n_columns = n_columns;
-    t->c_order = m->c_order || rows;
-    t->source = NULL;
+    int c_order = m->c_order || rows;
+    *t = dpcd_tile_of(scratch, c_order ? n_columns : n_rows, n_rows, n_columns, c_order);
     if (!rows && (!columns || (n_columns == 1 && !m->c_order))) {
         ptrdiff_t first = columns ? columns[0] : 0;
         ptrdiff_t at = m->c_order ? i0 * m->stride : first * m->stride + i0;
         t->source_cell = dpcd_size(m->is_float);
         t->source_stride = m->stride * t->source_cell;
         t->source = (const char *)m->data + at * t->source_cell;
-        if (!m->lo) {
+        if (!m->bounds.lo || columns || !scratch) {
             t->cells = t->source;
             t->stride = m->stride;
             t->is_float = m->is_float;
+            t->bounds = dpcd_bounds_at(m->bounds, first, m->bounds.lo != NULL);
             return;
         }
     }
-    if (m->lo)
-        DPCD_BY_CELL(m, dpcd_pack, i0, rows, columns, t, scratch, 1);
-    else
-        DPCD_BY_CELL(m, dpcd_pack, i0, rows, columns, t, scratch, 0);
-    t->cells = scratch;
-    t->is_float = 0;
+    DPCD_BY_CELL(m, dpcd_pack, i0, rows, columns, t, scratch);
     if (n_columns == 1) t->c_order = 0; /* one column is contiguous in either order */
-    t->stride = t->c_order ? n_columns : n_rows;
 }
 
 /* ---- one number a record -------------------------------------------------------------------- */

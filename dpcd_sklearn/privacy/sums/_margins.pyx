@@ -86,10 +86,13 @@ cdef bint _dense_rows(Records records, const double[:, ::1] v, Py_ssize_t i, Py_
     cdef Py_ssize_t k, n_rows, ahead, p = records.p
     cdef Py_ssize_t tile_rows = dpcd_tile_rows(
         &records.X, p, DPCD_READ_ONCE if v.shape[0] == 1 else DPCD_READ_AGAIN)
-    cdef bint copies = records.X.lo != NULL
-    cdef double *room = <double *>malloc((tile_rows * p if copies else 1) * sizeof(double))
+    cdef double *room = NULL
     cdef dpcd_tile tile
-    while room != NULL and i < stop:
+    if v.shape[0] > 1 and records.X.bounds.lo != NULL:  # read often: clipped once
+        room = <double *>malloc(tile_rows * p * sizeof(double))
+        if room == NULL:
+            return False
+    while i < stop:
         n_rows = min(tile_rows, stop - i)
         KERNELS.load(&records.X, i, NULL, n_rows, NULL, p, room, &tile)
         ahead = dpcd_rows_ahead(tile_rows, records.n - i - n_rows)
@@ -97,7 +100,7 @@ cdef bint _dense_rows(Records records, const double[:, ::1] v, Py_ssize_t i, Py_
             KERNELS.rows_dot(&tile, &v[k, 0], False, 0 if k else ahead, &sums[k, i])
         i += n_rows
     free(room)
-    return room != NULL
+    return True
 
 
 cdef bint _by_row(Records records, const double[:, ::1] v, double[:, ::1] sums) noexcept nogil:

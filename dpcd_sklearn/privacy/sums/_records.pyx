@@ -57,8 +57,9 @@ cdef class Records:
         self._owners.append(X)
         if bounds is not None:
             lo, hi, center = bounds
-            self.X.lo, self.X.hi = self._hold(lo, self.p), self._hold(hi, self.p)
-            self.X.center = self._hold(center, self.p)
+            self.X.bounds.lo = self._hold(lo, self.p)
+            self.X.bounds.hi = self._hold(hi, self.p)
+            self.X.bounds.center = self._hold(center, self.p)
 
     def _set_sparse(self, X, bounds, by_row, by_column):
         if bounds is not None:
