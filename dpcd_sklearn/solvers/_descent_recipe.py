@@ -61,7 +61,7 @@ _WIDER, _WIDE_ENOUGH, _LOUD_ENOUGH = 1.6, 0.6, 50.0
 
 
 def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
-    """A full descent of one output in fewer and longer steps, for more features than s.
+    """A full descent of one output in fewer and longer steps, for many features.
 
     Steps of twice the length are as stable with half the distance of the momentum from one. The
     last iterate is still on its way and ahead of a mean. Of classes, a wider clip makes up for a

@@ -28,8 +28,10 @@ from ._descent_recipe import (
 )
 
 # Features from which passes are long: more than those of Newton steps. And the signal from which
-# the last iterate is more than noise, of dense rows and of sparse ones, few of whose columns count.
+# the last iterate is more than noise, of dense rows and of sparse ones, few of whose columns count,
+# to that a feature from which more and shorter steps may be better: more was not measured.
 _MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
+_AT_ITS_END, _AT_ITS_END_OF_ROWS = 4.0, 1.0
 
 
 class SkGDPlan(DrawnPlan):
@@ -101,14 +103,17 @@ class SkGDPlan(DrawnPlan):
 
     @property
     def _has_long_way(self):
-        """Whether a descent of one output has more features than it can learn, in long passes."""
+        """Whether a descent of one output has too many features to reach its end, in long passes."""
         request = self.request
         if not self._full or request.n_classes > 2:
             return False
         if request.sparse and not (request.has_sparse_rows and request.n_classes):
             return False
-        least = _ON_ITS_WAY_OF_ROWS if request.sparse else _ON_ITS_WAY
-        return least <= request.signal < request.n_features and request.n_features > _MANY
+        least, most = _ON_ITS_WAY, _AT_ITS_END
+        if request.sparse:
+            least, most = _ON_ITS_WAY_OF_ROWS, _AT_ITS_END_OF_ROWS
+        most *= request.n_features
+        return least <= request.signal < most and request.n_features > _MANY
 
     @cached_property
     def settles(self):
