@@ -103,7 +103,7 @@ class SkGDPlan(DrawnPlan):
 
     @property
     def _has_long_way(self):
-        """Whether a descent of one output has too many features to reach its end, in long passes."""
+        """Whether a descent of one output has more features than it can learn, in long passes."""
         request = self.request
         if not self._full or request.n_classes > 2:
             return False
