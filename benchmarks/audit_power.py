@@ -1,4 +1,4 @@
-"""What an audit would notice: for each kind of release of each estimator, with defaults.
+"""Power of audits to notice a fault: for each kind of release of each estimator, with defaults.
 
 Run from the checkout: python benchmarks/audit_power.py [--n-runs 250] [names]
 """

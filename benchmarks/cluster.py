@@ -28,7 +28,7 @@ from dpcd_sklearn.exceptions import FewRecordsWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.testing import ReproducibleNoise
 
 BLOCK = 2**15  # records that one seed makes
-# What Dask says of a worker that ends is silenced; records are held on purpose, so no limit.
+# Dask's words on a worker that ends are silenced; records are held on purpose, so no limit.
 CLUSTER = {"memory_limit": 0, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
 MODELS = {
     "skgd": ("DPLinearClassifier", {"solver": "skgd", "max_iter": 20}),
@@ -55,7 +55,7 @@ def records(start, stop, n_features):
 
 
 def labels(X):
-    """Of the sign of a sum of few features."""
+    """Labels by the sign of a sum of few features."""
     return (X[:, :5].sum(axis=1) > 0).astype(np.int8)
 
 

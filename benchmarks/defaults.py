@@ -33,7 +33,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.exceptions import UnknownScaleWarning
 
-# What is aimed at, by epsilon: R², or accuracy and AUC.
+# Aims by epsilon: R², or accuracy and AUC.
 GOALS = {
     ("california_housing", 0.1): (0.62,),
     ("california_housing", 1.0): (0.65,),

@@ -175,7 +175,7 @@ SPARSE_KERNELS = PASSES | {"greedy step, incremental": longer_fit(GREEDY, 5, 20)
 
 
 class Axis(NamedTuple):
-    """What grows, the problem of a size, and what is timed there."""
+    """The number that grows, the problem of a size, and the call that is timed there."""
 
     label: str
     title: str

@@ -1,4 +1,4 @@
-"""What all kernels' benchmarks share: times, problems, and sums without noise."""
+"""Common ground of all kernels' benchmarks: times, problems, and sums without noise."""
 
 import sys
 import time

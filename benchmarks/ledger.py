@@ -1,4 +1,4 @@
-"""What a budget admits, and the time of a call to the accountant against its number of entries.
+"""Events that a budget admits, and the time of a call to the accountant against its entries.
 
     python benchmarks/ledger.py [--quick]
 
@@ -102,7 +102,7 @@ def search_of_any(epsilon, delta):
     return search_fit_event(Budget(epsilon, delta), "logarithmic", 10.0, 1, False, 1)[0]
 
 
-# Of each the events of one ε, as many of each kind as it says, the first charge first.
+# Mixtures of events of one ε, each kind with its number, the first charge first.
 WORK = {
     "one raw regression": ((raw, 1),),
     "one greedy classifier": ((greedy, 1),),
@@ -136,14 +136,14 @@ def by_one_order(events, budget):
 
 
 def by_composition(events, budget):
-    """Of a whole that is fixed beforehand; as μ², as the others are."""
+    """The number that a whole fixed beforehand admits; as μ², as the others are."""
     whole = FitEvent(tuple(r for event in events for r in event.releases))
     epsilon = epsilon_of(whole, budget[1])
     return (gdp_mu(epsilon, budget[1]) / gdp_mu(*budget)) ** 2
 
 
 def admits(events, budget):
-    """What an accountant says, which has the last word."""
+    """The accountant's number, which has the last word."""
     accountant = PrivacyAccountant(*budget)
     try:
         for event in events:

@@ -1,4 +1,4 @@
-"""What stated bounds cost that are wider than the records, with and without released mean squares.
+"""Costs of stated bounds that are wider than the records, with and without released mean squares.
 
     python benchmarks/loose_bounds.py [--epsilon 1 3] [--splits 5] [--only abalone]
 
@@ -41,7 +41,7 @@ def records(name):
 
 
 def score(name, X, y, split, **params):
-    """Of a private fit on four fifths of the records, on the others."""
+    """Score of a private fit on four fifths of the records, on the others."""
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=split)
     if TARGETS[name] is None:
         model = DPLinearClassifier(classes=np.unique(y), **params).fit(X_train, y_train)

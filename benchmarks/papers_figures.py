@@ -13,7 +13,7 @@ from papers_settings import FIGURES, TUNED, fixed_of
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.testing import ReproducibleNoise
 
-# Of Okabe and Ito, told apart by everybody; the dashes tell them apart in print.
+# Colours of Okabe and Ito, told apart by everybody; the dashes tell them apart in print.
 STYLES = {
     "plain DP-SGD": ("#D55E00", "--"),
     "DP-CD": ("#0072B2", "-"),

@@ -5,7 +5,7 @@
 
 import numpy as np
 
-# What each row of the tables fixes.
+# Settings that each row of the tables fixes.
 SOLVERS = {
     "DP-CD uniform": {"solver": "cd", "sampling": "uniform"},
     "DP-CD importance": {"solver": "cd", "sampling": "importance"},
@@ -21,7 +21,7 @@ SOLVERS = {
     "Frank-Wolfe": {"solver": "frank-wolfe"},
 }
 
-# What each curve of the figures fixes. Plain DP-SGD has one step and one clip for all coordinates,
+# Settings that each curve fixes. Plain DP-SGD has one step and one clip for all coordinates,
 # as in the papers, and mini-batches of a hundredth of the records.
 _LAST = {"averaging": "last"}
 _SGD = {"solver": "sgd", "isotropic": True} | _LAST
@@ -41,7 +41,7 @@ FIGURES = {
     "greedy": (("log1", "log2", "square"), ("plain DP-SGD", "DP-CD", "DP-GCD")),
 }
 
-# What the papers report: relative gaps of DP-CD, DP-SGD and DP-GCD (Table 3 of Mangold et al. 2023,
+# The papers' numbers: relative gaps of DP-CD, DP-SGD and DP-GCD (Table 3 of Mangold et al. 2023,
 # 5 runs; its DP-GCD is not (1, delta)-private as stated).
 PAPERS = {
     "california": {"DP-CD uniform": 2.4e-3, "DP-SGD": 2.0e-2, "DP-GCD gs-r": 5.6e-4},
@@ -51,7 +51,7 @@ PAPERS = {
 # These are given more than the others: the l1 ball that the optimum lies on.
 GIVEN_RADIUS = {"DP-CompGD", "Frank-Wolfe"}
 
-# What we want: of the best solver, and of the best greedy rule.
+# Aims: for the best solver, and for the best greedy rule.
 GOALS = {
     "california": {"best": 1.5e-4, "greedy": 5.6e-4},
     "madelon": {"greedy": 2e-4},
@@ -113,7 +113,7 @@ _FULL = {
     "momentum": [0.0, 0.5, 0.9],
     "averaging": _AVERAGING,
 }
-# Of plain DP-SGD: very small mini-batches, hence many small steps.
+# Plain DP-SGD has very small mini-batches, hence many small steps.
 _SMALL = {
     "max_iter": [0.1, 1, 3, 10],
     "step_size": _steps(0.03, 100, 15),
@@ -141,7 +141,7 @@ def _point(max_iter, residual_clip, step_size=None, **more):
     return more if step_size is None else more | {"step_size": step_size}
 
 
-# What was chosen: by `--tune`, or by hand near what it chose (README.md). A row without settings is
+# Choices: by `--tune`, or by hand near what it chose (README.md). A row without settings is
 # left out: DP-CompGD where its projections are slow, solvers of many gradients on dorothea.
 _CALIFORNIA_GREEDY = _point(3, 3.7, 1.1, selection_share=0.5)
 _MADELON_GREEDY = _point(4, 0.65, 1.02, selection_share=0.5, block_size=2, averaging="tail")

@@ -1,4 +1,4 @@
-"""What a private search is worth: test scores beside defaults and a counted grid search.
+"""Worth of a private search: test scores beside defaults and a counted grid search.
 
 At the same total (epsilon, 1/n²): the estimator's defaults, one fit; PrivateSearchCV, with four
 laws of the number of runs, and with refit; and a grid search by hand over the same candidates, each

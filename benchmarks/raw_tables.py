@@ -66,7 +66,7 @@ def is_target(y, classify):
 
 
 def scores(X, y, epsilon, classify):
-    """Of scikit-learn and of ours, split by split; None where there is nothing to predict."""
+    """Scores of scikit-learn and of ours, split by split; None with nothing to predict."""
     found = []
     for split in range(N_SPLITS):
         X_train, X_test, y_train, y_test = train_test_split(

@@ -60,7 +60,7 @@ def weights_of(rng, word, n):
 
 
 def problem(seed):
-    """What it is, records, target, weights, the estimator and its parameters."""
+    """Its description, records, target, weights, the estimator and its parameters."""
     rng = np.random.default_rng(seed)
     n, p = int(10 ** rng.uniform(2.3, 4.7)), int(10 ** rng.uniform(0, 1.7))
     kind, bounds, weigh = rng.choice(KINDS), rng.choice(BOUNDS), rng.choice(WEIGHTS)

@@ -23,7 +23,7 @@ from hypothesis import settings
 from dpcd_sklearn.plan import _private_fit
 from dpcd_sklearn.privacy.ledger import _files
 
-# What is said once a process is not said here, where many tests fit with a large epsilon and no
+# Words that come once a process do not come here, where many tests fit with a large epsilon and no
 # ledger; the tests of these warnings forget it.
 _private_fit._said |= {
     "score", "second charge", "uncounted search", "large epsilon", "large delta"

@@ -22,7 +22,7 @@ class Stream:
 
     def restart(self, name):
         self._name, self._count = name, itertools.count()  # which threads may share
-        # What has no seed of its own in scikit-learn draws from this global state.
+        # Code without a seed of its own in scikit-learn draws from this global state.
         np.random.seed(int.from_bytes(self(4), "big"))  # noqa: NPY002
 
     def __call__(self, size):

@@ -64,7 +64,7 @@ TINY = [5e-324, 1e-320, 1e-300, 1e-155, 1e-30, 1e-15, Fraction(1, 10**400), Frac
 WRONG = [NAN, INF, -INF, 0, -1, -0.0, -1e-300, -(10**400), True, None, "1", "auto", 1j, [1.0], {}]
 WRONG += [np.float64(NAN), Decimal("0.5"), object(), np.bool_(True), b"1", np.array(0.5), (), "\0"]
 ABSURD = HUGE + TINY + WRONG
-# What would be carried out for hours is not tried: it is neither refused nor absurd.
+# Calls that would take hours are not tried: they are neither refused nor absurd.
 LONG = {"max_iter": [1e15, 2**53, 1e30], "n_inner": [2**53], "sampling_rate": TINY[:-1]}
 
 
@@ -139,7 +139,7 @@ PRESETS = {
         "classes": [None, [0, 1], ["a", "b"], [0, 1, 2], [NAN, 1], [None, 1], [0], [[0, 1]]],
     },
 }
-# Of solvers, whichever has them, and of other objects.
+# Parameters of solvers, whichever has them, and of other objects.
 OWN = {
     "step_size": ["auto", 1.0, 0.1, 3.0],
     "averaging": ["auto", "auto", "last", "tail", "periodic", "weighted"],
@@ -314,7 +314,7 @@ def random_records(rng, shape):
 
 
 def shown(array):
-    """What an array is, short; a broken one may not be able to say it itself."""
+    """A short description of an array; a broken one may not be able to say it itself."""
     try:
         kind = getattr(array, "dtype", None), getattr(array, "shape", None)
         with np.errstate(all="ignore"):  # of pandas
@@ -441,7 +441,7 @@ TRIED = [try_fit] * 7 + [try_plan, try_scaler, try_accountant]
 
 
 def fault_of(seed, attempts=None):
-    """What is wrong with the case of a seed, with what was called; None if nothing is."""
+    """The fault in the case of a seed, with the call it came from; None if there is none."""
     rng = np.random.default_rng(seed)
     attempt = pick(rng, attempts or TRIED)
     called, fault, start = "", None, time.process_time()

@@ -1,4 +1,4 @@
-"""What goes wrong around a ledger: it fails closed, and keeps every charge that returned."""
+"""Faults around a ledger: it fails closed, and keeps every charge that returned."""
 
 import contextlib
 import math

@@ -130,7 +130,7 @@ def told_otherwise(rng, event):
 
 
 def whole_budgets(seed, cases, most):
-    """Of random budgets and events of all of each: what is wrong, in words."""
+    """Faults in words, over random budgets and events of all of each."""
     rng, wrong = np.random.default_rng(seed), []
     for case in range(cases):
         epsilon, delta = float(10 ** rng.uniform(-4, 1.5)), float(10 ** rng.uniform(-15, -0.4))

@@ -45,7 +45,7 @@ def interrupted(call, at):
 
 
 def of_another_thread(call):
-    """What a call in another thread raised, or None."""
+    """The error that a call in another thread raised, or None."""
     found = []
 
     def work():
@@ -61,7 +61,7 @@ def of_another_thread(call):
 
 
 def charge_and_exit(accountant):
-    """Of a forked child; one that hangs is ended by its alarm."""
+    """The exit code of a forked child; one that hangs is ended by its alarm."""
     status = 1
     try:
         signal.alarm(60)

@@ -1,4 +1,4 @@
-"""What killed processes leave is swept by the next one; what living ones use stays."""
+"""Litter of killed processes is swept by the next one; files of living ones stay."""
 
 import functools
 import os
@@ -175,7 +175,7 @@ def test_a_path_that_is_no_regular_file_is_called_that(make, tmp_path, monkeypat
 
 
 def refusal_on_a_full_disk(room, **params):
-    """What a creation says in a child that may write files of so many bytes."""
+    """The answer of a creation in a child that may write files of so many bytes."""
 
     def create():
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))

@@ -40,7 +40,7 @@ from dpcd_sklearn.privacy.accounting._calibration import joint_fit_event
 from dpcd_sklearn.privacy.accounting._roots import largest_within
 from dpcd_sklearn.privacy.accounting._selections import is_tractable
 
-# What a conversion there and back may lose, in the direction of more loss.
+# A conversion there and back may lose so much, in the direction of more loss.
 ROUND_TRIP = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""What a private score asks of a model: for each record an answer that follows from it alone."""
+"""A private score asks of a model: for each record an answer that follows from it alone."""
 
 import math
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 BOUNDED = {"feature_bounds": (-2.0, 2.0)}
 COUNTS = DPQuantileTransformer(**BOUNDED)
 STATED = [[0, 1]] * 4  # so that sums of the target are all that is learnt
-# Of each transformer the kind of release, and where its sensitivity stands.
+# Each transformer's kind of release, and where its sensitivity stands.
 OF_KIND = {
     "choices of scales": (DPSimpleImputer(), _quantiles, "score_sensitivity"),
     "running counts": (COUNTS, _running_counts, "running_sensitivity"),

@@ -1,4 +1,4 @@
-"""What makes no sense is refused by name before the charge, and no message quotes a record."""
+"""Nonsense is refused by name before the charge, and no message quotes a record."""
 
 import copy
 import functools
@@ -162,7 +162,7 @@ BAD = [
     for name, values in PARAMETERS[estimator].items()
     for value in values
 ]
-# What else decides whether a number of records is refused.
+# Parameters beside which a number of records is refused or not.
 ADD_REMOVE = {"neighboring": "add_remove", "delta": 1e-5}
 BAD += [
     (estimator, "n_public", ADD_REMOVE | {"n_public": n}) for estimator in ALL for n in NO_COUNT
@@ -174,7 +174,7 @@ def test_a_bad_parameter_is_named_and_not_paid_for(accountant, data, estimator, 
     refuse(estimator(accountant=accountant, **params), *data, match=rf"(?s){name}.*({ALLOWED})")
 
 
-# What is wrong with classes may show beside y only.
+# A fault in classes may show beside y only.
 @table(("estimator", "name", "params"), [row for row in BAD if row[1] != "classes"])
 def test_a_plan_refuses_a_bad_parameter_as_the_fit_does(estimator, name, params):
     with pytest.raises(NO_VALUE, match=name):

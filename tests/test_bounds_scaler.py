@@ -1,4 +1,4 @@
-"""What BoundsScaler promises: a map fixed by public bounds, equal for all records and layouts."""
+"""BoundsScaler is a map fixed by public bounds, equal for all records and layouts."""
 
 import doctest
 import pickle

@@ -279,7 +279,7 @@ class Ledger:
         return holder.set_params(**{f"{name}__accountant": self.accountant for name, _ in steps})
 
     def complaints(self, holder, X, y, **params):
-        """What is wrong with a fit, and whether it gave a model."""
+        """The fault in a fit, and whether it gave a model."""
         before, error = len(self.kept()), None
         holder = self.give(holder)
         with warnings.catch_warnings(record=True) as told:
@@ -335,7 +335,7 @@ def cheap_budgets(monkeypatch):
 
 
 def complaints(models_of, folder, one_in=1):
-    """What is wrong with any fit to any kind of X and y; `models_of` the number of a kind.
+    """Faults in any fit to any kind of X and y; `models_of` the number of a kind.
 
     Of all holders of a model every kind is given to one in so many.
     """

@@ -338,7 +338,7 @@ def test_an_unknown_object_raises_too():
 
 
 class Odd(type):
-    """Of classes that can't be compared by value."""
+    """The type of classes that can't be compared by value."""
 
     __hash__ = type.__hash__
 
@@ -385,7 +385,7 @@ def test_ten_classes_are_fitted_by_the_defaults(epsilon, least):
 
 @pytest.mark.parametrize("n_coordinates", [11, 785, 3970])
 def test_more_than_two_classes_take_few_long_steps_that_noise_leaves_room_for(n_coordinates):
-    """What noise alone may move a margin by, τκ / (n μ), has a bound that follows no feature."""
+    """Noise alone moves a margin by τκ / (n μ) at most, a bound that follows no feature."""
     for signal in (0.1, 10.0, 300.0, 1e4, 1e6):
         two, more = (descent_recipe(signal, 11.0, 11.0, True, k, n_coordinates) for k in (2, 5))
         assert two["momentum"] == 0.9 and two["step_size"] <= 30 * (1 + 1e-9)
@@ -400,7 +400,7 @@ def test_more_than_two_classes_take_few_long_steps_that_noise_leaves_room_for(n_
 
 
 def test_heads_of_many_features_descend_as_long_as_those_of_few():
-    """Of one n μ: a time that follows s alone would be √p' times shorter for wide heads."""
+    """For one n μ a time that follows s alone would be √p' times shorter for wide heads."""
     noise = 40_000.0
     moved = []
     for n_coordinates in (785, 3970):

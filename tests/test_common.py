@@ -39,7 +39,7 @@ def expected_of_seeded_fits(estimator):
 
 @pytest.fixture
 def seeds_of_checks_are_noise(monkeypatch):
-    """What scikit-learn's checks set as a seed determines the fit, so all of them have to hold."""
+    """A seed that scikit-learn's checks set determines the fit, so all of them have to hold."""
 
     def set_random_state(estimator, random_state=0):
         if "random_state" in estimator.get_params():

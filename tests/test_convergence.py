@@ -69,7 +69,7 @@ VARIANTS = {
 
 
 def is_sensible(solver, loss, penalty, constraint):
-    """What the solvers promise, by itself: constraints need a projection or a vertex."""
+    """The solvers' promise by itself: constraints need a projection or a vertex."""
     if loss == "multinomial" and solver in ("compgd", "frank-wolfe"):
         return False
     if solver == "compgd":

@@ -462,13 +462,13 @@ PASSES = {
 
 
 class _LeftError(Exception):
-    """What the handler of a signal raises."""
+    """The error that the handler of a signal raises."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
 @pytest.mark.parametrize("name", PASSES)
 def test_a_pass_over_rows_is_left_at_a_tile_when_a_signal_comes(name):
-    """What the handler raises comes out of the pass itself, and not after it."""
+    """The handler's error comes out of the pass itself, and not after it."""
 
     def handler(*_):
         raise _LeftError

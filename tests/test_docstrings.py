@@ -1,4 +1,4 @@
-"""What several objects share is described by the same words, checked by scikit-learn's own test.
+"""Shared parameters are described by the same words, checked by scikit-learn's own test.
 
 A parameter that two of them have is compared unless it is named here, so a new one is compared.
 """
@@ -32,8 +32,8 @@ from sklearn.utils._testing import assert_docstring_consistency  # noqa: E402
 PRESETS = (DPLassoCD, DPRidgeSkGD, DPLogisticGCD)
 GENERIC = (DPLinearRegressor, DPLinearClassifier)
 
-# What its one loss, penalty and solver make of a parameter stands in a preset; what each of them
-# does, in a generic estimator.
+# A preset says what its one loss, penalty and solver make of a parameter, and a generic estimator
+# what each of them does.
 OF_A_PRESET = {
     *("alpha", "sampling", "block_size", "clip", "max_iter", "solver", "fit_intercept"),
     "inference",
@@ -41,7 +41,7 @@ OF_A_PRESET = {
 OF_A_TYPE = OF_A_PRESET | {"loss", "l1_ratio", "rule", "penalize_intercept", "classes"}
 # Units of the target, or of one; which losses have which solvers.
 OF_A_TASK = {"loss", "alpha", "penalty", "constraint", "solver", "clip", "inference"}
-# Of classifiers they have rows, and other words for them.
+# Classifiers' attributes have rows, and other words for them.
 SHAPED = {"clip_", "coef_", "intercept_", "coef_path_", "intercept_path_"}
 
 GROUPS = [

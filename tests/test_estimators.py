@@ -32,7 +32,7 @@ from dpcd_sklearn.testing import ReproducibleNoise
 INF = math.inf
 NAMED = {DPLassoCD: "cd", DPLogisticGCD: "gcd", DPRidgeSkGD: "skgd"}  # after their algorithms
 ALL = list(NAMED)
-# What a coefficient may differ by, relative to the largest one: the figures of the specification.
+# Differences of coefficients, relative to the largest one: the figures of the specification.
 REGRESSION_TOLERANCE, LOGISTIC_TOLERANCE = 1e-3, 1e-2
 
 every_estimator = pytest.mark.parametrize("estimator", ALL)

@@ -1,4 +1,4 @@
-"""What users run first: the README's code, the demo and the gallery."""
+"""Programs that users run first: the README's code, the demo and the gallery."""
 
 import hashlib
 import importlib.util
@@ -82,7 +82,7 @@ def run_text(code, folder):
 
 
 def rounded(text):
-    """What was printed, without what is noisy, to three digits."""
+    """The printed text, without what is noisy, to three digits."""
     text = re.sub(r"accuracy \S+|R² \S+", "", text)
     return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.3g}", text).splitlines()
 

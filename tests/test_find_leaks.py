@@ -158,7 +158,7 @@ def layouts(threshold, step):
     }
 
 
-# Of each rule: what it finds, and a twin that it does not.
+# For each rule what it finds, and a twin that it does not.
 CASES = {
     "steps that learn from the records for free": [
         (make_pipeline(StandardScaler(), LASSO), make_pipeline(BoundsScaler(), LASSO)),

@@ -1,4 +1,4 @@
-"""What a user reads first: `help`, an import that fails, and names of columns in summaries."""
+"""Words that a user reads first: `help`, an import that fails, names of columns in summaries."""
 
 import inspect
 import os

@@ -698,7 +698,7 @@ def test_choices_of_twice_the_range_are_caught_and_the_real_ones_are_not(monkeyp
     eta, confidence = 1.0, 1 - 1e-7
 
     def shown():
-        """Of the privacy loss, at least, by Clopper-Pearson bounds on both probabilities."""
+        """A lower bound of the privacy loss, by Clopper-Pearson bounds on both probabilities."""
         bounds = []
         for sample in narrow_scales(eta):
             interval = stats.binomtest(int(sample.sum()), sample.size).proportion_ci(confidence)

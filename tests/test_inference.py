@@ -203,7 +203,7 @@ def test_descent_s_recursion_is_how_its_iterates_follow_noise_and_start(tail_sta
 
 
 def test_the_mean_leaves_little_of_the_noise():
-    """Of 28 steps nearly all: half of them would leave as much noise as there is sampling."""
+    """Nearly all of 28 steps count: half of them would leave as much noise as there is sampling."""
     X, y = records(np.random.default_rng(14))
     model = fitted(X, y, epsilon=1.0, random_state=ReproducibleNoise(0))
     shares = (model.privacy_std_ / model.coef_std_) ** 2

@@ -32,7 +32,7 @@ CENTERS, WIDTHS = np.array([50.0, 0.0, -3.0]), np.array([10.0, 1.0, 0.1])
 
 
 def records(n=3000, seed=0):
-    """Of features in [-1, 1], and a target within it."""
+    """A table of features in [-1, 1], and a target within it."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, 3))
     return X, X @ COEF + 0.05 + 0.15 * rng.standard_normal(n)

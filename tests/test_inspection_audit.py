@@ -279,7 +279,7 @@ def test_a_model_without_noise_is_caught_by_any_claim_and_measures_the_power():
 @pytest.mark.parametrize("rates", [(0.1, 0.1), (0.0, 0.2), (0.5, 0.5), (0.02, 0.9), (0.0, 0.001)])
 @pytest.mark.parametrize("confidence", [0.6, 0.95])
 def test_the_bound_on_the_error_holds_as_often_as_it_says(rates, confidence):
-    """Of guesses whose two data sets err at different rates, by the exact distribution."""
+    """The bound on guesses whose two data sets err at two rates, by the exact distribution."""
     n = 30
     masses = np.convolve(*(stats.binom.pmf(np.arange(n + 1), n, rate) for rate in rates))
     bounds = np.array([error_bound(k, 2 * n, confidence) for k in range(2 * n + 1)])

@@ -69,7 +69,7 @@ def fit_all(path):
 
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory):
-    """What each fit said, and the seconds from SIGINT until it did."""
+    """Each fit's words, and the seconds from SIGINT until they came."""
     path = tmp_path_factory.mktemp("ledger") / "ledger.db"
     accountant = PrivacyAccountant(epsilon=100.0, delta=1e-3, path=path, testing=True)
     search = os.pathsep.join(filter(None, sys.path))

@@ -235,7 +235,7 @@ def test_a_single_column_is_read_with_any_stride():
 
 
 class TwinPath:
-    """What all solvers share, in NumPy."""
+    """The part that all solvers share, in NumPy."""
 
     def __init__(self, case, problem, momentum=0.0):
         self.case, self.problem = case, problem

@@ -153,7 +153,7 @@ def columns(step, which, threshold):
 
 
 def outcome(make, cells, step):
-    """What is public of a fit: its plan, bounds and layout; or the error, and nothing charged."""
+    """The public side of a fit: its plan, bounds and layout; or the error, and nothing charged."""
     accountant = PrivacyAccountant(epsilon=100.0, delta=1e-2)
     model = make_private_pipeline(step, DPRidgeSkGD(target_bounds=(-1, 1)), accountant=accountant)
     try:
@@ -257,7 +257,7 @@ def test_candidates_are_looked_at_as_the_estimator_is():
 
 
 def test_a_candidate_that_was_not_planned_fails_alone():
-    """Of distributions only some are planned; the others are looked at when they are drawn."""
+    """Only some draws of distributions are planned; the others are looked at when they come."""
 
     class Late:
         calls = 0

@@ -79,7 +79,7 @@ def pipeline(estimator, **params):
 
 
 def released(fitted):
-    """What came out of a fit, as bytes."""
+    """The results of a fit, as bytes."""
     return np.append(fitted["model"].coef_, fitted["model"].intercept_).tobytes()
 
 

@@ -79,7 +79,7 @@ def test_second_derivatives_are_those_of_the_losses():
 
 
 def moment_oracle(X, y, key=None, *, share=1.0, neighboring="replace_one"):
-    """Of moments that have half of what (2, 1e-3) pays, with noise times `share` of it."""
+    """A release of moments with half of what (2, 1e-3) pays, with noise times `share` of it."""
     event = moments_event(Budget(2.0, 1e-3, neighboring), 0.5)
     sizes = {"n_samples": len(y), "n_normalizer": len(y), "smoothness": np.ones(X.shape[1])}
     units = MomentUnits(event, **sizes)

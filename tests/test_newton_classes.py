@@ -250,7 +250,7 @@ class NoiseOfOneClass(Source):
 
 
 def test_a_mutant_that_shares_its_noise_among_classes_is_caught(monkeypatch):
-    """What pulls classes apart has no noise then."""
+    """The pull that parts classes has no noise then."""
     monkeypatch.setattr(_curvature, "NoiseSource", NoiseOfOneClass)
     assert class_separation() > 10
 

@@ -1,4 +1,4 @@
-"""What is public follows from public facts: no record moves a count, a shape or a message."""
+"""Public things follow from public facts: no record moves a count, a shape or a message."""
 
 import dataclasses
 import pickle

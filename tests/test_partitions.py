@@ -92,7 +92,7 @@ MODELS = {
 
 
 def run_on(cuts, X, y, weights=None):
-    """What `fit_partitions` runs tasks with: each is pickled, as it would be to travel."""
+    """The runner of `fit_partitions`' tasks: each is pickled, as it would be to travel."""
 
     def run(task):
         rows = [slice(*pair) for pair in zip(cuts, cuts[1:], strict=False)]

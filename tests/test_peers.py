@@ -50,7 +50,7 @@ def test_the_audit_contradicts_what_spends_too_much_and_nothing_else(peers):
 
 
 def test_the_audit_is_sound_for_a_known_loss(peers):
-    """Of Laplace noise with ε = 1 in one number: below one in nearly all of forty audits."""
+    """Nearly all of forty audits bound Laplace noise with ε = 1 in one number below one."""
     run, _ = peers
     rng = np.random.default_rng(0)
 

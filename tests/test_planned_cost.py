@@ -157,7 +157,7 @@ def test_candidates_that_may_survive_are_counted_at_the_dearest():
 
 
 def test_costs_and_plans_take_rows_layouts_and_outputs_of_pipelines_too():
-    """Of rows only their width, names and layout are looked at: NaN in them changes nothing."""
+    """Only width, names and layout of rows are looked at: NaN in them changes nothing."""
     frame = pd.DataFrame(np.full((2, 4), np.nan), columns=list("abcd"))
     layouts = [(4, False), (frame, False), (frame.to_numpy(), False), (csr_matrix((2, 4)), True)]
     for model in (DPRidgeSkGD(), DPLogisticGCD(), DPStandardScaler()):

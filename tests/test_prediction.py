@@ -61,7 +61,7 @@ def inside(model, X, bounds=(LO, HI)):
 
 
 def twin(model, X, bounds=(LO, HI)):
-    """What is predicted: of regressors within the target's bounds."""
+    """Predictions; those of regressors lie within the target's bounds."""
     found = inside(model, X, bounds)
     if hasattr(model, "classes_") or np.isinf(model.epsilon) or model.target_bounds_ is None:
         return found

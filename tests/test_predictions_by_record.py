@@ -1,4 +1,4 @@
-"""What is predicted for a record follows from that record and the model: the same bits always."""
+"""A prediction for a record follows from that record and the model: the same bits always."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the guarantee rests on, for adversarial records: bounded contributions, sensitivities,
+"""The guarantee rests on these, for adversarial records: bounded contributions, sensitivities,
 and no release that was not paid for.
 
 Laws are judged by statistics whose false alarms are rarer than 1e-7 each.

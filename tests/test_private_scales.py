@@ -382,7 +382,7 @@ def sizes(n=500, p=20, seed=0):
 
 @pytest.fixture
 def centers(monkeypatch):
-    """Of the columns, as fits saw them."""
+    """Scales of the columns, as fits saw them."""
     found, located = [], SolverPlan.located
 
     def watch(self, *args):

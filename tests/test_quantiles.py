@@ -304,7 +304,7 @@ def test_a_prior_multiplies_the_odds_of_a_choice(quantile, neighboring):
 
 
 def test_a_prior_moves_no_odds_between_neighbours_by_more_than_the_range():
-    """What is told is bounded with any public prior: ratios of two laws differ by e^η at most."""
+    """The loss is bounded with any public prior: ratios of two laws differ by e^η at most."""
     rng = np.random.default_rng(0)
     eta, most = 1.0, 0.0
     for _ in range(300):
@@ -349,7 +349,7 @@ def test_half_the_noise_is_caught_and_the_real_choice_is_not(neighboring, monkey
     eta, confidence = 1.0, 1 - 1e-7
 
     def shown():
-        """Of the privacy loss, at least, by Clopper-Pearson bounds on both probabilities."""
+        """A lower bound of the privacy loss, by Clopper-Pearson bounds on both probabilities."""
         bounds = []
         for sample in low_choices(eta, neighboring):
             interval = stats.binomtest(int(sample.sum()), sample.size).proportion_ci(confidence)

@@ -1,4 +1,4 @@
-"""What a release promises of itself: one version, a citation, and an sdist that holds every file.
+"""A release promises of itself: one version, a citation, and an sdist that holds every file.
 
 Workflows and the recipe can't be run here; what can be compared with pyproject.toml is.
 """

@@ -50,7 +50,7 @@ def subjects(tmp_path_factory):
 
 
 def test_fits_that_released_the_same_have_the_same_report():
-    """Of neighbours, and of records that have nothing in common: what is not released differs."""
+    """Neighbours, and records with nothing in common, differ in what is not released."""
     X, y = records()
     other = X.copy()
     other.iloc[0] = -1.0

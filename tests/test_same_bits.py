@@ -43,7 +43,7 @@ SPARSE = {"CSR": csr_array, "CSC": csc_array}
 OF_TARGET = {"target_bounds": (-3, 3)}
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 THREE = {"classes": [0, 1, 2]}
-# What moves by updates alone.
+# Solvers that move by updates alone.
 DESCENTS = {
     "cd": (DPLinearRegressor(solver="cd", max_iter=3, **OF_TARGET), "y"),
     "gcd": (DPLinearRegressor(solver="gcd", penalty="l1", max_iter=4, **OF_TARGET), "y"),
@@ -60,7 +60,7 @@ DESCENTS = {
     "frank-wolfe": (DPLinearRegressor(solver="frank-wolfe", **BALL, max_iter=3, **OF_TARGET), "y"),
     "softmax skgd": (DPLinearClassifier(solver="skgd", max_iter=3, **THREE), "three"),
 }  # fmt: skip
-# What sees rows around their middle, where they are dense.
+# Fits that see rows around their middle, where they are dense.
 OTHERS = {
     "newton": (DPLinearRegressor(solver="newton", max_iter=3, **OF_TARGET), "y"),
     "lasso": (DPLassoCD(alpha=0.01, **OF_TARGET), "y"),

@@ -64,7 +64,7 @@ def search_over(candidate, **params):
 
 
 def unlike(data, candidates, sizes):
-    """What a run says of the size of its fit slot: failures, and events that differ."""
+    """A run's words on the size of its fit slot: failures, and events that differ."""
     X, target, labels = data
     rows, found = np.arange(N), []
     for candidate in candidates:

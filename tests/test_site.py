@@ -1,4 +1,4 @@
-"""What the site promises: every error has its cause and fix, its programs print what they say."""
+"""The site's promises: every error has its cause and fix, its programs print what they say."""
 
 import re
 import subprocess

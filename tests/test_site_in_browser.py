@@ -94,7 +94,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def seen_by_browser(pages, folder, *arguments):
-    """What the harness found, what the console said, and what the server had not."""
+    """The harness's finds, the console's words, and pages that the server had not."""
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE))
     )

@@ -147,7 +147,7 @@ def apart(one, other, neighboring, z=2.0, half_width=1.0, with_means=False):
 
 
 def _difference(one, other, half_width):
-    """What the worst test looks along: differences of sums, of squares and of halves."""
+    """Directions that the worst test looks along: differences of sums, of squares and of halves."""
     numbers = [np.clip(X / half_width, -1, 1) for X in (one, other)]
     squares, halves = [(x**2).sum(axis=0) for x in numbers], [x.sum(axis=0) / 2 for x in numbers]
     return squares[0] - squares[1], halves[0] - halves[1]

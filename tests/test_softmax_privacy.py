@@ -1,4 +1,4 @@
-"""What a softmax of K classes releases: sensitivities against a twin in NumPy, mutants, audits.
+"""Releases of a softmax of K classes: sensitivities against a twin in NumPy, mutants, audits.
 
 The sums of the room below are compared, layout by layout, in test_sums_of_classes.py; here it is
 what a RecordOracle of K outputs makes of them: one clip over all classes, the noise that it is paid

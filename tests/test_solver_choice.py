@@ -73,7 +73,7 @@ def test_few_records_and_sparse_ones_and_wide_ones_take_a_descent(preset):
 
 
 NAMES = {"lasso": "cd", "ridge": "skgd", "logistic": "gcd"}
-# What is of the algorithm of a preset's name alone, short for an object of it.
+# Parameters of the algorithm of a preset's name alone, short for an object of it.
 OF_ITS_NAME = [
     ("lasso", {"sampling": "importance"}),
     ("lasso", {"sampling": "uniform"}),
@@ -239,7 +239,7 @@ def test_momentum_looks_ahead():
 
 
 def test_momentum_makes_good_a_curvature_that_is_far_too_large():
-    """Of labels that are nearly a function of the features, 24 steps by the bound are too few."""
+    """For labels that are nearly a function of the features, 24 steps by the bound are too few."""
     X, y, _ = records()
     labels = (y > 0).astype(int)
     model = DPLinearClassifier(

@@ -45,7 +45,7 @@ def plan_of(model, n_samples=100, n_features=6):
 
 
 def plain(value):
-    """What can be compared: numbers, and the numbers of frozen objects."""
+    """Comparable parts: numbers, and the numbers of frozen objects."""
     if dataclasses.is_dataclass(value):
         fields = (getattr(value, field.name) for field in dataclasses.fields(value))
         return [plain(field) for field in fields]

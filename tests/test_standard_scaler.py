@@ -1,4 +1,4 @@
-"""What DPStandardScaler and RowNormClipper promise: found scales, charged once, and free clips."""
+"""DPStandardScaler finds scales, charged once, and RowNormClipper clips for free."""
 
 import math
 

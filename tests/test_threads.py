@@ -131,7 +131,7 @@ def released(model):
 
 
 def in_a_thread_of_its_own(function):
-    """What `function` returns there, with a pool of OpenMP threads that it does not share."""
+    """The result of `function` there, with a pool of OpenMP threads that it does not share."""
     results = []
 
     def work():

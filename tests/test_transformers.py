@@ -1,4 +1,4 @@
-"""What every private transformer promises, each promise once; what is one's own is in its file."""
+"""Promises of every private transformer, each once; one's own are in its file."""
 
 import math
 import pickle
@@ -340,7 +340,7 @@ def test_a_seed_is_warned_about_and_refused_by_a_ledger(name):
 
 
 def finds(case, step):
-    """What noise and records decide, as lists of arrays."""
+    """The numbers that noise and records decide, as lists of arrays."""
     found = [getattr(step, attribute) for attribute in case.found]
     return [list(map(np.asarray, f)) if isinstance(f, (list, tuple)) else [f] for f in found]
 

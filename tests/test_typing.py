@@ -138,7 +138,7 @@ if __name__ == "__main__":
 
 
 def mypy(folder, script):
-    """What mypy says of a script, with the package found where it is imported from."""
+    """The words of mypy on a script, with the package found where it is imported from."""
     (folder / "script.py").write_text(script, encoding="utf-8")
     (folder / "mypy.ini").write_text(SETTINGS, encoding="utf-8")
     home = Path(dpcd_sklearn.__file__).parent.parent

@@ -1,4 +1,4 @@
-"""What the proofs assume of public numbers, the units of every mechanism refuse to do without.
+"""Units of every mechanism refuse public numbers that the proofs do not assume.
 
 A row of the table is a mechanism with numbers that are in order, and changes that are not: each
 is a precondition of its page in ``privacy/proofs``.

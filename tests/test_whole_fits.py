@@ -1,4 +1,4 @@
-"""What a whole fit costs beside its kernels: little memory, and no calibration twice.
+"""Costs of a whole fit beside its kernels: little memory, and no calibration twice.
 
 Allocations are those of NumPy, which reports them to tracemalloc; kernels' scratch is a few tiles.
 """
@@ -51,7 +51,7 @@ BY_COORDINATE = [
 ]
 
 
-# What choices among 256 cells a column need for a moment: counts, scores and keys.
+# Memory that choices among 256 cells a column need for a moment: counts, scores and keys.
 CELLS = 8 * 256 * 8 * N_FEATURES
 
 

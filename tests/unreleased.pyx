@@ -1,4 +1,4 @@
-"""What never leaves a mechanism, for tests and benchmarks: noiseless sums, draws, states.
+"""Numbers that never leave a mechanism, for tests and benchmarks: noiseless sums, draws, states.
 
 Built in place only (``setup.py``), so that no wheel carries it. Questions are those that the
 mechanisms ask (``CoordinateUnits.question``, ``MeanUnits.question``).

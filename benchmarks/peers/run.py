@@ -51,7 +51,7 @@ def interpreter(environment, folder):
 
 
 def asked(python, solver, params, objective, n_fits, other=None, patience=1e9):
-    """What the worker found of one solver and one objective."""
+    """The worker's finds for one solver and one objective."""
     with tempfile.TemporaryDirectory() as folder:
         task = Path(folder, "task.npz")
         X, y = objective["X"], objective["y"]

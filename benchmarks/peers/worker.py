@@ -34,7 +34,7 @@ def load(path, name):
 
 
 def objective_of(arrays, prefix=""):
-    """What ``set_objective`` takes, of arrays of a file."""
+    """Arguments of ``set_objective``, from arrays of a file."""
     target = arrays["target_bounds"]
     return {
         "X": arrays[f"{prefix}X"],

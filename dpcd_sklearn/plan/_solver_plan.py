@@ -71,6 +71,8 @@ class SolverPlan(metaclass=ABCMeta):
     noise_length : float
         How far noise alone would carry coefficients of features, in units of sqrt(M_j); 0 is not
         known.
+    solve : callable
+        The loop, of (oracle, problem, sampling, generator) to a Solution.
     """
 
     losses = SINGLE_OUTPUT
@@ -456,12 +458,20 @@ class SolverPlan(metaclass=ABCMeta):
             If a mechanism can't carry out the event with these public numbers.
         """
 
-    @abstractmethod
+    def oracle(self, receipt, units, place, *, loss, fit_intercept, key):
+        """The mechanism that answers `solve`; a plan without one has a `run` of its own."""
+        raise NotImplementedError
+
     def run(self, receipt, records, key, generator):
         """Make the oracle and run the solver on what it releases; returns a Solution.
 
         `records` are Arrays, or have their methods.
         """
+        place = self.place(records)
+        units = self.units(place.n_samples)
+        stated = {"loss": self.loss, "fit_intercept": self.request.fit_intercept, "key": key}
+        oracle = receipt.shown(self.oracle(receipt, units, place, **stated), units)
+        return self.solve(oracle, self.attended, self.sampling, generator)
 
 
 def _listed(names):

@@ -15,14 +15,8 @@ from ..privacy.mechanisms._units import CoordinateUnits
 
 
 class CoordinatePlan(SolverPlan):
-    """A solver on coordinates or blocks of them, over a RecordOracle.
+    """A solver on coordinates or blocks of them, over a RecordOracle."""
 
-    Attributes
-    ----------
-    solve : callable
-    """
-
-    solve = None
     losses = set(LOSSES)
     known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
 
@@ -48,20 +42,8 @@ class CoordinatePlan(SolverPlan):
             **self.known_scores,
         )
 
-    def run(self, receipt, records, key, generator):
-        place = self.place(records)
-        units = self.units(place.n_samples)
-        oracle = RecordOracle(
-            receipt,
-            units,
-            place,
-            loss=self.loss,
-            fit_intercept=self.request.fit_intercept,
-            key=key,
-            lazy=self.request.solver.selection == "lazy",
-        )
-        oracle = receipt.shown(oracle, units)
-        return self.solve(oracle, self.attended, self.sampling, generator)
+    def oracle(self, *released, **stated):
+        return RecordOracle(*released, **stated, lazy=self.request.solver.selection == "lazy")
 
 
 def _repeated(smoothness, n_outputs):

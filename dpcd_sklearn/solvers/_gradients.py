@@ -14,12 +14,10 @@ class GradientPlan(SolverPlan):
 
     Attributes
     ----------
-    solve : callable
     anchor_share : float
         Clip of differences of gradients over that of gradients.
     """
 
-    solve = None
     anchor_share = 1.0
     losses = set(LOSSES)
     noiseless_max_iter = 100_000
@@ -62,16 +60,5 @@ class GradientPlan(SolverPlan):
             **self._clips,
         )
 
-    def run(self, receipt, records, key, generator):
-        place = self.place(records)
-        units = self.units(place.n_samples)
-        oracle = BatchOracle(
-            receipt,
-            units,
-            place,
-            loss=self.loss,
-            fit_intercept=self.request.fit_intercept,
-            key=key,
-        )
-        oracle = receipt.shown(oracle, units)
-        return self.solve(oracle, self.attended, self.sampling, generator)
+    def oracle(self, *released, **stated):
+        return BatchOracle(*released, **stated)

@@ -1,4 +1,4 @@
-"""What solvers and the objective share: public units, and the model without privacy."""
+"""Shared by solvers and the objective: public units, and the model without privacy."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the three private descents by mini-batches share; nobody tuned it."""
+"""The shared part of three private descents by mini-batches; nobody tuned it."""
 
 import numpy as np
 
