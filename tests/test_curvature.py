@@ -20,8 +20,8 @@ from dpcd_sklearn.privacy.mechanisms import (
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
 from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity, matrix_sensitivity
 from dpcd_sklearn.privacy.noise import NoiseSource
-from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.privacy.sums._curvature_sums import most_of_transform
+from dpcd_sklearn.privacy.sums import LocalPlace, _curvature_sums
+from dpcd_sklearn.privacy.sums._integer_rows import most_of_rows, most_of_transform
 
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -74,13 +74,13 @@ def test_second_moments_are_those_of_numpy_and_equal_in_every_layout(dtype, fit_
     X, y, weights = records(np.random.default_rng(0))
     X = X.astype(dtype)
     found = [
-        sums_of(make(X), y, weights, fit_intercept=fit_intercept).gram(2.0, 2.0**15)
+        sums_of(make(X), y, weights, fit_intercept=fit_intercept).gram(2.0, 2.0**14)
         for make in LAYOUTS.values()
     ]
     assert all((found[0] == other).all() for other in found[1:])
-    rows = rows_twin(X.astype(float), weights, 2.0, 2.0**15, fit_intercept)
+    rows = rows_twin(X.astype(float), weights, 2.0, 2.0**14, fit_intercept)
     # a computed norm may differ in its last bits, and an entry by one unit
-    np.testing.assert_allclose(found[0], rows.T @ rows, rtol=1e-4, atol=2.0**15 * len(X) / 100)
+    np.testing.assert_allclose(found[0], rows.T @ rows, rtol=1e-4, atol=2.0**14 * len(X) / 100)
     plain = sums_of(X, y, weights, fit_intercept=fit_intercept).gram(math.inf, 0.0)
     wide = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
     np.testing.assert_allclose(plain, wide.T @ (weights[:, None] * wide), rtol=1e-5)
@@ -91,10 +91,10 @@ def test_bounds_and_scales_are_applied_before_rows_are_clipped():
     bounds = -np.full(5, 0.7), np.full(5, 0.9), np.full(5, 0.1)
     smoothness = np.array([0.25, 1.0, 4.0, 9.0, 1.0, 0.25])
     logistic = LOSSES["logistic"]()
-    found = sums_of(X, y, bounds=bounds, loss=logistic, smoothness=smoothness).gram(2.0, 2.0**15)
+    found = sums_of(X, y, bounds=bounds, loss=logistic, smoothness=smoothness).gram(2.0, 2.0**14)
     tau = (np.clip(X, -0.7, 0.9) - 0.1) * np.sqrt(0.25 / smoothness[:5])
-    rows = rows_twin(tau, np.ones(len(X)), 2.0, 2.0**15)
-    np.testing.assert_allclose(found, rows.T @ rows, rtol=1e-4, atol=2.0**15 * 7)
+    rows = rows_twin(tau, np.ones(len(X)), 2.0, 2.0**14)
+    np.testing.assert_allclose(found, rows.T @ rows, rtol=1e-4, atol=2.0**14 * 7)
 
 
 def lower(rng, d, condition=1e3):
@@ -137,7 +137,7 @@ def test_what_a_record_adds_does_not_depend_on_its_place_or_on_others(layout):
     def both(rows):
         sums = sums_of(LAYOUTS[layout](X[rows]), y[rows], weights[rows])
         sums.measure(transform, largest, smallest)
-        return sums.gram(3.0, 2.0**17), sums.gradient(coef, 0.3, 2.0**24)
+        return sums.gram(3.0, 2.0**13), sums.gradient(coef, 0.3, 2.0**24)
 
     whole = both(np.arange(530))
     mixed = both(rng.permutation(530))
@@ -145,6 +145,55 @@ def test_what_a_record_adds_does_not_depend_on_its_place_or_on_others(layout):
     for k in (0, 1):
         assert (whole[k] == mixed[k]).all()
         assert (whole[k] == sum(part[k] for part in parts)).all()
+
+
+@pytest.mark.parametrize("d", [1, 5, 64, 65, 300])
+def test_second_moments_of_the_longest_rows_are_exact(d):
+    """Rows that are all alike, and whose one large entry fills 32 bits as soon as any can."""
+    units = math.floor(most_of_rows(d) - 0.5 * math.sqrt(d))
+    X = np.full((5_003, d), 1e-3)
+    X[:, -1] = 50.0
+    found = sums_of(X, np.zeros(len(X)), fit_intercept=False).gram(1.0, float(units))
+    row = np.rint(X[0] / np.linalg.norm(X[0]) * (units * (1 - 2.0**-30))).astype(int)
+    assert (found == len(X) * np.outer(row, row)).all() and row[-1] > 0.99 * units
+    with pytest.raises(ValueError, match="16 bits"):
+        sums_of(X, np.zeros(len(X))).gram(1.5, 2.0**15)
+
+
+def clipped_images(d, condition, seed):
+    """Norms of images of records far beyond the clip, over what a record's may be."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(64, d)) @ rng.normal(size=(d, d))
+    transform, largest, smallest = lower(rng, d, condition)
+    found, limit = [], 2**24
+    for row in X:
+        sums = sums_of(row[None], np.array([1e6]), fit_intercept=False)
+        sums.measure(transform, largest, smallest)
+        integers = sums.gradient(np.zeros(d), 1e-3, float(limit))
+        image = np.array([float(value) for value in exact_image(transform, integers)])
+        most = limit * smallest + 0.5001 * largest * math.sqrt(d)
+        found.append(np.linalg.norm(image) / most)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("condition", [1.0, 30.0, 1e4])
+@pytest.mark.parametrize("d", [1, 2, 7, 40])
+def test_images_are_cut_to_their_bound_and_hardly_shorter(d, condition):
+    """Whether their bounds are of a geometry of 16 bits or, far from round ones, of doubles."""
+    images = clipped_images(d, condition, seed=d)
+    assert images.max() <= 1 + 1e-12
+    assert np.median(images) > 0.95
+
+
+def test_a_mutant_that_forgets_what_a_geometry_of_16_bits_lacks_is_caught(monkeypatch):
+    real = _curvature_sums.short_transform
+
+    def without_slack(transform, slack):
+        pairs, of_rows, units, _ = real(transform, slack)
+        return pairs, of_rows, units, 0.0
+
+    monkeypatch.setattr(_curvature_sums, "short_transform", without_slack)
+    assert max(clipped_images(7, 2.0, seed).max() for seed in range(3)) > 1 + 1e-6
 
 
 def test_images_of_sums_are_exact():

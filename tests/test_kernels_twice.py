@@ -61,6 +61,23 @@ def sums_of_classes(n, p, dtype, order, alike):
     )
 
 
+def second_order(n, p, dtype, order, bounded):
+    """Second moments, gradients clipped by bounds of images, and numbers of records in cells."""
+    rng = np.random.default_rng([n, p])
+    X = np.asarray(3 * rng.standard_normal((n, p)), dtype=dtype, order=order)
+    bounds = (np.full(p, -2.0), np.full(p, 1.5), np.full(p, -0.25)) if bounded else None
+    place = LocalPlace(X, rng.standard_normal(n), None, bounds)
+    sums = place.second_order(SquaredLoss(), np.ones(p + 1), fit_intercept=True)
+    transform = np.tril(rng.integers(0, 2**20, (p + 1, p + 1)), -1) / 2.0**5 // (p + 1)
+    transform = np.asfortranarray(transform + 2.0**20 * np.eye(p + 1))
+    values = np.linalg.svd(transform, compute_uv=False)
+    sums.measure(transform, values[0] * (1 + 1e-9), values[-1] * (1 - 1e-9))
+    released = [sums.gram(2.0, 2.0**11), sums.gradient(np.ones(p + 1), 1.0, 2.0**20)]
+    edges = np.full(p, -3.0), np.full(p, 5.0)
+    released += [place.counts("features"), place.counts("features", edges=edges)]
+    return np.concatenate([found.ravel() for found in released])
+
+
 def digest():
     """One line for all sums and derivatives."""
     told = hashlib.sha256()
@@ -68,6 +85,7 @@ def digest():
     for (n, p), *how in itertools.product(SHAPES, *options):
         told.update(sums(n, p, *how).tobytes())
         told.update(sums_of_classes(n, p, *how[:3]).tobytes())
+        told.update(second_order(n, p, *how[:3]).tobytes())
     rng = np.random.default_rng(0)
     margins = np.concatenate([rng.standard_normal(1001) * scale for scale in (1e-9, 1, 40, 1e4)])
     for loss in (SquaredLoss(), LogisticLoss(), HuberLoss()):

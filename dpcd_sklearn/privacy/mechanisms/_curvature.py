@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from ..noise._noise import NoiseSource
-from ..sums._curvature_sums import most_of_transform
+from ..sums._integer_rows import most_of_transform
 from ._curvature_units import constant_of_rows
 from ._gaussian_sum import with_noise
 

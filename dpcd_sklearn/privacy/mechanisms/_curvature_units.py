@@ -8,6 +8,7 @@ Sensitivities are written here, once; from public numbers alone, with the plan. 
 import math
 
 from ..accounting._events import GaussianEvent
+from ..sums._integer_rows import most_of_rows
 from ._gaussian_sum import with_noise
 from ._units import GeometryUnits
 
@@ -79,9 +80,13 @@ class SquareUnits(GeometryUnits):
                 f"{self.n_normalizer:,}; use another solver"
             )
 
-    def square_grid(self, noise_multiplier):
+    def matrix_grid(self, noise_multiplier):
+        """The grid of a matrix whose rows are of 16 bits."""
+        return self.square_grid(noise_multiplier, most_of_rows(self.n_coordinates))
+
+    def square_grid(self, noise_multiplier, most=2.0**17):
         """Bits of the noise, and units of a row's norm: sums of squares stay below 2^62."""
-        target = min(2.0**34, 2.0**58 / self.n_normalizer)
+        target = min(most**2, 2.0**58 / self.n_normalizer)
         of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
         if not 2.0**-60 < of_unit < 2.0**40:
             raise ValueError(_out_of_range(noise_multiplier))
@@ -143,7 +148,7 @@ class CurvatureUnits(SquareUnits):
         if of_rows:
             self._fix_row_grids(of_rows[0].noise_multiplier)
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
-        self.curvature_bits, self.row_units = self.square_grid(curvature.noise_multiplier)
+        self.curvature_bits, self.row_units = self.matrix_grid(curvature.noise_multiplier)
         self._check_gradients()
 
     def check_row_norm(self, row_norm):

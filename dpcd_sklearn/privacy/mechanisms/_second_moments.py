@@ -47,7 +47,7 @@ class SecondMomentUnits(SquareUnits):
         release = self._only(GaussianEvent, self.what)
         if release.count != 1:
             raise ValueError(f"{self.what} are released once, not as {event}")
-        self.bits, self.row_units = self.square_grid(release.noise_multiplier)
+        self.bits, self.row_units = self.matrix_grid(release.noise_multiplier)
 
 
 class SecondMomentOracle(SumOracle):

@@ -8,13 +8,13 @@
     for the same number, so cells are intervals, and each record lies in one of each column.
 (c) Counts are integers, the same in any order and layout. A sparse cell that is not stored is a
     zero. Weights are not seen. X is read once, in the order of memory, and never copied, cast or
-    written.
+    written. Few columns are counted at a time, so that the first cache holds their cells: in 16
+    bits, and so many records until they are added up.
 """
 
 import numpy as np
 from libc.math cimport frexp, isinf, isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from scipy import sparse
 
 from ._records import canonical
@@ -25,13 +25,26 @@ LOWEST, HIGHEST = -40, 60
 N_OCTAVES = HIGHEST - LOWEST + 2
 N_LINEAR = 256
 
+cdef extern from "_cells.h":
+    const int DPCD_RUN
+    int32_t dpcd_octave(double x) noexcept nogil
+    int32_t dpcd_linear(double x, double lo, double per_unit) noexcept nogil
+    ctypedef void (*dpcd_count)(const void *x, int is_float, Py_ssize_t size, Py_ssize_t ahead,
+                                const double *lo, const double *per_unit, const int32_t *first,
+                                uint16_t *counts) noexcept nogil
+    dpcd_count dpcd_choose_count() noexcept nogil
+
+cdef dpcd_count COUNT = dpcd_choose_count()
+
 cdef enum:
     LOW = -40
     LAST_OCTAVE = 101
-    LAST_LINEAR = 255
-    EXPONENT_BIAS = 1023
-    APART = 8
-    TOGETHER = 512  # numbers whose cells are found at a time
+    APART = 256  # cells of a column in 16 bits, whichever they are
+    AT_ONCE = 56  # columns whose cells the first cache holds
+    MOST = 32768  # records until counts in 16 bits are added up, before they are twice as many
+    AHEAD = 8  # rows that are asked of the memory before they are counted
+    NEAR = 65536  # cells of rows that the second cache holds
+    IN_TURN = 4  # counts of a column: equal numbers in a row would wait for each other
 
 ctypedef fused floating:
     float
@@ -40,20 +53,6 @@ ctypedef fused floating:
 ctypedef fused index:
     int32_t
     int64_t
-
-
-cdef inline int32_t _octave(double x) noexcept nogil:
-    """The octave of |x|, without a branch: data that no predictor foresees cost four times as much.
-
-    The exponent is read off the bits; numbers below the normal ones are below the least octave.
-    """
-    cdef uint64_t bits
-    cdef int32_t octave
-    memcpy(&bits, &x, sizeof(bits))
-    octave = <int32_t>((bits >> 52) & 0x7FF) - (EXPONENT_BIAS + LOW - 1)
-    octave = octave if octave > 0 else 0
-    octave = octave if octave < LAST_OCTAVE else LAST_OCTAVE
-    return octave if x == x else 0  # NaN
 
 
 cdef inline int32_t _octave_of_root(double square) noexcept nogil:
@@ -68,18 +67,10 @@ cdef inline int32_t _octave_of_root(double square) noexcept nogil:
     return 0 if exponent < 0 else LAST_OCTAVE if exponent > LAST_OCTAVE else exponent
 
 
-cdef inline int32_t _linear(double x, double lo, double per_unit) noexcept nogil:
-    """The linear cell of a number, without a branch; NaN lies in the first one."""
-    cdef double at = (x - lo) * per_unit
-    at = at if at > 0.0 else 0.0
-    at = at if at < LAST_LINEAR else LAST_LINEAR
-    return <int32_t>at
-
-
 cdef inline Py_ssize_t _cell(double x, Py_ssize_t j, const double[::1] lo,
                              const double[::1] per_unit) noexcept nogil:
     """The cell of a number in column j; octaves where there are no edges."""
-    return _octave(x) if lo.shape[0] == 0 else _linear(x, lo[j], per_unit[j])
+    return dpcd_octave(x) if lo.shape[0] == 0 else dpcd_linear(x, lo[j], per_unit[j])
 
 
 cdef inline double _square(double x, double divisor) noexcept nogil:
@@ -90,54 +81,51 @@ cdef inline double _square(double x, double divisor) noexcept nogil:
 # ---- one pass, in the order of memory; in: all but the last argument, which is inout ----
 
 
-cdef inline void _cells(const floating *x, Py_ssize_t step, Py_ssize_t size, const double *lo,
-                        const double *per_unit, bint by_row, int32_t *at) noexcept nogil:
-    """Cells of numbers of a row or of a column; octaves where `lo` is NULL.
-
-    Apart from the counting, and once for each kind of memory, so that compilers vectorise it.
-    """
-    cdef Py_ssize_t k
-    cdef double lowest, unit
-    if lo == NULL:
-        for k in range(size):
-            at[k] = _octave(x[k * step])
-    elif by_row and step == 1:
-        for k in range(size):
-            at[k] = _linear(x[k], lo[k], per_unit[k])
-    elif by_row:
-        for k in range(size):
-            at[k] = _linear(x[k * step], lo[k], per_unit[k])
-    else:
-        lowest, unit = lo[0], per_unit[0]
-        for k in range(size):
-            at[k] = _linear(x[k * step], lowest, unit)
-
-
 def _count_dense(const floating[:, :] X, const double[::1] lo, const double[::1] per_unit,
-                 bint by_row, int64_t[:, :] counts):
-    cdef int32_t at[TOGETHER]
-    cdef Py_ssize_t line, start, k, size, n_lines, length, step, pitch
-    cdef bint linear = lo.shape[0] > 0
+                 bint by_row, int64_t[:, ::1] counts):
+    """Runs are of a row's columns, or of a column's rows in turn."""
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef Py_ssize_t near = max(16, NEAR // max(p, 1)) if by_row else n
+    cdef Py_ssize_t at_once = AT_ONCE if by_row else 1, size, width, i, i0 = 0, j, k, stop
+    cdef bint is_float = floating is float
+    cdef Py_ssize_t ahead = (AHEAD if by_row else DPCD_RUN) * X.strides[0]
     cdef const double *edges = NULL
     cdef const double *units = NULL
-    cdef int64_t *found
-    pitch = counts.strides[0] // <Py_ssize_t>sizeof(int64_t) if by_row else 0
-    n_lines, length = (X.shape[0], X.shape[1]) if by_row else (X.shape[1], X.shape[0])
-    step = X.strides[1 if by_row else 0] // <Py_ssize_t>sizeof(floating)
+    cdef int32_t[::1] first = np.empty(DPCD_RUN, dtype=np.int32)
+    cdef double[:, ::1] alike = np.empty((2, DPCD_RUN))
+    cdef uint16_t[:, :, ::1] few = np.zeros((p, 1 if by_row else IN_TURN, APART), dtype=np.uint16)
+    for k in range(DPCD_RUN):
+        first[k] = APART * (k if by_row else k % IN_TURN)
     with nogil:
-        for line in range(n_lines):
-            start = 0
-            while start < length:
-                size = min(length - start, <Py_ssize_t>TOGETHER)
-                k = start if by_row else line
-                if linear:
-                    edges, units = &lo[k], &per_unit[k]
-                _cells(&X[line, start] if by_row else &X[start, line], step, size, edges, units,
-                       by_row, at)
-                found = &counts[k, 0]
-                for k in range(size):
-                    found[k * pitch + at[k]] += 1
-                start += size
+        while i0 < n:
+            stop, j = min(i0 + min(near, MOST), n), 0
+            while j < p:
+                width = min(at_once, p - j)
+                if lo.shape[0]:
+                    edges, units = &lo[j], &per_unit[j]
+                    if not by_row:
+                        alike[0, :], alike[1, :] = lo[j], per_unit[j]
+                        edges, units = &alike[0, 0], &alike[1, 0]
+                i = i0
+                while i < stop:
+                    size = 1 if by_row else min(stop - i, DPCD_RUN)
+                    COUNT(&X[i, j], is_float, width if by_row else size, ahead, edges, units,
+                          &first[0], &few[j, 0, 0])
+                    i += size
+                j += width
+            if stop == n or stop // MOST > i0 // MOST or not by_row:
+                _add_up(few, counts)
+            i0 = stop
+
+
+cdef void _add_up(uint16_t[:, :, ::1] few, int64_t[:, ::1] counts) noexcept nogil:
+    """Move the counts of few records to those of all."""
+    cdef Py_ssize_t j, k, cell
+    for j in range(few.shape[0]):
+        for k in range(few.shape[1]):
+            for cell in range(counts.shape[1]):
+                counts[j, cell] += few[j, k, cell]
+                few[j, k, cell] = 0
 
 
 def _count_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
@@ -202,12 +190,13 @@ def count_cells(X, edges=None):
         if not (np.isfinite(lo) & np.isfinite(per_unit) & (per_unit > 0)).all():
             raise ValueError("edges must be finite, lo < hi, and neither too far nor too close")
     n_cells = N_OCTAVES if edges is None else N_LINEAR
-    if not sparse.issparse(X):
-        # columns' full cells must not lie a power of two apart: they would share few lines of cache
-        counts = np.zeros((p, n_cells + APART), dtype=np.int64)[:, :n_cells]
-        _count_dense(X, lo, per_unit, _by_row(X), counts)
-        return np.ascontiguousarray(counts)
     counts = np.zeros((p, n_cells), dtype=np.int64)
+    if not sparse.issparse(X):
+        by_row = _by_row(X)
+        if X.strides[1 if by_row else 0] != X.itemsize:  # runs have no gaps
+            X, by_row = np.ascontiguousarray(X), True
+        _count_dense(X, lo, per_unit, by_row, counts)
+        return counts
     X = canonical(X)
     cdef Py_ssize_t j
     cdef const double[::1] lo_view = lo, per_unit_view = per_unit

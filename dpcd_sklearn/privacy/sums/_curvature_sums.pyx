@@ -1,25 +1,34 @@
 """Sums of squares and products of rows, and of gradients clipped in a geometry; no noise here.
 
 (a) *Rows as integers.* What products of rows are made of is rint(u τ): τ a row in the units of its
-    columns, u a number that depends on this row alone. Matrix products of such integers stay below
-    2^53, so whatever order, blocking or fused operations a BLAS likes, they are exact: what a
-    record adds depends on no other record, and not on its place among them.
+    columns, u a number that depends on this row alone. Products of rows of 16 bits are added in 32
+    (``_pairs_body.h``), matrix products of larger integers stay below 2^53, so whatever order,
+    blocking or fused operations a BLAS likes, all are exact: what a record adds depends on no other
+    record, and not on its place among them.
 (b) *Second moments.* Σ q qᵀ over rows clipped to a public norm.
 (c) *A geometry* is a triangular matrix of integers. A record's gradient there is its derivative
     times the image of its row: the norm of that is bounded from above once, and gradients are
     clipped by it and summed in the coordinates that they are in. The sums are integers, so their
-    image is exact too. No record's image is kept.
+    image is exact too. No record's image is kept. Where the geometry is so near to one of 16 bits
+    that the difference makes typical bounds longer by little, they are made by that one.
 """
 
 import numpy as np
 from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from scipy.linalg.blas import dsyrk, dtrmm
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ._gradient_sums cimport GradientSums
-from ._kernels cimport KERNELS, dpcd_rows_ahead, dpcd_tile, dpcd_tile_of
+from ._integer_rows import ROW_UNITS, rows_at_once, short_transform
+from ._kernels cimport (
+    KERNELS,
+    dpcd_pairs_apart,
+    dpcd_rows_ahead,
+    dpcd_tile,
+    dpcd_tile_of,
+)
 from ._records cimport Records
 from ._sums cimport Question, question_of
 
@@ -31,22 +40,15 @@ cdef double MAGIC = 6755399441055744.0
 cdef double EXACT = 2.0**53
 # Rows of a tile: what the second cache holds, but no crumbs; columns that lie pages apart would
 # fall into the same few lines of a cache.
-cdef Py_ssize_t TILE_CELLS = 2**15, LEAST_ROWS = 480, MOST_ROWS = 4096 - 8
-# Units of a row's own norm, when its image is measured.
-cdef double ROW_UNITS = 2.0**22
+cdef Py_ssize_t TILE_CELLS = 2**14, LEAST_ROWS = 128, MOST_ROWS = 4096 - 8
 # The norm of a shorter row is taken to be this: its square may underflow.
 cdef double SHORTEST = 1e-140
 # A weight below it leaves as much room as this one.
 cdef double LIGHTEST = 1e-30
 
 
-def most_of_transform(n_coordinates):
-    """Up to which size a transform has integers, such that images of rows are exact.
-
-    Σ |R_jk q_k| is at most the norm of R's row times that of q.
-    """
-    row = ROW_UNITS + n_coordinates**0.5
-    return 2.0 ** np.floor(np.log2(EXACT / (row * n_coordinates**0.5)))
+def _symmetric(upper):
+    return np.triu(upper) + np.triu(upper, 1).T
 
 
 cdef class CurvatureSums(GradientSums):
@@ -105,14 +107,14 @@ cdef class CurvatureSums(GradientSums):
         KERNELS.rows_dot(&self._tile, &self._per_square[0], True, self._ahead, &self._norms[0])
         return m
 
-    cdef void _fill(self, Py_ssize_t m, double magic, double *out) noexcept nogil:
+    cdef void _fill(self, Py_ssize_t m, double magic, double[:, ::1] out) noexcept nogil:
         """Rows in the units of their columns times factors; integers unless `magic` is zero."""
-        cdef Py_ssize_t i, d = self.n_coordinates
+        cdef Py_ssize_t i
         KERNELS.scaled_rows(&self._tile, &self._per_unit[0], &self._factors[0], magic, self._ahead,
-                            out, d)
+                            &out[0, 0], out.shape[1])
         if self.fit_intercept:
             for i in range(m):
-                out[i * d + self.p] = (self._of_ones[i] * self._one + magic) - magic
+                out[i, self.p] = (self._of_ones[i] * self._one + magic) - magic
 
     # ---- second moments ----
 
@@ -126,30 +128,46 @@ cdef class CurvatureSums(GradientSums):
         -------
         ndarray of shape (n_coordinates, n_coordinates), int64 (float64 for plain sums)
         """
-        cdef Py_ssize_t i0 = 0, m, since = 0, d = self.n_coordinates
+        cdef Py_ssize_t i0 = 0, i, m, n_groups, size, d = self.n_coordinates
+        cdef Py_ssize_t apart = dpcd_pairs_apart(d)
         cdef Interrupts interrupts = Interrupts()
-        cdef double magic = MAGIC if units > 0 else 0.0
-        rows, part = np.empty((self._tile_rows, d)), np.zeros((d, d), order="F")
+        if units == 0:
+            return self._plain_gram(row_norm)
+        cdef Py_ssize_t at_once = rows_at_once(units, d)
+        self._check_norm(row_norm)
+        cdef double[:, ::1] q = np.zeros((self._tile_rows, apart))
+        cdef int32_t[:, ::1] room = np.empty(((self._tile_rows + 1) // 2, apart), dtype=np.int32)
+        cdef int64_t[:, ::1] total = np.zeros((apart, apart), dtype=np.int64)
+        while i0 < self.n:
+            interrupts.look()
+            m = self._read(i0)
+            n_groups = (m + at_once - 1) // at_once
+            size = (m + n_groups - 1) // n_groups
+            with nogil:
+                self._clip_rows(i0, m, row_norm, units)
+                self._fill(m, MAGIC, q)
+                for i in range(n_groups):
+                    if i * size < m:
+                        KERNELS.add_products(&q[i * size, 0], min(size, m - i * size), d, apart,
+                                             &room[0, 0], &total[0, 0])
+            i0 += m
+        return _symmetric(np.asarray(total)[:d, :d])
+
+    def _plain_gram(self, double row_norm):
+        """Σ τ τᵀ, weighted, in floating point: for fits without noise."""
+        cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates
+        cdef Interrupts interrupts = Interrupts()
+        rows, total = np.empty((self._tile_rows, d)), np.zeros((d, d), order="F")
         cdef double[:, ::1] q = rows
-        total = np.zeros((d, d), dtype=np.int64 if units > 0 else np.float64)
-        # so many rows are exact in a double
-        cdef double exact = INFINITY
-        if units > 0:
-            exact = EXACT / ((units + sqrt(<double>d)) * (units + sqrt(<double>d)))
-            self._check_norm(row_norm)
         while i0 < self.n:
             interrupts.look()
             m = self._read(i0)
             with nogil:
-                self._clip_rows(i0, m, row_norm, units)
-                self._fill(m, magic, &q[0, 0])
-            if since + m > exact:
-                total += part.astype(total.dtype)
-                part[:], since = 0.0, 0
-            part = dsyrk(1.0, rows[:m].T, beta=1.0, c=part, overwrite_c=1)
-            i0, since = i0 + m, since + m
-        total += part.astype(total.dtype)
-        return np.triu(total) + np.triu(total, 1).T
+                self._clip_rows(i0, m, row_norm, 0.0)
+                self._fill(m, 0.0, q)
+            total = dsyrk(1.0, rows[:m].T, beta=1.0, c=total, overwrite_c=1)
+            i0 += m
+        return _symmetric(total)
 
     def row_sums(self, double row_norm, double units, double units_of_squares):
         """Σ q over rows times their weights and, last, the weighted squared norms of features.
@@ -178,7 +196,7 @@ cdef class CurvatureSums(GradientSums):
                 self._clip_rows(i0, m, row_norm, units)
                 if self.records.weights != NULL:
                     self._weigh_rows(i0, m, row_norm, units)
-                self._fill(m, MAGIC, &q[0, 0])
+                self._fill(m, MAGIC, q)
                 for i in range(m):
                     for j in range(d):
                         part[j] += q[i, j]
@@ -269,19 +287,45 @@ cdef class CurvatureSums(GradientSums):
         """
         cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
         cdef double[::1] lengths = np.empty(self._tile_rows)
-        cdef double slack = 0.5 * largest * sqrt(<double>d), norm
+        cdef double slack = 0.5 * largest * sqrt(<double>d), units = ROW_UNITS, norm
         cdef Interrupts interrupts = Interrupts()
-        rows = np.empty((self._tile_rows, d))
+        cdef int32_t[:, ::1] pairs, room
+        cdef double[:, ::1] q
+        cdef double[::1] of_rows
         self._square_norms = np.empty(self.n)
+        short = short_transform(transform, slack)
+        cdef bint is_short = short is not None
+        if is_short:
+            pairs, of_rows, units, slack = short
+            room = np.empty((4, pairs.shape[1]), dtype=np.int32)
+        rows = q = np.zeros((self._tile_rows, pairs.shape[1] if is_short else d))
         while i0 < self.n:
             interrupts.look()
             m = self._read(i0)
-            self._image(m, transform, rows, lengths)
+            if is_short:
+                self._rows_of_units(m, units, lengths, q)
+                KERNELS.image_norms(&q[0, 0], m, d, q.shape[1], &pairs[0, 0], &of_rows[0],
+                                    &room[0, 0], &self._norms[0])
+            else:
+                self._image(m, transform, rows, lengths)
             for i in range(m):
                 norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
-                norm /= ROW_UNITS * self._root_curvature * smallest
+                norm /= units * self._root_curvature * smallest
                 self._square_norms[i0 + i] = norm * norm
             i0 += m
+
+    cdef void _rows_of_units(self, Py_ssize_t m, double units, double[::1] lengths,
+                             double[:, ::1] out) noexcept nogil:
+        """The rows of a tile as integers, whose norm is `units` but for the rounding."""
+        cdef Py_ssize_t i
+        cdef double norm
+        for i in range(m):
+            norm = sqrt(self._norms[i] + self._one * self._one) * LONGER
+            lengths[i] = norm if norm > SHORTEST else SHORTEST
+        for i in range(m):
+            self._factors[i] = units / lengths[i]  # 0 where it is infinite
+            self._of_ones[i] = self._factors[i]
+        self._fill(m, MAGIC, out)
 
     cdef object _image(self, Py_ssize_t m, transform, rows, double[::1] lengths):
         """Images of the rows of a tile in units of their lengths / ROW_UNITS, and squared norms.
@@ -289,18 +333,9 @@ cdef class CurvatureSums(GradientSums):
         Exact integers: the transform times rint(ROW_UNITS τ / length).
         """
         cdef Py_ssize_t i, d = self.n_coordinates
-        cdef double[:, ::1] q = rows
         cdef double[::1] ones = np.ones(d)
-        cdef double norm
         cdef dpcd_tile image
-        with nogil:
-            for i in range(m):
-                norm = sqrt(self._norms[i] + self._one * self._one) * LONGER
-                lengths[i] = norm if norm > SHORTEST else SHORTEST
-            for i in range(m):
-                self._factors[i] = ROW_UNITS / lengths[i]  # 0 where it is infinite
-                self._of_ones[i] = self._factors[i]
-            self._fill(m, MAGIC, &q[0, 0])
+        self._rows_of_units(m, ROW_UNITS, lengths, rows)
         moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
         image = dpcd_tile_of(<const double *><size_t>moved.ctypes.data, d, m, d, True)
         for i in range(m):
@@ -356,7 +391,7 @@ cdef class CurvatureSums(GradientSums):
             i0, since = i0 + m, since + m
         for total, part in zip(totals, parts):
             total += part.astype(dtype)
-        return [np.triu(total) + np.triu(total, 1).T for total in totals]
+        return [_symmetric(total) for total in totals]
 
     def gradient(self, coef, double clip, double limit):
         """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).

@@ -89,7 +89,26 @@ typedef struct {
     /* The same two sums for the intercept's constant column of ones. */
     double (*clipped_sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
     double (*plain_sum_of_ones)(ptrdiff_t n, const double *r);
+    /* totals[j, k] += sum_i rows[i, j] rows[i, k], exactly, for k >= j (and some k < j). Rows hold
+     * whole numbers of 16 bits whose squares add up to less than 2^31, and zeros from n_columns to
+     * apart, `dpcd_pairs_apart` of it, as many as rows of the totals have. room: pairs of two rows,
+     * apart for each. */
+    void (*add_products)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
+                         ptrdiff_t apart, int32_t *room, int64_t *totals);
+    /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T of such numbers: pair 4 u + l of
+     * row j, at [4 u + l, j], has the entries of columns 8 u + l and 8 u + 4 + l, and row j counts
+     * units[j] times. Products of rows of T and rows are below 2^31. room: four rows of pairs. */
+    void (*image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t apart,
+                        const int32_t *transform, const double *units, int32_t *room, double *out);
 } dpcd_kernels;
+
+#define DPCD_PAIRS_BLOCK 16
+
+/* Pairs of a row, or of two rows, with zeros up to a multiple of a block. */
+DPCD_INLINE ptrdiff_t dpcd_pairs_apart(ptrdiff_t n_columns)
+{
+    return (n_columns + DPCD_PAIRS_BLOCK - 1) / DPCD_PAIRS_BLOCK * DPCD_PAIRS_BLOCK;
+}
 
 /* The tile of doubles that are held already. */
 DPCD_INLINE dpcd_tile dpcd_tile_of(const double *cells, ptrdiff_t stride, ptrdiff_t n_rows,

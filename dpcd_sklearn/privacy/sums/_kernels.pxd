@@ -1,3 +1,6 @@
+from libc.stdint cimport int32_t, int64_t
+
+
 cdef extern from "_kernels.h":
     const int DPCD_LANES
     const int DPCD_READ_ONCE
@@ -44,8 +47,14 @@ cdef extern from "_kernels.h":
         double (*clipped_sum_of_ones)(Py_ssize_t n, const double *r, double scale,
                                       double limit) noexcept nogil
         double (*plain_sum_of_ones)(Py_ssize_t n, const double *r) noexcept nogil
+        void (*add_products)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
+                             Py_ssize_t apart, int32_t *room, int64_t *totals) noexcept nogil
+        void (*image_norms)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
+                            Py_ssize_t apart, const int32_t *transform, const double *units,
+                            int32_t *room, double *out) noexcept nogil
     dpcd_tile dpcd_tile_of(const double *cells, Py_ssize_t stride, Py_ssize_t n_rows,
                            Py_ssize_t n_columns, int c_order) noexcept nogil
+    Py_ssize_t dpcd_pairs_apart(Py_ssize_t n_columns) noexcept nogil
     double dpcd_join(const double *s) noexcept nogil
     double dpcd_units(double v, double limit) noexcept nogil
     Py_ssize_t dpcd_tile_rows(const dpcd_matrix *m, Py_ssize_t widest, int reads) noexcept nogil

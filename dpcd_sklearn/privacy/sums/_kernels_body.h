@@ -300,6 +300,8 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_f)(const dpcd_tile *t, const double
                                         bounded);
 }
 
+#include "_pairs_body.h"
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
@@ -392,6 +394,8 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_plain_sums),
     DPCD_NAME(dpcd_clipped_sum_of_ones),
     DPCD_NAME(dpcd_plain_sum_of_ones),
+    DPCD_NAME(dpcd_add_products),
+    DPCD_NAME(dpcd_image_norms),
 };
 
 #undef DPCD_VECTOR

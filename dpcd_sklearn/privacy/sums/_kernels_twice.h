@@ -283,6 +283,29 @@ DPCD_INLINE double dpcd_plain_sum_of_ones(ptrdiff_t n, const double *restrict r)
     return s;
 }
 
+/* ---- pairs of whole numbers of 16 bits, see ``_pairs_body.h`` --------------------------------- */
+
+DPCD_INLINE int32_t dpcd_pair(double first, double second)
+{
+    return (int32_t)(((uint32_t)(int32_t)second << 16) | ((uint32_t)(int32_t)first & 0xffff));
+}
+
+/* Column k of two rows is pair k. */
+DPCD_INLINE void dpcd_pair_rows(const double *restrict first, const double *restrict second,
+                                ptrdiff_t n, int32_t *restrict out)
+{
+    ptrdiff_t k;
+    for (k = 0; k < n; k++) out[k] = dpcd_pair(first[k], second[k]);
+}
+
+/* Columns 8 u + l and 8 u + 4 + l of a row are pair 4 u + l. */
+DPCD_INLINE void dpcd_pair_cells(const double *restrict row, ptrdiff_t n, int32_t *restrict out)
+{
+    ptrdiff_t u, l;
+    for (u = 0; u < n / 8; u++)
+        for (l = 0; l < 4; l++) out[4 * u + l] = dpcd_pair(row[8 * u + l], row[8 * u + 4 + l]);
+}
+
 /* ---- both compilations ---------------------------------------------------------------------- */
 
 #define DPCD_NAME(f) f##_portable

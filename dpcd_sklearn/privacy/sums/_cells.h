@@ -1,0 +1,99 @@
+/* Cells of numbers, and how many lie in each, for the portable code and AVX2: the same counts.
+ *
+ * A run of numbers lies side by side in memory: cells of a row, each with edges of its own, or of a
+ * column. First the cells of a run are found, in vectors and without branches (data that no
+ * predictor foresees cost four times as much), and then they are counted.
+ */
+#ifndef DPCD_CELLS_H
+#define DPCD_CELLS_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "_avx2.h"
+
+#if defined(__GNUC__)
+#define DPCD_PREFETCH(x) __builtin_prefetch(x)
+#else
+#define DPCD_PREFETCH(x) ((void)0)
+#endif
+#define DPCD_RUN 512          /* numbers of a run at most */
+#define DPCD_LOWEST -40       /* octave 0 holds what is below 2^-40, */
+#define DPCD_LAST_OCTAVE 101  /* and the last one 2^60 and more */
+#define DPCD_LAST_LINEAR 255
+#define DPCD_EXPONENT_BIAS 1023
+
+/* counts[first[k] + cell of x[k]] += 1; octaves where `lo` is NULL, else linear cells. Numbers
+ * that lie so many bytes `ahead` are asked of the memory. */
+typedef void (*dpcd_count)(const void *x, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+                           const double *lo, const double *per_unit, const int32_t *first,
+                           uint16_t *counts);
+
+/* The octave of |x|, whose exponent is read off the bits; numbers below the normal ones are below
+ * the least octave, and so is NaN. */
+DPCD_INLINE int32_t dpcd_octave(double x)
+{
+    uint64_t bits;
+    int32_t octave;
+    memcpy(&bits, &x, sizeof bits);
+    octave = (int32_t)(bits >> 52 & 0x7FF) - (DPCD_EXPONENT_BIAS + DPCD_LOWEST - 1);
+    octave = octave > 0 ? octave : 0;
+    octave = octave < DPCD_LAST_OCTAVE ? octave : DPCD_LAST_OCTAVE;
+    return x == x ? octave : 0;
+}
+
+/* The linear cell of a number; NaN lies in the first one. */
+DPCD_INLINE int32_t dpcd_linear(double x, double lo, double per_unit)
+{
+    double at = (x - lo) * per_unit;
+    at = at > 0.0 ? at : 0.0;
+    at = at < DPCD_LAST_LINEAR ? at : DPCD_LAST_LINEAR;
+    return (int32_t)at;
+}
+
+DPCD_INLINE void dpcd_count_run(const void *cells, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+                                const double *restrict lo, const double *restrict per_unit,
+                                const int32_t *restrict first, uint16_t *restrict counts)
+{
+    int32_t at[DPCD_RUN];
+    const float *narrow = (const float *)cells;
+    const double *wide = (const double *)cells;
+    ptrdiff_t k, n_bytes = size * (ptrdiff_t)(is_float ? sizeof(float) : sizeof(double));
+    for (k = 0; k < n_bytes; k += 64) DPCD_PREFETCH((const char *)cells + ahead + k);
+    if (lo && is_float)
+        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_linear(narrow[k], lo[k], per_unit[k]);
+    else if (lo)
+        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_linear(wide[k], lo[k], per_unit[k]);
+    else if (is_float)
+        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_octave(narrow[k]);
+    else
+        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_octave(wide[k]);
+    for (k = 0; k < size; k++) counts[at[k]]++;
+}
+
+static void dpcd_count_portable(const void *x, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+                                const double *lo, const double *per_unit, const int32_t *first,
+                                uint16_t *counts)
+{
+    dpcd_count_run(x, is_float, size, ahead, lo, per_unit, first, counts);
+}
+
+#if DPCD_COMPILES_AVX2
+DPCD_AVX2_BEGIN
+static void dpcd_count_avx2(const void *x, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+                            const double *lo, const double *per_unit, const int32_t *first,
+                            uint16_t *counts)
+{
+    dpcd_count_run(x, is_float, size, ahead, lo, per_unit, first, counts);
+}
+DPCD_AVX2_END
+#endif
+
+static inline dpcd_count dpcd_choose_count(void)
+{
+#if DPCD_COMPILES_AVX2
+    if (dpcd_uses_avx2()) return dpcd_count_avx2;
+#endif
+    return dpcd_count_portable;
+}
+#endif

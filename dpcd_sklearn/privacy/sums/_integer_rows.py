@@ -1,0 +1,97 @@
+"""Units of rows and of geometries in which their products are exact: public numbers alone.
+
+Rows of 16 bits are multiplied in pairs and added in 32 (``_pairs_body.h``), others are products of
+doubles below 2^53.
+"""
+
+import math
+
+import numpy as np
+
+# Units of a row's own norm, when its image is measured in doubles.
+ROW_UNITS = 2.0**22
+_EXACT = 2.0**53
+# Whole numbers of 16 bits, and sums of their products, which have 32. A row of a geometry has so
+# many units that its product with a row of records is such a sum.
+_SHORT, _PAIRED_SUM, _SHORT_ROW = 2**15 - 1, 2**31 - 1, 65_000.0
+_BLOCK = 16  # of columns; DPCD_PAIRS_BLOCK of the kernels
+# By how much of a typical row's image its bound may be longer for a geometry of 16 bits.
+_SHORT_LOSS = 0.02
+
+
+def most_of_transform(n_coordinates):
+    """Up to which size a transform has integers, such that images of rows are exact.
+
+    Σ |R_jk q_k| is at most the norm of R's row times that of q.
+    """
+    row = ROW_UNITS + n_coordinates**0.5
+    return 2.0 ** math.floor(math.log2(_EXACT / (row * n_coordinates**0.5)))
+
+
+def most_of_rows(n_coordinates):
+    """Units of a row in a matrix of second moments, up to which sums of many are exact.
+
+    So many rows are added in 32 bits as pay for what adding these to 64 takes; to the noise their
+    rounding adds at most a hundredth (of 1,600 columns).
+    """
+    return (_PAIRED_SUM / (64 if n_coordinates > 64 else 256)) ** 0.5
+
+
+def rows_at_once(units, n_coordinates):
+    """How many rows' products 32 bits hold: partial sums are at most those of squared norms.
+
+    Raises
+    ------
+    ValueError
+        If 16 bits do not hold a row's entries.
+    """
+    longest = units + 0.5 * n_coordinates**0.5
+    if not longest <= _SHORT:
+        raise ValueError(f"rows of 16 bits have fewer than {units:.0f} units")
+    return int(_PAIRED_SUM / longest**2)
+
+
+def short_transform(transform, slack):
+    """A geometry of 16 bits that bounds images, if bounds are hardly longer for it.
+
+    What it lacks of the transform is at most half a unit in every cell of the triangle, and times a
+    row of records at most the norm of these halves times that of the row.
+
+    Parameters
+    ----------
+    transform : ndarray of shape (n_coordinates, n_coordinates), lower triangular
+        Integers; public.
+    slack : float
+        What the rounding of a row adds to its image.
+
+    Returns
+    -------
+    pairs : int32 ndarray of shape (apart / 2, apart)
+        As `KERNELS.image_norms` reads them.
+    of_rows : ndarray of shape (apart,)
+        Units of rows of the geometry.
+    units : float
+        Units of a row of records.
+    slack : float
+        What is to be added to the norm of an image: or None, if that is more than a fiftieth of one
+        that is as long as most are.
+    """
+    d = len(transform)
+    apart, units = -(-d // _BLOCK) * _BLOCK, math.floor(_SHORT - 0.5 * d**0.5)
+    largest, norms = np.abs(transform).max(axis=1), np.linalg.norm(transform, axis=1)
+    longest = np.maximum(largest / _SHORT, (norms + d**0.5) / _SHORT_ROW)
+    of_rows = 2.0 ** np.ceil(np.log2(np.maximum(longest, 1.0)))
+    short = np.zeros((apart, apart))
+    short[:d, :d] = np.rint(transform / of_rows[:, None])
+    halves = np.where(of_rows > 1, 0.5 * of_rows, 0.0)
+    slack += np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
+    # of rows whose second moments are those that the transform turns into a unit matrix
+    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(transform))
+    if not slack <= _SHORT_LOSS * typical:
+        return None
+    parts = short.T.reshape(-1, 2, 4, apart).astype(np.int64)
+    pairs = (parts[:, 1] << 16) | (parts[:, 0] & 0xFFFF)
+    return (
+        np.ascontiguousarray(pairs.reshape(-1, apart).astype(np.int32)),
+        np.append(of_rows, np.zeros(apart - d)), units, slack,
+    )  # fmt: skip

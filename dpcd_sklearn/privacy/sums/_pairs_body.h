@@ -1,0 +1,131 @@
+/* Products of rows of whole numbers of 16 bits, exactly: twice as many in an instruction as of
+ * float32, and four times as many as of doubles.
+ *
+ * Two numbers that are multiplied by two others, and both products added, lie side by side in 32
+ * bits: a pair. Sums of pairs' products are 32-bit integers, which the caller keeps from overflow
+ * (DPCD_PAIRED_SUM), and exact in any order; that is why these kernels, unlike those of doubles,
+ * have one layout for all matrices and need no lanes. See ``_kernels_body.h``.
+ */
+#define DPCD_PAIRS DPCD_NAME(dpcd_pairs)
+#define DPCD_LOAD_PAIRS(x) DPCD_NAME(dpcd_load_pairs)(x)
+#define DPCD_ADD_PAIRS(sum, a, b) DPCD_NAME(dpcd_add_pairs)(sum, a, b)
+#define DPCD_FILL_PAIRS(x) DPCD_NAME(dpcd_fill_pairs)(x)
+
+#if DPCD_WIDTH == 4
+typedef __m256i DPCD_PAIRS;
+#elif DPCD_WIDTH == 2
+typedef __m128i DPCD_PAIRS;
+#else
+typedef int32_t DPCD_PAIRS;
+#endif
+enum { DPCD_NAME(dpcd_n_pairs) = sizeof(DPCD_PAIRS) / sizeof(int32_t) };
+
+DPCD_INLINE DPCD_PAIRS DPCD_NAME(dpcd_load_pairs)(const int32_t *x)
+{
+    DPCD_PAIRS a;
+    memcpy(&a, x, sizeof a);
+    return a;
+}
+
+DPCD_INLINE DPCD_PAIRS DPCD_NAME(dpcd_fill_pairs)(int32_t x)
+{
+#if DPCD_WIDTH == 4
+    return _mm256_set1_epi32(x);
+#elif DPCD_WIDTH == 2
+    return _mm_set1_epi32(x);
+#else
+    return x;
+#endif
+}
+
+/* sum + a.first b.first + a.second b.second */
+DPCD_INLINE DPCD_PAIRS DPCD_NAME(dpcd_add_pairs)(DPCD_PAIRS sum, DPCD_PAIRS a, DPCD_PAIRS b)
+{
+#if DPCD_WIDTH == 4
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+#elif DPCD_WIDTH == 2
+    return _mm_add_epi32(sum, _mm_madd_epi16(a, b));
+#else
+    return sum + (int16_t)a * (int16_t)b + (a >> 16) * (b >> 16);
+#endif
+}
+
+/* sums[q, l] = sum over t of what a[q first + t then] and b[t apart + l] give, for four a and
+ * DPCD_PAIRS_BLOCK b. */
+DPCD_INLINE void DPCD_NAME(dpcd_pair_products)(const int32_t *restrict a, ptrdiff_t first,
+                                               ptrdiff_t then, const int32_t *restrict b,
+                                               ptrdiff_t apart, ptrdiff_t n,
+                                               int32_t sums[4][DPCD_PAIRS_BLOCK])
+{
+    enum { SIZE = DPCD_NAME(dpcd_n_pairs), AT_ONCE = 2 * SIZE };
+    ptrdiff_t t, l;
+    int q;
+    for (l = 0; l < DPCD_PAIRS_BLOCK; l += AT_ONCE) {
+        DPCD_PAIRS low[4], high[4];
+        for (q = 0; q < 4; q++) low[q] = high[q] = DPCD_FILL_PAIRS(0);
+        for (t = 0; t < n; t++) {
+            const DPCD_PAIRS b0 = DPCD_LOAD_PAIRS(b + t * apart + l);
+            const DPCD_PAIRS b1 = DPCD_LOAD_PAIRS(b + t * apart + l + SIZE);
+            for (q = 0; q < 4; q++) {
+                const DPCD_PAIRS aq = DPCD_FILL_PAIRS(a[q * first + t * then]);
+                low[q] = DPCD_ADD_PAIRS(low[q], aq, b0);
+                high[q] = DPCD_ADD_PAIRS(high[q], aq, b1);
+            }
+        }
+        for (q = 0; q < 4; q++) {
+            memcpy(sums[q] + l, &low[q], sizeof low[q]);
+            memcpy(sums[q] + l + SIZE, &high[q], sizeof high[q]);
+        }
+    }
+}
+
+/* totals[j, k] += sum over rows of rows[i, j] rows[i, k], k >= j at the least. */
+static void DPCD_NAME(dpcd_add_products)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
+                                         ptrdiff_t apart, int32_t *room, int64_t *totals)
+{
+    const ptrdiff_t n_pairs = (n_rows + 1) / 2;
+    int32_t sums[4][DPCD_PAIRS_BLOCK];
+    ptrdiff_t t, j, k, l;
+    int q;
+    for (t = 0; t < n_rows / 2; t++)
+        dpcd_pair_rows(rows + 2 * t * apart, rows + (2 * t + 1) * apart, apart, room + t * apart);
+    if (t < n_pairs)
+        for (k = 0; k < apart; k++) room[t * apart + k] = dpcd_pair(rows[2 * t * apart + k], 0.0);
+    for (j = 0; j < n_columns; j += 4)
+        for (k = j - j % DPCD_PAIRS_BLOCK; k < apart; k += DPCD_PAIRS_BLOCK) {
+            DPCD_NAME(dpcd_pair_products)(room + j, 1, apart, room + k, apart, n_pairs, sums);
+            for (q = 0; q < 4; q++)
+                for (l = 0; l < DPCD_PAIRS_BLOCK; l++)
+                    totals[(j + q) * apart + k + l] += sums[q][l];
+        }
+}
+
+/* out[i] = |transform rows[i]|^2, where transform has pairs as columns, and units of its rows. */
+static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
+                                        ptrdiff_t apart, const int32_t *transform,
+                                        const double *units, int32_t *room, double *out)
+{
+    int32_t sums[4][DPCD_PAIRS_BLOCK];
+    ptrdiff_t i, k, l, last;
+    int q;
+    for (i = 0; i < n_rows; i += 4) {
+        double lanes[4][DPCD_LANES] = {{0.0}};
+        for (q = 0; q < 4; q++)
+            dpcd_pair_cells(rows + (i + q < n_rows ? i + q : i) * apart, apart, room + q * apart);
+        for (k = 0; k < n_columns; k += DPCD_PAIRS_BLOCK) {
+            last = k + DPCD_PAIRS_BLOCK; /* a triangle: all other columns are zeros */
+            DPCD_NAME(dpcd_pair_products)(room, apart, 1, transform + k, apart, last / 2, sums);
+            for (q = 0; q < 4; q++)
+                for (l = 0; l < DPCD_PAIRS_BLOCK; l++) {
+                    double image = sums[q][l] * units[k + l];
+                    lanes[q][l % DPCD_LANES] += image * image;
+                }
+        }
+        for (q = 0; q < 4 && i + q < n_rows; q++) out[i + q] = dpcd_join(lanes[q]);
+    }
+}
+
+#undef DPCD_PAIRS
+#undef DPCD_LOAD_PAIRS
+#undef DPCD_ADD_PAIRS
+#undef DPCD_FILL_PAIRS
