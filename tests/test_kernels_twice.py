@@ -85,7 +85,8 @@ def digest():
     for (n, p), *how in itertools.product(SHAPES, *options):
         told.update(sums(n, p, *how).tobytes())
         told.update(sums_of_classes(n, p, *how[:3]).tobytes())
-        told.update(second_order(n, p, *how[:3]).tobytes())
+        if p < 100:
+            told.update(second_order(n, p, *how[:3]).tobytes())
     rng = np.random.default_rng(0)
     margins = np.concatenate([rng.standard_normal(1001) * scale for scale in (1e-9, 1, 40, 1e4)])
     for loss in (SquaredLoss(), LogisticLoss(), HuberLoss()):
