@@ -20,8 +20,12 @@ from dpcd_sklearn.privacy.mechanisms import (
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
 from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity, matrix_sensitivity
 from dpcd_sklearn.privacy.noise import NoiseSource
-from dpcd_sklearn.privacy.sums import LocalPlace, _curvature_sums
-from dpcd_sklearn.privacy.sums._integer_rows import most_of_rows, most_of_transform
+from dpcd_sklearn.privacy.sums import LocalPlace, _integer_rows
+from dpcd_sklearn.privacy.sums._integer_rows import (
+    most_of_rows,
+    most_of_transform,
+    short_transform,
+)
 
 LAYOUTS = {
     "C": np.ascontiguousarray,
@@ -108,16 +112,26 @@ def lower(rng, d, condition=1e3):
     return transform, values[0] * (1 + 1e-9), values[-1] * (1 - 1e-6)
 
 
+def in_bits(transform, largest, smallest, narrow):
+    """A geometry for rows as they are, or also in 16 bits."""
+    made = short_transform(transform)
+    assert made is not None or not narrow
+    return transform, largest, smallest, made if narrow else None
+
+
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_preconditioned_gradients_are_those_of_numpy_and_equal_in_every_layout(dtype):
+def test_preconditioned_gradients_are_those_of_numpy_and_equal_in_every_layout(dtype, narrow):
+    """Rows as they are or of 16 bits, which arrays keep and sparse matrices make anew."""
     rng = np.random.default_rng(2)
     X, y, weights = records(rng)
-    X, coef, limit, clip = X.astype(dtype), rng.normal(size=6), 2.0**22, 0.5
+    limit, clip = 2.0**36 if narrow else 2.0**22, 0.5
+    X, coef = X.astype(dtype), rng.normal(size=6)
     transform, largest, smallest = lower(rng, 6)
     found = []
     for make in LAYOUTS.values():
         sums = sums_of(make(X), y, weights)
-        sums.measure(transform, largest, smallest)
+        sums.measure(*in_bits(transform, largest, smallest, narrow))
         found.append(sums.gradient(coef, clip, limit))
     assert all((found[0] == other).all() for other in found[1:])
     wide = np.column_stack([X.astype(float), np.ones(len(X))])
@@ -127,17 +141,18 @@ def test_preconditioned_gradients_are_those_of_numpy_and_equal_in_every_layout(d
     np.testing.assert_allclose(found[0], twin, rtol=1e-3, atol=limit * len(X) * 1e-4)
 
 
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_a_record_adds_does_not_depend_on_its_place_or_on_others(layout):
+def test_what_a_record_adds_does_not_depend_on_its_place_or_on_others(layout, narrow):
     """Integers are exact whatever a BLAS does: sums of all are the sums of each, in any order."""
     rng = np.random.default_rng(3)
     X, y, weights = records(rng, n=530, p=7)
-    coef, (transform, largest, smallest) = rng.normal(size=8), lower(rng, 8, 1e4)
+    coef, geometry = rng.normal(size=8), in_bits(*lower(rng, 8, 1e4 if not narrow else 30), narrow)
 
     def both(rows):
         sums = sums_of(LAYOUTS[layout](X[rows]), y[rows], weights[rows])
-        sums.measure(transform, largest, smallest)
-        return sums.gram(3.0, 2.0**13), sums.gradient(coef, 0.3, 2.0**24)
+        sums.measure(*geometry)
+        return sums.gram(3.0, 2.0**13), sums.gradient(coef, 0.3, 2.0**40 if narrow else 2.0**24)
 
     whole = both(np.arange(530))
     mixed = both(rng.permutation(530))
@@ -163,12 +178,13 @@ def test_second_moments_of_the_longest_rows_are_exact(d):
 def clipped_images(d, condition, seed):
     """Norms of images of records far beyond the clip, over what a record's may be."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(64, d)) @ rng.normal(size=(d, d))
     transform, largest, smallest = lower(rng, d, condition)
-    found, limit = [], 2**24
+    # rows whose second moments the geometry is made for
+    X = np.linalg.solve(transform / largest, rng.normal(size=(d, 64))).T
+    short, found, limit = _integer_rows.short_transform(transform), [], 2**32
     for row in X:
         sums = sums_of(row[None], np.array([1e6]), fit_intercept=False)
-        sums.measure(transform, largest, smallest)
+        sums.measure(transform, largest, smallest, short)
         integers = sums.gradient(np.zeros(d), 1e-3, float(limit))
         image = np.array([float(value) for value in exact_image(transform, integers)])
         most = limit * smallest + 0.5001 * largest * math.sqrt(d)
@@ -186,13 +202,12 @@ def test_images_are_cut_to_their_bound_and_hardly_shorter(d, condition):
 
 
 def test_a_mutant_that_forgets_what_a_geometry_of_16_bits_lacks_is_caught(monkeypatch):
-    real = _curvature_sums.short_transform
+    real = _integer_rows.short_transform
 
-    def without_slack(transform, slack):
-        pairs, of_rows, units, _ = real(transform, slack)
-        return pairs, of_rows, units, 0.0
+    def without_slack(transform):
+        return *real(transform)[:-1], 0.0
 
-    monkeypatch.setattr(_curvature_sums, "short_transform", without_slack)
+    monkeypatch.setattr(_integer_rows, "short_transform", without_slack)
     assert max(clipped_images(7, 2.0, seed).max() for seed in range(3)) > 1 + 1e-6
 
 
@@ -218,9 +233,12 @@ numbers = st.sampled_from([0.0, 1e-300, 1e-160, 1e-9, 0.3, 1.0, -1.0, 7.0, -1e5,
     target=st.sampled_from([0.0, 1.0, -1e12]),
     condition=st.sampled_from([1.0, 10.0, 1e4]),
     fit_intercept=st.booleans(),
+    narrow=st.booleans(),
     seed=st.integers(0, 2**16),
 )
-def test_a_record_stays_within_its_norms(row, weight, target, condition, fit_intercept, seed):
+def test_a_record_stays_within_its_norms(
+    row, weight, target, condition, fit_intercept, narrow, seed
+):
     rng, d = np.random.default_rng(seed), 3 + fit_intercept
     X, y, weights = np.array([row]), np.array([target]), np.array([weight])
     sums = sums_of(X, y, weights, fit_intercept=fit_intercept)
@@ -229,21 +247,22 @@ def test_a_record_stays_within_its_norms(row, weight, target, condition, fit_int
     # of one record Σ q qᵀ has the trace |q|²
     assert np.trace(gram) <= (units + 0.5 * math.sqrt(d)) ** 2
     transform, largest, smallest = lower(rng, d, condition)
-    sums.measure(transform, largest, smallest)
-    limit = 2**20
+    made = short_transform(transform) if narrow else None
+    sums.measure(transform, largest, smallest, made)
+    limit = 2**20 if made is None else 2**38
     integers = sums.gradient(rng.normal(size=d) * 10, 0.1, float(limit))
     image = np.array([float(value) for value in exact_image(transform, integers)])
     most = limit * smallest + 0.5001 * largest * math.sqrt(d)
     assert np.linalg.norm(image) <= most * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("coef", [np.nan, np.inf, 1e200])
-def test_iterates_that_diverge_give_bounded_sums(coef):
+def test_iterates_that_diverge_give_bounded_sums(coef, narrow):
     rng = np.random.default_rng(5)
     X, y, weights = records(rng, n=3)
     sums = sums_of(X, y, weights)
-    transform, largest, smallest = lower(rng, 6)
-    sums.measure(transform, largest, smallest)
+    sums.measure(*in_bits(*lower(rng, 6), narrow))
     assert np.abs(sums.gradient(np.full(6, coef), 1.0, 2.0**10)).max() <= 3 * 2**10
 
 
@@ -276,12 +295,13 @@ def test_noise_covers_the_sensitivity_of_integers(log_epsilon, neighboring, n, d
     assert n * (units.row_units + 0.5 * math.sqrt(d)) ** 2 <= 2.0**62
     smallest = most_of_transform(d) / condition / 10
     largest = smallest * condition
-    bits, shift, limit = units.gradient_grid(largest, smallest)
-    norm = (limit * smallest + 0.5 * largest * math.sqrt(d)) / 2.0**shift
-    of_image = image_sensitivity(norm, d, units.neighbors)
-    assert 2.0**bits >= gradients.noise_multiplier * of_image
-    assert 2.0**bits <= 1.1 * gradients.noise_multiplier * of_image  # and is not wasted
-    assert n * limit <= 2.0**52 and limit < 2**50
+    for whole_rows, most in ((False, 2.0**52), (True, 2.0**59)):
+        bits, shift, limit = units.gradient_grid(largest, smallest, whole_rows)
+        norm = (limit * smallest + 0.5 * largest * math.sqrt(d)) / 2.0**shift
+        of_image = image_sensitivity(norm, d, units.neighbors)
+        assert 2.0**bits >= gradients.noise_multiplier * of_image
+        assert 2.0**bits <= 1.1 * gradients.noise_multiplier * of_image  # and is not wasted
+        assert n * limit <= most and limit < (2**41 if whole_rows else 2**50)
 
 
 def test_the_whole_event_is_what_was_asked_for():
@@ -482,7 +502,7 @@ class ClippedBefore:
     def __init__(self, sums):
         self.gradient, self._sums = sums.gradient, sums
 
-    def measure(self, transform, largest, smallest):
+    def measure(self, transform, largest, smallest, narrow=None):
         same = np.asfortranarray(np.eye(len(transform)) * np.rint(smallest))
         self._sums.measure(same, smallest, smallest)
 

@@ -160,7 +160,7 @@ _WIDEST = 3.0
 
 
 class NewtonPlan(SolverPlan):
-    """Proximal Newton: memory of p² numbers, one of every record, and a tile."""
+    """Proximal Newton: memory of p² numbers, two of every record, and 16 bits a cell."""
 
     solve = staticmethod(_newton.solve)
     losses = set(LOSSES)

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from ..noise._noise import NoiseSource
-from ..sums._integer_rows import most_of_transform
+from ..sums._integer_rows import most_of_transform, short_transform
 from ._curvature_units import constant_of_rows
 from ._gaussian_sum import with_noise
 
@@ -218,9 +218,10 @@ class CurvatureOracle:
         largest, smallest = values[0] + error, values[-1] - error
         if not smallest * _WORST_CONDITION > largest:
             raise ValueError("the geometry is too close to singular; raise its least curvature")
-        self._grid = self._units.gradient_grid(largest, smallest)
+        short = short_transform(transform)
+        self._grid = self._units.gradient_grid(largest, smallest, whole_rows=short is not None)
         self._transform, self._exponent, self._smallest = transform, exponent, smallest
-        self._sums.measure(transform, largest, smallest)
+        self._sums.measure(transform, largest, smallest, short)
         self._root = np.ldexp(transform, -exponent)
         return self._root
 

@@ -209,8 +209,11 @@ class CurvatureUnits(SquareUnits):
         if not (self.n_gradients >= 1 and 2.0**-16 < z < 2.0**_MOST_BITS / (64 * root)):
             raise ValueError(_out_of_range(z))
 
-    def gradient_grid(self, largest, smallest):
+    def gradient_grid(self, largest, smallest, whole_rows=False):
         """The grid of gradients under a transform with singular values between these.
+
+        Records add whole multiples of rows of 16 bits where `whole_rows`, which sums of 64 bits are
+        made of, or integers that a double holds the sum of.
 
         Returns
         -------
@@ -223,6 +226,8 @@ class CurvatureUnits(SquareUnits):
         """
         z, size = self.noise_multiplier, self.size
         most = min(2.0**24, 2.0**50 / self.n_normalizer)
+        if whole_rows:
+            most = min(2.0**40, 2.0**57 / self.n_normalizer)
         total = math.floor(math.log2(z * self.neighbors * most * smallest))
         bits = min(total, _MOST_BITS)
         shift = total - bits

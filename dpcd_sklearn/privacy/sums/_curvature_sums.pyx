@@ -1,4 +1,4 @@
-"""Sums of squares and products of rows, and of gradients clipped in a geometry; no noise here.
+"""Sums of squares and products of rows, and of their images; no noise here.
 
 (a) *Rows as integers.* What products of rows are made of is rint(u τ): τ a row in the units of its
     columns, u a number that depends on this row alone. Products of rows of 16 bits are added in 32
@@ -6,11 +6,7 @@
     blocking or fused operations a BLAS likes, all are exact: what a record adds depends on no other
     record, and not on its place among them.
 (b) *Second moments.* Σ q qᵀ over rows clipped to a public norm.
-(c) *A geometry* is a triangular matrix of integers. A record's gradient there is its derivative
-    times the image of its row: the norm of that is bounded from above once, and gradients are
-    clipped by it and summed in the coordinates that they are in. The sums are integers, so their
-    image is exact too. No record's image is kept. Where the geometry is so near to one of 16 bits
-    that the difference makes typical bounds longer by little, they are made by that one.
+(c) *Images* of rows under a triangular matrix of integers. No record's image is kept.
 """
 
 import numpy as np
@@ -20,17 +16,9 @@ from scipy.linalg.blas import dsyrk, dtrmm
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
-from ._gradient_sums cimport GradientSums
-from ._integer_rows import ROW_UNITS, rows_at_once, short_transform
-from ._kernels cimport (
-    KERNELS,
-    dpcd_pairs_apart,
-    dpcd_rows_ahead,
-    dpcd_tile,
-    dpcd_tile_of,
-)
+from ._integer_rows import ROW_UNITS, rows_at_once
+from ._kernels cimport KERNELS, dpcd_pairs_apart, dpcd_rows_ahead, dpcd_tile, dpcd_tile_of
 from ._records cimport Records
-from ._sums cimport Question, question_of
 
 # More than the rounding of a computed norm, of up to 4,000 entries.
 cdef double SHORTER = 1 - 2.0**-30
@@ -52,7 +40,7 @@ def _symmetric(upper):
 
 
 cdef class CurvatureSums(GradientSums):
-    """Second moments of rows, and gradients in a geometry.
+    """Second moments of rows, and of their images.
 
     Parameters
     ----------
@@ -68,13 +56,6 @@ cdef class CurvatureSums(GradientSums):
         Margins of a record, of gradients alone: rows are the same in all outputs.
     """
 
-    cdef object _sparse, _bounds
-    cdef double[::1] _per_unit, _per_square, _norms, _factors, _of_ones, _parts, _square_norms
-    cdef Py_ssize_t _tile_rows, _ahead
-    cdef double[:, ::1] _cells
-    cdef double _one, _root_curvature
-    cdef dpcd_tile _tile
-
     def __init__(self, Records records, X, bounds, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
@@ -86,12 +67,14 @@ cdef class CurvatureSums(GradientSums):
         self._tile_rows = max(LEAST_ROWS, min(TILE_CELLS // self.n_coordinates, MOST_ROWS))
         self._tile_rows -= self._tile_rows % 8
         self._norms, self._factors, self._of_ones, self._parts = np.empty((4, self._tile_rows))
-        self._square_norms = np.empty(0)
 
     # ---- rows ----
 
-    cdef Py_ssize_t _read(self, Py_ssize_t i0) except -1:
-        """Read a tile, and the squared norms of its features; returns the number of its rows."""
+    cdef Py_ssize_t _read(self, Py_ssize_t i0, const double *squares) except -1:
+        """Read a tile, and the squared norms of its features; returns the number of its rows.
+
+        `squares`: what the square of a column counts in them.
+        """
         cdef Py_ssize_t i, m = min(self._tile_rows, self.n - i0)
         if self._sparse is None:
             KERNELS.load(&self.records.X, i0, NULL, m, NULL, self.p, NULL, &self._tile)
@@ -104,17 +87,18 @@ cdef class CurvatureSums(GradientSums):
         for i in range(m):
             self._norms[i] = 0.0
         self._ahead = dpcd_rows_ahead(m, self.n - i0 - m)
-        KERNELS.rows_dot(&self._tile, &self._per_square[0], True, self._ahead, &self._norms[0])
+        KERNELS.rows_dot(&self._tile, squares, True, self._ahead, &self._norms[0])
         return m
 
-    cdef void _fill(self, Py_ssize_t m, double magic, double[:, ::1] out) noexcept nogil:
+    cdef void _fill(self, Py_ssize_t m, double magic, const double *of_columns,
+                    double[:, ::1] out) noexcept nogil:
         """Rows in the units of their columns times factors; integers unless `magic` is zero."""
         cdef Py_ssize_t i
-        KERNELS.scaled_rows(&self._tile, &self._per_unit[0], &self._factors[0], magic, self._ahead,
+        KERNELS.scaled_rows(&self._tile, of_columns, &self._factors[0], magic, self._ahead,
                             &out[0, 0], out.shape[1])
         if self.fit_intercept:
             for i in range(m):
-                out[i, self.p] = (self._of_ones[i] * self._one + magic) - magic
+                out[i, self.p] = (self._of_ones[i] * of_columns[self.p] + magic) - magic
 
     # ---- second moments ----
 
@@ -140,12 +124,12 @@ cdef class CurvatureSums(GradientSums):
         cdef int64_t[:, ::1] total = np.zeros((apart, apart), dtype=np.int64)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0)
+            m = self._read(i0, &self._per_square[0])
             n_groups = (m + at_once - 1) // at_once
             size = (m + n_groups - 1) // n_groups
             with nogil:
                 self._clip_rows(i0, m, row_norm, units)
-                self._fill(m, MAGIC, q)
+                self._fill(m, MAGIC, &self._per_unit[0], q)
                 for i in range(n_groups):
                     if i * size < m:
                         KERNELS.add_products(&q[i * size, 0], min(size, m - i * size), d, apart,
@@ -161,10 +145,10 @@ cdef class CurvatureSums(GradientSums):
         cdef double[:, ::1] q = rows
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0)
+            m = self._read(i0, &self._per_square[0])
             with nogil:
                 self._clip_rows(i0, m, row_norm, 0.0)
-                self._fill(m, 0.0, q)
+                self._fill(m, 0.0, &self._per_unit[0], q)
             total = dsyrk(1.0, rows[:m].T, beta=1.0, c=total, overwrite_c=1)
             i0 += m
         return _symmetric(total)
@@ -190,13 +174,13 @@ cdef class CurvatureSums(GradientSums):
         self._check_norm(row_norm)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0)
+            m = self._read(i0, &self._per_square[0])
             with nogil:
                 part[:] = 0.0
                 self._clip_rows(i0, m, row_norm, units)
                 if self.records.weights != NULL:
                     self._weigh_rows(i0, m, row_norm, units)
-                self._fill(m, MAGIC, q)
+                self._fill(m, MAGIC, &self._per_unit[0], q)
                 for i in range(m):
                     for j in range(d):
                         part[j] += q[i, j]
@@ -273,59 +257,24 @@ cdef class CurvatureSums(GradientSums):
             self._factors[i] *= weight / root if root > 0.0 else 0.0
             self._of_ones[i] = weight * whole
 
-    # ---- a geometry ----
+    # ---- images in a geometry ----
 
-    def measure(self, transform, double largest, double smallest):
-        """Bound the norms of all rows' images, for gradients that are clipped by them.
+    cdef void _rows_of_units(self, Py_ssize_t m, double units, const double *of_columns,
+                             double[::1] lengths, double[:, ::1] out) noexcept nogil:
+        """The rows of a tile as integers, whose norm is `units` but for the rounding.
 
-        Parameters
-        ----------
-        transform : ndarray of shape (n_coordinates, n_coordinates), lower triangular
-            Integers up to `most_of_transform`, in Fortran order.
-        largest, smallest : float
-            Bounds of its singular values.
+        `of_columns`: what a column counts, the constant's last, as `_norms` have it.
         """
-        cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
-        cdef double[::1] lengths = np.empty(self._tile_rows)
-        cdef double slack = 0.5 * largest * sqrt(<double>d), units = ROW_UNITS, norm
-        cdef Interrupts interrupts = Interrupts()
-        cdef int32_t[:, ::1] pairs, room
-        cdef double[:, ::1] q
-        cdef double[::1] of_rows
-        self._square_norms = np.empty(self.n)
-        short = short_transform(transform, slack)
-        cdef bint is_short = short is not None
-        if is_short:
-            pairs, of_rows, units, slack = short
-            room = np.empty((4, pairs.shape[1]), dtype=np.int32)
-        rows = q = np.zeros((self._tile_rows, pairs.shape[1] if is_short else d))
-        while i0 < self.n:
-            interrupts.look()
-            m = self._read(i0)
-            if is_short:
-                self._rows_of_units(m, units, lengths, q)
-                KERNELS.image_norms(&q[0, 0], m, d, q.shape[1], &pairs[0, 0], &of_rows[0],
-                                    &room[0, 0], &self._norms[0])
-            else:
-                self._image(m, transform, rows, lengths)
-            for i in range(m):
-                norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
-                norm /= units * self._root_curvature * smallest
-                self._square_norms[i0 + i] = norm * norm
-            i0 += m
-
-    cdef void _rows_of_units(self, Py_ssize_t m, double units, double[::1] lengths,
-                             double[:, ::1] out) noexcept nogil:
-        """The rows of a tile as integers, whose norm is `units` but for the rounding."""
         cdef Py_ssize_t i
-        cdef double norm
+        cdef double norm, one = of_columns[self.p] if self.fit_intercept else 0.0
         for i in range(m):
-            norm = sqrt(self._norms[i] + self._one * self._one) * LONGER
+            norm = sqrt(self._norms[i] + one * one) * LONGER
+            norm = norm if norm >= 0.0 else INFINITY  # NaN
             lengths[i] = norm if norm > SHORTEST else SHORTEST
         for i in range(m):
             self._factors[i] = units / lengths[i]  # 0 where it is infinite
             self._of_ones[i] = self._factors[i]
-        self._fill(m, MAGIC, out)
+        self._fill(m, MAGIC, of_columns, out)
 
     cdef object _image(self, Py_ssize_t m, transform, rows, double[::1] lengths):
         """Images of the rows of a tile in units of their lengths / ROW_UNITS, and squared norms.
@@ -335,7 +284,7 @@ cdef class CurvatureSums(GradientSums):
         cdef Py_ssize_t i, d = self.n_coordinates
         cdef double[::1] ones = np.ones(d)
         cdef dpcd_tile image
-        self._rows_of_units(m, ROW_UNITS, lengths, rows)
+        self._rows_of_units(m, ROW_UNITS, &self._per_unit[0], lengths, rows)
         moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
         image = dpcd_tile_of(<const double *><size_t>moved.ctypes.data, d, m, d, True)
         for i in range(m):
@@ -368,7 +317,7 @@ cdef class CurvatureSums(GradientSums):
         exact = EXACT / (units + d + 1.0) ** 2 if units > 0 else np.inf
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0)
+            m = self._read(i0, &self._per_square[0])
             margins[:] = w[self.p] if self.fit_intercept else 0.0
             KERNELS.rows_dot(&self._tile, &w[0], False, 0, &margins[0])
             images = self._image(m, transform, rows, lengths)
@@ -392,41 +341,6 @@ cdef class CurvatureSums(GradientSums):
         for total, part in zip(totals, parts):
             total += part.astype(dtype)
         return [_symmetric(total) for total in totals]
-
-    def gradient(self, coef, double clip, double limit):
-        """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
-
-        Clipped such that the image under the transform, over its smallest singular value, is no
-        longer than `clip`, in the Frobenius norm over all outputs. Plain sums with a limit of 0,
-        which need no geometry.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs * n_coordinates,), int64 (float64 for plain sums, in the units
-        of X)
-        """
-        cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
-        cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
-        cdef Question question = question_of(NULL, size, True, clip, limit)
-        cdef const int64_t *integers
-        cdef const double *plain
-        if w.shape[0] != size:
-            raise ValueError(f"expected {size} coefficients, got {w.shape[0]}")
-        question.coef = &w[0]
-        if limit == 0:
-            with nogil:
-                plain = self.plain(&question)
-            if plain == NULL:
-                raise MemoryError
-            return np.array(<const double[:size]>plain)
-        if self._square_norms.shape[0] < self.n:
-            raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
-        question.square_norms = &self._square_norms[0]
-        with nogil:
-            integers = self.integers(&question)
-        if integers == NULL:
-            raise MemoryError
-        return np.array(<const int64_t[:size]>integers)
 
 
 @np.errstate(all="ignore")

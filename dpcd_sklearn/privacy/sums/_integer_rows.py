@@ -14,6 +14,8 @@ _EXACT = 2.0**53
 # Whole numbers of 16 bits, and sums of their products, which have 32. A row of a geometry has so
 # many units that its product with a row of records is such a sum.
 _SHORT, _PAIRED_SUM, _SHORT_ROW = 2**15 - 1, 2**31 - 1, 65_000.0
+# Columns count 2^-30 at the least, and the absolute values of an iterate add up to about 2^37.
+_WIDEST, _WHOLE_BITS = 30, 37
 _BLOCK = 16  # of columns; DPCD_PAIRS_BLOCK of the kernels
 # By how much of a typical row's image its bound may be longer for a geometry of 16 bits.
 _SHORT_LOSS = 0.02
@@ -51,18 +53,16 @@ def rows_at_once(units, n_coordinates):
     return int(_PAIRED_SUM / longest**2)
 
 
-def short_transform(transform, slack):
+def short_transform(transform):
     """A geometry of 16 bits that bounds images, if bounds are hardly longer for it.
 
-    What it lacks of the transform is at most half a unit in every cell of the triangle, and times a
-    row of records at most the norm of these halves times that of the row.
+    What it lacks of the transform is at most half a unit in every cell that is not zero, and times
+    a row of records at most the norm of these halves times that of the row.
 
     Parameters
     ----------
     transform : ndarray of shape (n_coordinates, n_coordinates), lower triangular
         Integers; public.
-    slack : float
-        What the rounding of a row adds to its image.
 
     Returns
     -------
@@ -70,28 +70,59 @@ def short_transform(transform, slack):
         As `KERNELS.image_norms` reads them.
     of_rows : ndarray of shape (apart,)
         Units of rows of the geometry.
+    of_columns : ndarray of shape (n_coordinates,)
+        Powers of two, the largest of them one, by which columns of records are multiplied first:
+        those of the geometry are about as long then, and so columns of records are about as wide.
     units : float
         Units of a row of records.
     slack : float
-        What is to be added to the norm of an image: or None, if that is more than a fiftieth of one
-        that is as long as most are.
+        What is to be added to the norm of an image. None is returned for all, if that is more than
+        a fiftieth of one that is as long as most are.
     """
     d = len(transform)
     apart, units = -(-d // _BLOCK) * _BLOCK, math.floor(_SHORT - 0.5 * d**0.5)
-    largest, norms = np.abs(transform).max(axis=1), np.linalg.norm(transform, axis=1)
+    widths = np.linalg.norm(transform, axis=0)
+    of_columns = 2.0 ** np.floor(np.log2(widths / widths.max())).clip(-_WIDEST)
+    even = transform / of_columns
+    largest, norms = np.abs(even).max(axis=1), np.linalg.norm(even, axis=1)
     longest = np.maximum(largest / _SHORT, (norms + d**0.5) / _SHORT_ROW)
     of_rows = 2.0 ** np.ceil(np.log2(np.maximum(longest, 1.0)))
     short = np.zeros((apart, apart))
-    short[:d, :d] = np.rint(transform / of_rows[:, None])
+    short[:d, :d] = np.rint(even / of_rows[:, None])
     halves = np.where(of_rows > 1, 0.5 * of_rows, 0.0)
-    slack += np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
-    # of rows whose second moments are those that the transform turns into a unit matrix
-    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(transform))
+    slack = np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
+    # of rows whose second moments are those that the geometry turns into a unit matrix
+    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(even))
     if not slack <= _SHORT_LOSS * typical:
         return None
     parts = short.T.reshape(-1, 2, 4, apart).astype(np.int64)
     pairs = (parts[:, 1] << 16) | (parts[:, 0] & 0xFFFF)
-    return (
-        np.ascontiguousarray(pairs.reshape(-1, apart).astype(np.int32)),
-        np.append(of_rows, np.zeros(apart - d)), units, slack,
-    )  # fmt: skip
+    pairs = np.ascontiguousarray(pairs.reshape(-1, apart).astype(np.int32))
+    return pairs, np.append(of_rows, np.zeros(apart - d)), of_columns, float(units), slack
+
+
+@np.errstate(all="ignore")
+def whole_weights(coef, of_columns, apart):
+    """An iterate as integers whose products with rows of 16 bits are exact in doubles.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_outputs, n_coordinates)
+    of_columns : ndarray of shape (n_coordinates,)
+        Units of the columns of rows.
+    apart : int
+
+    Returns
+    -------
+    whole : ndarray of shape (n_outputs, apart)
+    unit : float
+        NaN, and zeros for integers, where the iterate is not finite.
+    """
+    whole = np.zeros((len(coef), apart))
+    weights = coef / of_columns
+    sizes = np.abs(weights).sum(axis=1)
+    if not np.isfinite(sizes).all():
+        return whole, math.nan
+    exponent = math.frexp(sizes.max())[1] - _WHOLE_BITS
+    whole[:, : coef.shape[1]] = np.rint(np.ldexp(weights, -exponent))
+    return whole, math.ldexp(1.0, exponent)

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 
 cdef extern from "_kernels.h":
@@ -52,6 +52,11 @@ cdef extern from "_kernels.h":
         void (*image_norms)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                             Py_ssize_t apart, const int32_t *transform, const double *units,
                             int32_t *room, double *out) noexcept nogil
+        void (*narrow)(const double *x, Py_ssize_t n, int16_t *out) noexcept nogil
+        void (*short_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
+                          const double *v, double *tile, double *out) noexcept nogil
+        void (*short_sums)(const double *tile, Py_ssize_t n_rows, Py_ssize_t apart,
+                           const double *r, double *sums) noexcept nogil
     dpcd_tile dpcd_tile_of(const double *cells, Py_ssize_t stride, Py_ssize_t n_rows,
                            Py_ssize_t n_columns, int c_order) noexcept nogil
     Py_ssize_t dpcd_pairs_apart(Py_ssize_t n_columns) noexcept nogil

@@ -383,6 +383,11 @@ static double DPCD_NAME(dpcd_plain_sum_of_ones)(ptrdiff_t n, const double *r)
     return dpcd_plain_sum_of_ones(n, r);
 }
 
+static void DPCD_NAME(dpcd_narrow)(const double *x, ptrdiff_t n, int16_t *out)
+{
+    dpcd_narrow(x, n, out);
+}
+
 static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_load),
     DPCD_NAME(dpcd_rows_dot),
@@ -396,6 +401,9 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_plain_sum_of_ones),
     DPCD_NAME(dpcd_add_products),
     DPCD_NAME(dpcd_image_norms),
+    DPCD_NAME(dpcd_narrow),
+    DPCD_NAME(dpcd_short_dot),
+    DPCD_NAME(dpcd_short_sums),
 };
 
 #undef DPCD_VECTOR

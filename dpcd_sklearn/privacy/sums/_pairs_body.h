@@ -125,6 +125,73 @@ static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, pt
     }
 }
 
+/* Numbers of 16 bits as doubles. */
+DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_widened)(const int16_t *x)
+{
+#if DPCD_WIDTH == 4
+    return _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_loadl_epi64((const __m128i *)x)));
+#elif DPCD_WIDTH == 2
+    int32_t two;
+    __m128i a;
+    memcpy(&two, x, sizeof two);
+    a = _mm_cvtsi32_si128(two);
+    return _mm_cvtepi32_pd(_mm_srai_epi32(_mm_unpacklo_epi16(a, a), 16));
+#else
+    return (double)*x;
+#endif
+}
+
+static void DPCD_NAME(dpcd_short_dot)(const int16_t *restrict rows, ptrdiff_t n_rows,
+                                      ptrdiff_t apart, const double *restrict v,
+                                      double *restrict tile, double *restrict out)
+{
+    ptrdiff_t i, k, l;
+    int q;
+    for (i = 0; i < n_rows; i += 4) {
+        const int16_t *x[4];
+        DPCD_VECTOR sums[4];
+        for (q = 0; q < 4; q++) {
+            x[q] = rows + (i + q < n_rows ? i + q : i) * apart;
+            sums[q] = DPCD_FILL(0.0);
+            for (k = 0; k < apart; k += 32) /* the tile after the next one */
+                DPCD_PREFETCH(rows + (i + q + 2 * n_rows) * apart + k);
+        }
+        for (k = 0; k < apart; k += DPCD_WIDTH) {
+            const DPCD_VECTOR vk = DPCD_READ(v, k, 0);
+            for (q = 0; q < 4; q++) {
+                const DPCD_VECTOR a = DPCD_NAME(dpcd_widened)(x[q] + k);
+                memcpy(tile + (i + q) * apart + k, &a, sizeof a);
+                sums[q] += vk * a;
+            }
+        }
+        for (q = 0; q < 4 && i + q < n_rows; q++) {
+            double lanes[DPCD_WIDTH];
+            memcpy(lanes, &sums[q], sizeof lanes);
+            out[i + q] = 0.0;
+            for (l = 0; l < DPCD_WIDTH; l++) out[i + q] += lanes[l];
+        }
+    }
+}
+
+static void DPCD_NAME(dpcd_short_sums)(const double *restrict tile, ptrdiff_t n_rows,
+                                       ptrdiff_t apart, const double *restrict r,
+                                       double *restrict sums)
+{
+    ptrdiff_t i, k;
+    for (i = 0; i + 4 <= n_rows; i += 4) {
+        const double *x = tile + i * apart;
+        for (k = 0; k < apart; k += DPCD_WIDTH) {
+            DPCD_VECTOR sum = DPCD_READ(sums, k, 0);
+            sum += (DPCD_READ(x, k, 0) * r[i] + DPCD_READ(x, k + apart, 0) * r[i + 1]) +
+                   (DPCD_READ(x, k + 2 * apart, 0) * r[i + 2] +
+                    DPCD_READ(x, k + 3 * apart, 0) * r[i + 3]);
+            memcpy(sums + k, &sum, sizeof sum);
+        }
+    }
+    for (; i < n_rows; i++)
+        for (k = 0; k < apart; k++) sums[k] += r[i] * tile[i * apart + k];
+}
+
 #undef DPCD_PAIRS
 #undef DPCD_LOAD_PAIRS
 #undef DPCD_ADD_PAIRS

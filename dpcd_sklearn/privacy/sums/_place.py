@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ._counts import count_cells, count_norms, count_outside
-from ._curvature_sums import CurvatureSums
 from ._dense_sums import DenseSums
 from ._exact_moments import moments_of
+from ._geometry_sums import GeometrySums
 from ._gradient_sums import GradientSums
 from ._records import Records, canonical
 from ._sparse_sums import SparseSums
@@ -60,7 +60,7 @@ class LocalPlace(Place):
         if issparse(X):
             X = canonical(X).tocsr()
         records = self._by_row(X, max_weight)
-        return CurvatureSums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
+        return GeometrySums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
 
     def _by_row(self, X, max_weight):
         _, y, weights, bounds = self._arrays

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._curvature_sums import CurvatureSums
 from ._exact_moments import Moments
+from ._geometry_sums import GeometrySums
 from ._remote_sums import RemoteSums, answer, make_move
 from ._sums import Place
 
@@ -201,7 +201,7 @@ class RemotePlace(Place):
 
 
 class RemoteCurvatureSums:
-    """Answers of CurvatureSums, of all parts together; the methods are theirs."""
+    """Answers of GeometrySums, of all parts together; the methods are theirs."""
 
     def __init__(self, dialogue):
         self._dialogue = dialogue
@@ -212,8 +212,8 @@ class RemoteCurvatureSums:
     def row_sums(self, row_norm, units, units_of_squares):
         return self._dialogue.ask("row_sums", row_norm, units, units_of_squares, {})
 
-    def measure(self, transform, largest, smallest):
-        self._dialogue.change("measure", transform, largest, smallest)
+    def measure(self, transform, largest, smallest, narrow=None):
+        self._dialogue.change("measure", transform, largest, smallest, narrow)
 
     def image_grams(self, transform, coef, *widths_and_units):
         grams = self._dialogue.ask("image_grams", transform, np.array(coef), *widths_and_units, {})
@@ -222,11 +222,11 @@ class RemoteCurvatureSums:
     def gradient(self, coef, clip, limit):
         return self._dialogue.ask("gradient", np.array(coef), clip, limit, {})
 
-    gram.__doc__ = CurvatureSums.gram.__doc__
-    row_sums.__doc__ = CurvatureSums.row_sums.__doc__
-    image_grams.__doc__ = CurvatureSums.image_grams.__doc__
-    measure.__doc__ = CurvatureSums.measure.__doc__
-    gradient.__doc__ = CurvatureSums.gradient.__doc__
+    gram.__doc__ = GeometrySums.gram.__doc__
+    row_sums.__doc__ = GeometrySums.row_sums.__doc__
+    image_grams.__doc__ = GeometrySums.image_grams.__doc__
+    measure.__doc__ = GeometrySums.measure.__doc__
+    gradient.__doc__ = GeometrySums.gradient.__doc__
 
 
 def joined(parts):

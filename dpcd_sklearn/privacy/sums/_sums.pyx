@@ -91,7 +91,7 @@ cdef class Place:
 
         Returns
         -------
-        CurvatureSums
+        GeometrySums
         """
         raise NotImplementedError
 

@@ -1,0 +1,297 @@
+"""Sums of gradients that are clipped in a geometry: a triangular matrix of integers.
+
+(a) A record's gradient there is its derivative times the image of its row. The norm of that is
+    bounded from above once, and gradients are clipped by it and summed in the coordinates that they
+    are in. The sums are integers, so their image is exact too. No record's image is kept.
+(b) *Rows of 16 bits.* Where the geometry is near enough to one of 16 bits, rows become whole
+    numbers of 16 bits, in units of their own length: once, and it is those that are clipped and
+    summed. Margins and sums are exact then, whatever their order. They are kept where memory is
+    enough, a quarter of what the records take in doubles; if not, or if records are sparse, they
+    are made again in each pass.
+(c) *Other geometries* read the records as they are, in the fixed order of ``_gradient_sums``.
+"""
+
+import numpy as np
+from libc.math cimport sqrt
+from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdlib cimport calloc, free
+
+from ...utils._interrupts cimport Interrupts
+from ._curvature_sums cimport CurvatureSums
+from ._integer_rows import ROW_UNITS, whole_weights
+from ._kernels cimport KERNELS, dpcd_paying_threads, dpcd_tile, dpcd_tile_of
+from ._sums cimport Question, question_of
+
+# More than the rounding of a computed norm, of up to 4,000 entries.
+cdef double LONGER = 1 + 2.0**-29
+# Adding it rounds to an integer; as in the kernels.
+cdef double MAGIC = 6755399441055744.0
+# A longer row counts as it: its derivative is cut, or next to nothing.
+cdef double LONGEST = 1e150
+# Rows that are read as doubles at a time: what the first cache holds; of many columns, no crumbs.
+cdef Py_ssize_t SHORT_CELLS = 4096, LEAST_SHORT_ROWS = 8
+# So many rows, of 2^40 units each at most, are added up exactly in doubles.
+cdef Py_ssize_t EXACT_ROWS = 4096
+cdef enum:
+    COARSE = 24
+# Bytes of rows that are kept; public, as the number of records is.
+cdef Py_ssize_t MOST_KEPT = 2**30
+
+
+cdef class GeometrySums(CurvatureSums):
+    """Sums of gradients in a geometry, and the sums that such a geometry is made of.
+
+    Parameters
+    ----------
+    records, X, bounds, loss, smoothness, fit_intercept, n_outputs : as of CurvatureSums
+    """
+
+    cdef double[::1] _square_norms
+    cdef double _smallest
+    # rows of 16 bits: as they are kept; the geometry, and units of its rows; those of a row and of
+    # its columns; of every record, its length over its units, and how often it may count
+    cdef Py_ssize_t _apart
+    cdef int16_t[:, ::1] _short
+    cdef int32_t[:, ::1] _pairs
+    cdef double[::1] _of_rows, _of_columns, _squares, _lengths, _rooms
+    cdef double _units, _slack
+    # an iterate: integers, their unit, and units of a gradient in its clip
+    cdef double[:, ::1] _whole
+    cdef double _unit, _per_clip
+
+    def measure(self, transform, double largest, double smallest, narrow=None):
+        """Bound the norms of all rows' images, for gradients that are clipped by them.
+
+        Parameters
+        ----------
+        transform : ndarray of shape (n_coordinates, n_coordinates), lower triangular
+            Integers up to `most_of_transform`, in Fortran order.
+        largest, smallest : float
+            Bounds of its singular values.
+        narrow : tuple, default=None
+            The same geometry in 16 bits, as `short_transform` gives it, or None.
+        """
+        self._smallest = smallest
+        if narrow is None:
+            self._apart = 0
+            self._measure_images(transform, largest)
+        else:
+            self._pairs, self._of_rows, of_columns, self._units, self._slack = narrow
+            self._of_columns = of_columns * np.asarray(self._per_unit)
+            self._squares = np.square(self._of_columns)
+            self._apart = self._pairs.shape[1]
+            self._measure_short()
+
+    cdef int _measure_images(self, transform, double largest) except -1:
+        """Bounds of images, from those of rows in doubles."""
+        cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
+        cdef double[::1] lengths = np.empty(self._tile_rows)
+        cdef double slack = 0.5 * largest * sqrt(<double>d), norm
+        cdef Interrupts interrupts = Interrupts()
+        rows = np.empty((self._tile_rows, d))
+        self._square_norms = np.empty(self.n)
+        while i0 < self.n:
+            interrupts.look()
+            m = self._read(i0, &self._per_square[0])
+            self._image(m, transform, rows, lengths)
+            for i in range(m):
+                norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
+                norm /= ROW_UNITS * self._root_curvature * self._smallest
+                self._square_norms[i0 + i] = norm * norm
+            i0 += m
+        return 0
+
+    cdef int _measure_short(self) except -1:
+        """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
+        cdef Py_ssize_t i, k, i0 = 0, m
+        cdef double[:, ::1] q = np.zeros((self._tile_rows, self._apart))
+        cdef double[::1] lengths = np.empty(self._tile_rows)
+        cdef int32_t[:, ::1] room = np.empty((4, self._apart), dtype=np.int32)
+        cdef Interrupts interrupts = Interrupts()
+        cdef bint kept = self._sparse is None and 2 * self.n * self._apart <= MOST_KEPT
+        self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+        self._lengths, self._rooms = np.empty(self.n), np.empty(self.n)
+        while i0 < self.n:
+            interrupts.look()
+            m = self._read(i0, &self._squares[0])
+            self._rows_of_units(m, self._units, &self._of_columns[0], lengths, q)
+            KERNELS.image_norms(&q[0, 0], m, self.n_coordinates, self._apart, &self._pairs[0, 0],
+                                &self._of_rows[0], &room[0, 0], &self._norms[0])
+            with nogil:
+                for i in range(m):
+                    self._rooms[i0 + i] = self._room(sqrt(self._norms[i]))
+                    self._lengths[i0 + i] = lengths[i] / self._units
+                if kept:
+                    KERNELS.narrow(&q[0, 0], m * self._apart, &self._short[i0, 0])
+            i0 += m
+        return 0
+
+    cdef double _room(self, double image) noexcept nogil:
+        """The largest multiple of a row, over that of one whose image is as short as can be."""
+        cdef double room = self._smallest / ((image + self._slack) * LONGER)
+        return room if room < 1.0 else 1.0
+
+    def gradient(self, coef, double clip, double limit):
+        """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
+
+        Clipped such that the image under the transform, over its smallest singular value, is no
+        longer than `clip`, in the Frobenius norm over all outputs. Plain sums with a limit of 0,
+        which need no geometry.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs * n_coordinates,), int64 (float64 for plain sums, in the units
+        of X)
+        """
+        cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
+        cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
+        cdef Question question = question_of(NULL, size, True, clip, limit)
+        cdef const int64_t *integers
+        cdef const double *plain
+        if w.shape[0] != size:
+            raise ValueError(f"expected {size} coefficients, got {w.shape[0]}")
+        question.coef = &w[0]
+        if limit == 0:
+            with nogil:
+                plain = self.plain(&question)
+            if plain == NULL:
+                raise MemoryError
+            return np.array(<const double[:size]>plain)
+        if self._rooms.shape[0] < self.n and self._square_norms.shape[0] < self.n:
+            raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
+        if self._apart:
+            return self._short_gradient(w, &question)
+        question.square_norms = &self._square_norms[0]
+        with nogil:
+            integers = self.integers(&question)
+        if integers == NULL:
+            raise MemoryError
+        return np.array(<const int64_t[:size]>integers)
+
+    # ---- rows of 16 bits ----
+
+    cdef object _short_gradient(self, const double[::1] coef, const Question *question):
+        """The integers of `gradient`: a record adds whole multiples of its whole row."""
+        cdef Py_ssize_t i0 = 0, m, n_threads, size = 2 * self.n_outputs * self._apart
+        cdef double[:, ::1] q
+        cdef double[::1] lengths
+        cdef bint enough = True
+        cdef Interrupts interrupts = Interrupts()
+        columns = np.asarray(self._of_columns)
+        self._whole, self._unit = whole_weights(
+            np.reshape(coef, (self.n_outputs, -1)), columns, self._apart)
+        self._per_clip = question.limit / (question.clip * self._root_curvature)
+        if not self._has_room(size, True, False):
+            raise MemoryError
+        self._totals[:size] = 0.0
+        if self._short.shape[0]:
+            n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self._apart)
+            with nogil:
+                enough = self._add_in_threads(question, n_threads, size)
+        else:
+            q, lengths = np.zeros((self._tile_rows, self._apart)), np.empty(self._tile_rows)
+            while i0 < self.n and enough:
+                interrupts.look()
+                m = self._read(i0, &self._squares[0])
+                with nogil:
+                    self._rows_of_units(m, self._units, &self._of_columns[0], lengths, q)
+                    enough = self._add_short(question, i0, i0 + m, &q[0, 0], &self._totals[0])
+                i0 += m
+        if not enough:
+            raise MemoryError
+        coarse, fine = np.asarray(self._totals)[:size].reshape(2, self.n_outputs, -1)
+        sums = (coarse.astype(np.int64) << COARSE) + fine.astype(np.int64)
+        # in units of the columns, of which the largest are one
+        units = np.asarray(self._per_unit) / columns
+        return (sums[:, :self.n_coordinates] * units.astype(np.int64)).ravel()
+
+    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                        double *sums) noexcept nogil:
+        if self._apart == 0 or question.limit == 0:
+            return CurvatureSums._add_rows(self, question, i, stop, sums)
+        return self._add_short(question, i, stop, NULL, sums)
+
+    cdef bint _add_short(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                         const double *rows, double *sums) noexcept nogil:
+        """sums += contributions of rows i, ..., stop - 1, which are kept or given as doubles.
+
+        Sums of some are exact in doubles, those of all in two: multiples of 2^COARSE, and the rest.
+        """
+        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, j, k, n_rows
+        cdef Py_ssize_t at_once = max(LEAST_SHORT_ROWS, SHORT_CELLS // apart // 8 * 8)
+        cdef double *room = <double *>calloc(at_once * (apart + 2 * K) + K * apart, sizeof(double))
+        cdef double *margins = room + at_once * apart
+        cdef double *r = margins + at_once * K
+        cdef double *some = r + at_once * K
+        cdef Py_ssize_t since = 0
+        cdef double coarse
+        cdef const double *weights = NULL
+        cdef const double *tile
+        cdef dpcd_tile doubles
+        if room == NULL:
+            return False
+        while i < stop:
+            n_rows, k, tile = min(at_once, stop - i), 0, rows
+            # 1. margins: products of integers, exact in any order
+            if rows == NULL:
+                KERNELS.short_dot(&self._short[i, 0], n_rows, apart, &self._whole[0, 0], room,
+                                  margins)
+                k, tile = 1, room
+            while k < K:
+                for j in range(n_rows):
+                    margins[k * n_rows + j] = 0.0
+                doubles = dpcd_tile_of(tile, apart, n_rows, apart, True)
+                KERNELS.rows_dot(&doubles, &self._whole[k, 0], False, 0, margins + k * n_rows)
+                k += 1
+            for k in range(K):
+                for j in range(n_rows):
+                    margins[k * n_rows + j] *= self._unit * self._lengths[i + j]
+            # 2. derivatives, and how many times a row counts
+            self.loss.derivatives(n_rows, K, margins, self.records.y + i, r)
+            if self.records.weights != NULL:
+                weights = self.records.weights + i
+            for k in range(K):
+                KERNELS.weigh(n_rows, weights, r + k * n_rows)
+            self._multiples(i, n_rows, question.limit, r)
+            # 3. sums of integers, exact in any order
+            for k in range(K):
+                KERNELS.short_sums(tile, n_rows, apart, r + k * n_rows, some + k * apart)
+            i, since = i + n_rows, since + n_rows
+            if rows != NULL:
+                rows += n_rows * apart
+            if since + at_once > EXACT_ROWS or i == stop:
+                since = 0
+                for k in range(K * apart):
+                    coarse = (some[k] * (1.0 / (1 << COARSE)) + MAGIC) - MAGIC
+                    sums[k] += coarse
+                    sums[K * apart + k] += some[k] - coarse * (1 << COARSE)
+                    some[k] = 0.0
+        free(room)
+        return True
+
+    cdef void _multiples(self, Py_ssize_t i0, Py_ssize_t n_rows, double limit,
+                         double *r) noexcept nogil:
+        """r[k, i] = rint(r[k, i] length per clip), cut such that the vector over k has its room.
+
+        Derivatives are within 1e90: no product overflows before it is cut.
+        """
+        cdef Py_ssize_t i, k, K = self.n_outputs
+        cdef double norm, scale, most, half = 0.5 * sqrt(<double>K)  # what rounding may add
+        for i in range(n_rows):
+            most = limit * self._rooms[i0 + i] - half
+            most = most if most > 0.0 else 0.0
+            scale = self._lengths[i0 + i] * self._per_clip
+            scale = scale if scale < LONGEST else LONGEST
+            if K == 1:
+                norm = r[i] * scale
+                norm = norm if norm < most else most
+                norm = norm if norm > -most else -most
+                r[i] = (norm + MAGIC) - MAGIC
+                continue
+            norm = 0.0
+            for k in range(K):
+                norm += r[k * n_rows + i] * r[k * n_rows + i]
+            norm = sqrt(norm) * scale
+            scale *= most / norm if norm > most else 1.0
+            for k in range(K):
+                r[k * n_rows + i] = (r[k * n_rows + i] * scale + MAGIC) - MAGIC
