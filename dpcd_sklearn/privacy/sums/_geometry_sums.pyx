@@ -103,7 +103,7 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef int _measure_short(self) except -1:
         """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
-        cdef Py_ssize_t i, k, i0 = 0, m
+        cdef Py_ssize_t i, i0 = 0, m
         cdef double[:, ::1] q = np.zeros((self._tile_rows, self._apart))
         cdef double[::1] lengths = np.empty(self._tile_rows)
         cdef int32_t[:, ::1] room = np.empty((4, self._apart), dtype=np.int32)
