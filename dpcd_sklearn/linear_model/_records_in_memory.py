@@ -5,7 +5,7 @@ from abc import ABCMeta, abstractmethod
 import numpy as np
 from scipy.sparse import issparse
 
-from ..plan._arrays import Arrays
+from ..plan._arrays import Arrays, is_mapped
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import check_sample_weight
 
@@ -19,7 +19,11 @@ class RecordsOfAFit(metaclass=ABCMeta):
     dtype : dtype of X
     sparse : bool
     n_outputs : int
+    in_arrays : bool
+        Whether they are arrays in memory, in a fit whose updates nobody follows.
     """
+
+    in_arrays = False
 
     @abstractmethod
     def weighted(self):
@@ -53,6 +57,7 @@ class RecordsInMemory(RecordsOfAFit):
         self._model, self._X, self._y, self._weights = model, X, y, sample_weight
         self.shape, self.dtype, self.sparse = X.shape, X.dtype, issparse(X)
         self.n_outputs = n_outputs
+        self.in_arrays = not (is_mapped(X) or getattr(model, "_skl_callbacks", ()))
 
     @classmethod
     def checked(cls, model, X, y, sample_weight):
