@@ -20,7 +20,8 @@ class RecordsOfAFit(metaclass=ABCMeta):
     sparse : bool
     n_outputs : int
     in_arrays : bool
-        Whether they are arrays in memory, in a fit whose updates nobody follows.
+        Whether they are arrays in memory, which sparse ones index by 32 bits, in a fit whose
+        updates nobody follows.
     """
 
     in_arrays = False
@@ -57,7 +58,10 @@ class RecordsInMemory(RecordsOfAFit):
         self._model, self._X, self._y, self._weights = model, X, y, sample_weight
         self.shape, self.dtype, self.sparse = X.shape, X.dtype, issparse(X)
         self.n_outputs = n_outputs
-        self.in_arrays = not (is_mapped(X) or getattr(model, "_skl_callbacks", ()))
+        parts = (X.data, X.indices, X.indptr) if self.sparse else (X,)
+        is_followed = bool(getattr(model, "_skl_callbacks", ()))
+        is_long = self.sparse and max(X.nnz, *X.shape) >= 2**31
+        self.in_arrays = not (is_followed or is_long or any(is_mapped(part) for part in parts))
 
     @classmethod
     def checked(cls, model, X, y, sample_weight):

@@ -2,9 +2,10 @@
 
 Nothing is protected and nothing is released bit by bit, so a library that many people keep serves
 better than loops that were made for noise. What it has no solver for stays with the loops: the
-Huber loss without a scale of its own, bounds and balls, a penalised intercept, a logistic loss with
-an l1 penalty (``saga`` does not get near `tol` where columns differ in scale), and whatever asks
-for passes, iterates or a start.
+Huber loss without a scale of its own, bounds and balls, a penalised intercept, and whatever asks
+for passes, iterates or a start. So do problems that its solvers leave unsolved where columns differ
+in scale: a logistic loss with an l1 penalty (``saga``), and of sparse X a regression without one
+(LSQR and conjugate gradients, which end far from the minimum and do not say so).
 """
 
 import warnings
@@ -25,9 +26,11 @@ from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.mechanisms._units import GeometryUnits
 
 _WITH_STRENGTH = {"l1", "l2", "elasticnet"}
-_FEW = 1000  # coefficients of a matrix that is solved for, or features of one that is summed once
+# Coefficients of a matrix that is solved for, and features of one that is summed once.
+_FEW, _FEW_PRODUCTS = 2000, 1000
 _STRONGEST = 1e20  # penalty, beside losses whose curvature is at most that
-# The least curvature of a coordinate over the largest: for LBFGS, and for Newton's equations.
+# The least curvature of a coordinate over the largest: for LBFGS, and for anything else (Newton's
+# equations, singular values that are told from none, duality gaps that are told from rounding).
 _EVEN, _SOLVABLE = 1e-4, 1e-12
 _LEAST_SLOPE, _LEAST_GAP = 1e-14, 1e-14  # what rounding allows, beside the largest there can be
 
@@ -64,19 +67,17 @@ class ScikitLearnPlan(SolverPlan):
         if request.penalty not in {None, *_WITH_STRENGTH} or request.strength > _STRONGEST:
             return False
         loss = with_all_targets(request).loss.name
-        if request.has_smooth_penalty:
-            return loss != "huber"
-        return loss == "squared" and min(request.l1_share, request.strength) > 0
+        if not request.has_smooth_penalty:
+            return loss == "squared" and min(request.l1_share, request.strength) > 0
+        return loss != "huber" and not (loss == "squared" and request.sparse)
 
     @property
     def recipe(self):
         return self.noiseless_recipe
 
-    def over(self, geometry, **fixed):
-        plan = super().over(geometry, otherwise=self.otherwise, **fixed)
-        if self.request.n_classes and plan._evenness < _SOLVABLE:
-            return self.otherwise.over(geometry, **fixed)
-        return plan
+    def over_records(self, place):
+        plan = super().over_records(place)
+        return plan if plan._stages else self.otherwise.over_records(place)
 
     @cached_property
     def alone(self):
@@ -94,7 +95,7 @@ class ScikitLearnPlan(SolverPlan):
         request = self.request
         self.units(len(records.target)).redeem(receipt)
         X, y, weights = _with_all_classes(records, request.n_classes)
-        X = X.astype(np.float64, copy=False)  # as of other plans, sums are in double precision
+        X = _with_short_indices(X.astype(np.float64, copy=False))  # sums are in double precision
         weight = len(y) if weights is None else float(weights.sum())
         model = self._estimator(weight, X is not records.X)
         for stage in self._stages:
@@ -121,9 +122,10 @@ class ScikitLearnPlan(SolverPlan):
         regression = {"fit_intercept": intercept, "copy_X": not may_overwrite}
         if request.n_classes:
             C = 1 / (strength * n) if strength else np.inf
-            # `tol` is of columns in units of sqrt(M_j), and theirs of derivatives as they are
+            # `tol` is of columns in units of sqrt(M_j), theirs of derivatives of a weighted mean
             roots = np.sqrt(self.geometry.smoothness)
-            slope = max(tol * roots.min(), _LEAST_SLOPE * roots.max())
+            slope = max(tol * (self._curvature / roots).min(), _LEAST_SLOPE * roots.max())
+            slope *= np.sqrt(n / weight)
             return LogisticRegression(C=C, tol=slope, fit_intercept=intercept, warm_start=True)
         if strength == 0:
             return LinearRegression(**regression)
@@ -133,7 +135,7 @@ class ScikitLearnPlan(SolverPlan):
             strength * n / weight,
             l1_ratio=request.l1_share,
             positive=request.positive,
-            precompute=request.n_features <= min(_FEW, n),
+            precompute=request.n_features <= min(_FEW_PRODUCTS, n),
             tol=max(tol**2, _LEAST_GAP),  # a gap follows the square of what coefficients lack
             max_iter=self.noiseless_max_iter,
             **regression,
@@ -143,23 +145,26 @@ class ScikitLearnPlan(SolverPlan):
     def _stages(self):
         """Parameters of the estimator, one after the other until a fit has converged.
 
-        LBFGS is fastest where coordinates are about equally curved. Otherwise it wanders, or takes
-        itself to have arrived; Newton steps care for no scale.
+        None solve what is too uneven. LBFGS is fastest where coordinates are about equally curved.
+        Otherwise it wanders, and Newton steps by a matrix care for no scale.
         """
-        request = self.request
+        curvature, request = self._curvature, self.request
+        evenness = curvature.min() / curvature.max()
+        if evenness <= _SOLVABLE:
+            return []
         if not request.n_classes:
             return [{}]
-        few = request.n_outputs * request.n_coordinates <= _FEW
-        newton = {"solver": "newton-cholesky" if few else "newton-cg", "max_iter": 1000}
-        lbfgs = {"solver": "lbfgs", "max_iter": 100}
-        return [lbfgs, newton] if self._evenness > _EVEN else [newton]
+        if request.n_outputs * request.n_coordinates > _FEW:
+            return [{"solver": "lbfgs", "max_iter": self.noiseless_max_iter}]
+        newton = {"solver": "newton-cholesky", "max_iter": 1000}
+        return [{"solver": "lbfgs", "max_iter": 100}, newton] if evenness > _EVEN else [newton]
 
     @property
-    def _evenness(self):
-        """The least curvature of a coordinate over the largest, that of the penalty included."""
+    def _curvature(self):
+        """Curvatures of the coordinates, that of the penalty included."""
         curvature = self.geometry.smoothness.copy()
         curvature[: self.request.n_features] += self._strength
-        return curvature.min() / curvature.max()
+        return curvature
 
 
 def _has_converged(model, X, y, weights):
@@ -182,3 +187,11 @@ def _with_all_classes(records, n_classes):
     zeros = np.zeros((len(absent), X.shape[1]))
     X = sparse.vstack([X, zeros], format="csr") if sparse.issparse(X) else np.vstack([X, zeros])
     return X, np.append(y, absent), np.append(weights, np.zeros(len(absent)))
+
+
+def _with_short_indices(X):
+    """X, and if it is sparse with indices of 32 bits, which coordinate descent there asks for."""
+    if not sparse.issparse(X) or X.indices.dtype == np.int32:
+        return X
+    indices, starts = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return type(X)((X.data, indices, starts), shape=X.shape)
