@@ -46,7 +46,8 @@ class InferenceMixin:
         outside = vars(self).pop("_outside", None)
         self._privacy_std = None
         if not request.private and request.n_outputs == 1 and found is None:
-            self._privacy_std = np.zeros(request.n_coordinates)  # without a matrix of p² of them
+            self._privacy_std = np.zeros(request.n_coordinates)
+            noise = None  # a matrix of p² zeros would be multiplied
         if found is None and noise is None:
             return
         why = _INVALID
