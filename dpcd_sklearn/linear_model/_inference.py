@@ -45,8 +45,9 @@ class InferenceMixin:
             vars(self).pop(name, None)
         outside = vars(self).pop("_outside", None)
         self._privacy_std = None
-        if not request.private and request.n_outputs == 1:
-            noise = np.zeros((request.n_coordinates, request.n_coordinates))
+        if not request.private and request.n_outputs == 1 and found is None:
+            self._privacy_std = np.zeros(request.n_coordinates)
+            noise = None  # a matrix of p² zeros would be multiplied
         if found is None and noise is None:
             return
         why = _INVALID

@@ -254,8 +254,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         records = self._checked(X, y, sample_weight)
         shape, n_outputs = records.shape, records.n_outputs
         # 2. plan: everything public, fixed from here on
-        columns = getattr(self, "feature_names_in_", None)
-        plan = self._plan(*shape, n_outputs, sparse=records.sparse, columns=columns)
+        facts = {"sparse": records.sparse, "in_arrays": records.in_arrays}
+        facts["columns"] = getattr(self, "feature_names_in_", None)
+        plan = self._plan(*shape, n_outputs, **facts)
         plan = self._shown(plan)
         self._refuse_unprotected_charge()
         start = self._start(plan, shape[1])
@@ -395,10 +396,11 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
                 "positive=True leaves the intercept free, so penalize_intercept must be False"
             )
 
-    def _plan(self, n_samples, n_features, n_outputs, *, sparse=False, columns=None, located=None):
+    def _plan(self, n_samples, n_features, n_outputs, *, columns=None, located=None, **facts):
         """The plan of a fit, every number of it fixed by parameters, shapes and public facts.
 
-        `located` is an earlier plan and the FoundScales that became public since.
+        `located` is an earlier plan and the FoundScales that became public since; `facts` are of
+        the records' layout.
         """
         if located is not None:
             plan, found = located
@@ -418,11 +420,11 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             budget=budget,
             n_features=n_features,
             n_outputs=n_outputs,
-            sparse=sparse,
             target_center=center,
             target_half_width=half_width,
             finds_target=self._finds_target(),
             columns=None if columns is None else tuple(columns),
+            **{"sparse": False, "in_arrays": True} | facts,
         )
         return plan_of(request).planned(n_samples)
 

@@ -5,7 +5,7 @@ from abc import ABCMeta, abstractmethod
 import numpy as np
 from scipy.sparse import issparse
 
-from ..plan._arrays import Arrays
+from ..plan._arrays import Arrays, is_mapped
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import check_sample_weight
 
@@ -19,7 +19,12 @@ class RecordsOfAFit(metaclass=ABCMeta):
     dtype : dtype of X
     sparse : bool
     n_outputs : int
+    in_arrays : bool
+        Whether they are arrays in memory, which sparse ones index by 32 bits, in a fit whose
+        updates nobody follows.
     """
+
+    in_arrays = False
 
     @abstractmethod
     def weighted(self):
@@ -53,6 +58,10 @@ class RecordsInMemory(RecordsOfAFit):
         self._model, self._X, self._y, self._weights = model, X, y, sample_weight
         self.shape, self.dtype, self.sparse = X.shape, X.dtype, issparse(X)
         self.n_outputs = n_outputs
+        parts = (X.data, X.indices, X.indptr) if self.sparse else (X,)
+        is_followed = bool(getattr(model, "_skl_callbacks", ()))
+        is_long = self.sparse and max(X.nnz, *X.shape) >= 2**31
+        self.in_arrays = not (is_followed or is_long or any(is_mapped(part) for part in parts))
 
     @classmethod
     def checked(cls, model, X, y, sample_weight):

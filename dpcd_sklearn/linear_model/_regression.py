@@ -70,7 +70,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         self.target_bounds_ = None
         if self.target_bounds is not None:
             bounds = self._stated_target_bounds(plan.request.n_outputs)
-            self.target_bounds_ = bounds if np.ndim(center) else tuple(float(b[0]) for b in bounds)
+            several = plan.request.n_outputs > 1
+            self.target_bounds_ = bounds if several else tuple(float(b[0]) for b in bounds)
         elif plan.request.scales.target is not None:
             self.target_bounds_ = center - half_width, center + half_width
 

@@ -5,7 +5,8 @@ TEXTS = {
         - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
           and delta: "newton" where records are many and dense columns few, unless a path of
           iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
-          "skgd" otherwise.
+          "skgd" otherwise. With ``epsilon=inf`` it is scikit-learn's own solver, where that has the
+          objective and nothing is asked of its steps.
         - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
@@ -18,8 +19,8 @@ TEXTS = {
         - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
           and delta: "newton" where records are many and dense columns few, unless a path of
           iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
-          "skgd" otherwise; "compgd" or
-          "frank-wolfe" for constraints.
+          "skgd" otherwise; "compgd" or "frank-wolfe" for constraints. With ``epsilon=inf`` it is
+          scikit-learn's own solver, where that has the objective and nothing is asked of its steps.
         - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
         - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
@@ -104,7 +105,7 @@ TEXTS = {
     "tol": """\
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
-        the largest one.""",
+        the largest one; scikit-learn's solvers stop at measures of their own, as fine as this.""",
     "coef_path": """\
     coef_path : bool, default=False
         Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
@@ -182,7 +183,8 @@ TEXTS = {
         a noisy count. Released.""",
     "solver_": """\
     solver_ : str
-        The solver that ran, a word of `solver`. Public.""",
+        The solver that ran, a word of `solver`, or "scikit-learn" where its own solver did, without
+        noise. Public.""",
     "n_iter_": """\
     n_iter_ : int
         T, the number of updates; public (with epsilon = inf, how many were needed).""",

@@ -41,10 +41,13 @@ class Arrays(NamedTuple):
 
 def _is_in_rows(X):
     """Whether X is an array in memory whose rows lie side by side."""
-    if not isinstance(X, np.ndarray) or X.strides[0] <= X.itemsize:
-        return False
-    while isinstance(X, np.ndarray):  # it may be a view of a map
+    return isinstance(X, np.ndarray) and X.strides[0] > X.itemsize and not is_mapped(X)
+
+
+def is_mapped(X):
+    """Whether X is an array of which a file holds the numbers, or a view of one."""
+    while isinstance(X, np.ndarray):
         if isinstance(X, np.memmap):
-            return False
+            return True
         X = X.base
-    return not isinstance(X, mmap)
+    return isinstance(X, mmap)

@@ -44,6 +44,8 @@ class Request:
     n_features, n_outputs : int
     sparse : bool
         Whether the records are sparse.
+    in_arrays : bool
+        Whether they all are arrays in memory, in a fit whose updates nobody follows.
     columns : tuple of str or None
         Names of the features, if they have some: for bounds by name.
     target_center, target_half_width : float, or ndarray of shape (n_outputs,)
@@ -94,6 +96,7 @@ class Request:
     n_features: int
     n_outputs: int
     sparse: bool
+    in_arrays: bool
     columns: tuple | None
     feature_bounds: object
     feature_scale: object
@@ -163,8 +166,13 @@ class Request:
     @property
     def has_smooth_penalty(self):
         """Whether the penalty is a ridge, or none at all, whatever its word."""
-        l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}.get(self.penalty, 1.0)
-        return not self.positive and (l1 == 0 or self.strength == 0)
+        return not self.positive and (self.l1_share == 0 or self.strength == 0)
+
+    @property
+    def l1_share(self):
+        """Share of the l1 norm in the penalty; bounds are as little smooth as that norm is."""
+        shares = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}
+        return shares.get(self.penalty, 1.0)
 
     @property
     def n_classes(self):

@@ -10,6 +10,7 @@ from ._frank_wolfe import FrankWolfe
 from ._gcd import GCD
 from ._hidden_state import HiddenStatePlan
 from ._newton import Newton, NewtonPlan
+from ._scikit_learn import ScikitLearnPlan, with_all_targets
 from ._sgd import SGD
 from ._skgd import SkGD
 from ._svrg import SVRG
@@ -40,6 +41,9 @@ def plan_of(request):
         raise ValueError(
             "inference=True is for one target or two classes; fit a model a target, or a pair"
         )
+    if ScikitLearnPlan.has(request):
+        own = plan_of(replace(request, in_arrays=False))
+        return ScikitLearnPlan(with_all_targets(request), otherwise=own)
     if isinstance(request.loss, tuple):
         return OutputByOutput(request, [plan_of(one) for one in _of_targets(request)])
     if request.solver.word == "auto":
