@@ -55,7 +55,7 @@ LAYOUTS = {
 # Coefficients are rounded to the dtype of X, 2^-24 of them, and what columns far from zero make of
 # that is in the intercept.
 TOLERANCES = {"C": 1e-6, "Fortran": 1e-6, "float32": 1e-5, "CSR": 1e-6, "CSC of float32": 1e-5}
-# What has no minimum but in the limit is left out, and so is what scikit-learn has no solver for.
+# Left out are problems whose minimum is a limit, and those that scikit-learn has no solver for.
 PENALTIES = {
     "squared": [None, "l2", "l1", "elasticnet"],
     "targets": [None, "l2", "l1"],
