@@ -79,7 +79,7 @@ cdef class GeometrySums(CurvatureSums):
             self._pairs, self._of_rows, of_columns, self._units, self._slack = narrow
             self._of_columns = of_columns * np.asarray(self._per_unit)
             self._squares = np.square(self._of_columns)
-            self._apart = self._pairs.shape[1]
+            self._apart = (self.n_coordinates + 7) // 8 * 8
             self._measure_short()
 
     cdef int _measure_images(self, transform, double largest) except -1:
@@ -104,9 +104,10 @@ cdef class GeometrySums(CurvatureSums):
     cdef int _measure_short(self) except -1:
         """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
         cdef Py_ssize_t i, i0 = 0, m
-        cdef double[:, ::1] q = np.zeros((self._tile_rows, self._apart))
+        cdef Py_ssize_t in_pairs = self._pairs.shape[1]
+        cdef double[:, ::1] q = np.zeros((self._tile_rows, in_pairs))
         cdef double[::1] lengths = np.empty(self._tile_rows)
-        cdef int32_t[:, ::1] room = np.empty((4, self._apart), dtype=np.int32)
+        cdef int32_t[:, ::1] room = np.empty((4, in_pairs), dtype=np.int32)
         cdef Interrupts interrupts = Interrupts()
         cdef bint kept = self._sparse is None and 2 * self.n * self._apart <= MOST_KEPT
         self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
@@ -115,14 +116,14 @@ cdef class GeometrySums(CurvatureSums):
             interrupts.look()
             m = self._read(i0, &self._squares[0])
             self._rows_of_units(m, self._units, &self._of_columns[0], lengths, q)
-            KERNELS.image_norms(&q[0, 0], m, self.n_coordinates, self._apart, &self._pairs[0, 0],
+            KERNELS.image_norms(&q[0, 0], m, self.n_coordinates, in_pairs, &self._pairs[0, 0],
                                 &self._of_rows[0], &room[0, 0], &self._norms[0])
             with nogil:
                 for i in range(m):
                     self._rooms[i0 + i] = self._room(sqrt(self._norms[i]))
                     self._lengths[i0 + i] = lengths[i] / self._units
                 if kept:
-                    KERNELS.narrow(&q[0, 0], m * self._apart, &self._short[i0, 0])
+                    KERNELS.narrow(&q[0, 0], m, in_pairs, self._apart, &self._short[i0, 0])
             i0 += m
         return 0
 

@@ -100,8 +100,9 @@ typedef struct {
      * units[j] times. Products of rows of T and rows are below 2^31. room: four rows of pairs. */
     void (*image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t apart,
                         const int32_t *transform, const double *units, int32_t *room, double *out);
-    /* Whole numbers to 16 bits. */
-    void (*narrow)(const double *x, ptrdiff_t n, int16_t *out);
+    /* The first columns of rows of whole numbers, `apart` from each other, in 16 bits. */
+    void (*narrow)(const double *rows, ptrdiff_t n_rows, ptrdiff_t apart, ptrdiff_t n_columns,
+                   int16_t *out);
     /* Such rows as doubles, with room for a multiple of four, and out[i] = sum_k v[k] rows[i, k];
      * of whole numbers whose sums are exact in any order, as below. */
     void (*short_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const double *v,

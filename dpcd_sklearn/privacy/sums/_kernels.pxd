@@ -52,7 +52,8 @@ cdef extern from "_kernels.h":
         void (*image_norms)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                             Py_ssize_t apart, const int32_t *transform, const double *units,
                             int32_t *room, double *out) noexcept nogil
-        void (*narrow)(const double *x, Py_ssize_t n, int16_t *out) noexcept nogil
+        void (*narrow)(const double *rows, Py_ssize_t n_rows, Py_ssize_t apart,
+                       Py_ssize_t n_columns, int16_t *out) noexcept nogil
         void (*short_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
                           const double *v, double *tile, double *out) noexcept nogil
         void (*short_sums)(const double *tile, Py_ssize_t n_rows, Py_ssize_t apart,

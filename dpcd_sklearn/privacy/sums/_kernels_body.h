@@ -383,9 +383,10 @@ static double DPCD_NAME(dpcd_plain_sum_of_ones)(ptrdiff_t n, const double *r)
     return dpcd_plain_sum_of_ones(n, r);
 }
 
-static void DPCD_NAME(dpcd_narrow)(const double *x, ptrdiff_t n, int16_t *out)
+static void DPCD_NAME(dpcd_narrow)(const double *rows, ptrdiff_t n_rows, ptrdiff_t apart,
+                                   ptrdiff_t n_columns, int16_t *out)
 {
-    dpcd_narrow(x, n, out);
+    dpcd_narrow(rows, n_rows, apart, n_columns, out);
 }
 
 static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {

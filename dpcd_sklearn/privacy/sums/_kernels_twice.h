@@ -306,10 +306,13 @@ DPCD_INLINE void dpcd_pair_cells(const double *restrict row, ptrdiff_t n, int32_
         for (l = 0; l < 4; l++) out[4 * u + l] = dpcd_pair(row[8 * u + l], row[8 * u + 4 + l]);
 }
 
-DPCD_INLINE void dpcd_narrow(const double *restrict x, ptrdiff_t n, int16_t *restrict out)
+DPCD_INLINE void dpcd_narrow(const double *restrict rows, ptrdiff_t n_rows, ptrdiff_t apart,
+                             ptrdiff_t n_columns, int16_t *restrict out)
 {
-    ptrdiff_t k;
-    for (k = 0; k < n; k++) out[k] = (int16_t)(int32_t)x[k];
+    ptrdiff_t i, k;
+    for (i = 0; i < n_rows; i++)
+        for (k = 0; k < n_columns; k++)
+            out[i * n_columns + k] = (int16_t)(int32_t)rows[i * apart + k];
 }
 
 /* ---- both compilations ---------------------------------------------------------------------- */

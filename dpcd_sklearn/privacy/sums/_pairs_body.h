@@ -114,6 +114,7 @@ static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, pt
             dpcd_pair_cells(rows + (i + q < n_rows ? i + q : i) * apart, apart, room + q * apart);
         for (k = 0; k < n_columns; k += DPCD_PAIRS_BLOCK) {
             last = k + DPCD_PAIRS_BLOCK; /* a triangle: all other columns are zeros */
+            last = last < n_columns ? last : (n_columns + 7) / 8 * 8;
             DPCD_NAME(dpcd_pair_products)(room, apart, 1, transform + k, apart, last / 2, sums);
             for (q = 0; q < 4; q++)
                 for (l = 0; l < DPCD_PAIRS_BLOCK; l++) {
