@@ -1,13 +1,19 @@
 """Newton fits: what they find, what they refuse before a charge, and the models inside."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from flat import flat
+from scipy.special import softmax
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
+from dpcd_sklearn.loops import _newton
+from dpcd_sklearn.loops._margins import shares_of_bound
 from dpcd_sklearn.loops._newton import denoised, solve
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.loops._quadratic import minimise
@@ -256,3 +262,68 @@ def test_a_clip_without_integers_is_refused_before_the_charge(clip, tmp_path):
     with pytest.raises(ValueError, match="clip="):
         model.fit(X, X[:, 0])
     assert not accountant.entries()
+
+
+@pytest.mark.parametrize("averaging", ["last", "tail"])
+def test_the_covariance_of_noise_follows_steps_of_any_length(averaging, monkeypatch):
+    H = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.5]])
+    steepness = [1.0, 1.7, 1.0, 0.6, 1.2]
+
+    def curvatures(path, point, gradient):
+        path._steepness.append(steepness[path._t])
+        return np.full(1, steepness[path._t]), np.eye(1)
+
+    monkeypatch.setattr(_newton._Path, "_curvatures", curvatures)
+    problem = Problem(
+        penalty=ElasticNetPenalty(0.0, 0.1), smoothness=np.ones(3), n_penalized=2, n_updates=5,
+        step_size=0.8, momentum=0.4, averaging=averaging, unit_clips=(2.0, 1.0),
+    )  # fmt: skip
+    plain = solve(LinearGradients(H), problem)
+    moved = [
+        solve(LinearGradients(H, (t, j)), problem).coef - plain.coef
+        for t in range(5)
+        for j in range(3)
+    ]
+    root = plain.walk.root
+    ridge = root @ np.diag([0.1, 0.1, 0.0]) @ root.T
+    found, kept = plain.walk.propagated(problem, root @ H @ root.T, ridge)
+    np.testing.assert_allclose(root.T @ found @ root, np.transpose(moved) @ moved, rtol=1e-8)
+    later = solve(LinearGradients(H), replace(problem, start=np.ones(3))).coef - plain.coef
+    np.testing.assert_allclose(root.T @ kept @ np.linalg.inv(root.T) @ np.ones(3), later)
+
+
+@pytest.mark.parametrize("gradient_noise", [0.0, math.inf])
+def test_steps_by_a_curvature_that_is_too_small_find_out_on_their_way(gradient_noise):
+    H = np.diag([3.0, 1.0, 0.5])
+
+    class Short(LinearGradients):
+        def release_curvature(self):
+            return 0.4 * self._H
+
+    problem = Problem(
+        penalty=ElasticNetPenalty(0.0, 0.0), smoothness=np.ones(3), n_penalized=3, n_updates=30,
+        momentum=0.3, averaging="tail", unit_clips=(2.0, 1.0), gradient_noise=gradient_noise,
+    )  # fmt: skip
+    found = solve(Short(H), problem)
+    far = np.abs(found.coef - 1 / np.diag(H)).max()
+    assert far < 1e-3 if gradient_noise == 0 else far > 100
+    assert (found.walk.steepness > 1).any() == (gradient_noise == 0)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("size", [0.0, 1.0, 4.0])
+def test_margins_tell_how_far_a_softmax_is_from_its_bound(n_outputs, size):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(50_000, 4)) @ rng.normal(size=(4, 4))
+    rows = np.column_stack([features, np.ones(len(features))])
+    coef = size * rng.normal(size=(n_outputs, 5)) / 2
+    bound = 0.25 if n_outputs == 1 else 0.5
+    shares, axes = shares_of_bound(bound * rows.T @ rows / len(rows), coef, True)
+    margins = rows @ coef.T
+    margins = np.column_stack([np.zeros(len(rows)), margins]) if n_outputs == 1 else margins
+    chances = softmax(margins, axis=1)
+    truth = np.diag(chances.mean(axis=0)) - chances.T @ chances / len(rows)
+    found = 2 * np.linalg.eigvalsh(truth)[-n_outputs:]
+    expected = np.maximum(found, max(0.1, 0.33 * found[-1]))
+    np.testing.assert_allclose(shares, expected, rtol=0.1)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(n_outputs), atol=1e-12)

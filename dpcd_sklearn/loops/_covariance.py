@@ -46,7 +46,7 @@ class Inference:
 
 @dataclass(frozen=True, eq=False)
 class NewtonWalk:
-    """Proximal Newton steps in their geometry, where the curvature that they go by is one.
+    """Proximal Newton steps in their geometry, where the curvature that they go by is c.
 
     Parameters
     ----------
@@ -56,6 +56,8 @@ class NewtonWalk:
         The mean squared norm of z, nearly.
     clips : ndarray of shape (n_updates,)
         Clips of each gradient.
+    steepness : ndarray of shape (n_updates,)
+        c of each step, 1 where no move met more than what was released.
     curvature : ndarray of shape (n_coordinates, n_coordinates)
         What was released, as the geometry sees it: without noise and records at their clip, J of a
         squared loss.
@@ -66,6 +68,7 @@ class NewtonWalk:
     root: np.ndarray
     filled: float
     clips: np.ndarray
+    steepness: np.ndarray
     curvature: np.ndarray
     least: float
 
@@ -81,41 +84,27 @@ class NewtonWalk:
     def propagated(self, problem, jacobian, penalty):
         """How the last iterate follows the noise, and the start.
 
-        The noise of gradient s is in model s, and through iterates in those after it. The mean
-        model b of the tail leads to the last iterate, (I / γ + Λ)⁻¹ b.
+        Backwards, from the last iterate, (c / γ + Λ)⁻¹ b, b the mean model of the tail, to the
+        points and gradients of the steps before it, which are divided by their own c.
         """
-        identity, n_updates = np.eye(len(jacobian)), len(self.clips)
-        inverse = np.linalg.inv(identity / problem.step_size + penalty)
-        moved = (identity / problem.step_size - jacobian) @ inverse
+        n_updates, momentum = len(self.clips), problem.momentum
         start = min(problem.tail_start, n_updates - 1)
-        all_models, before_tail = (_responses(moved, problem.momentum) for _ in range(2))
-        found = np.zeros_like(jacobian)
-        for s in reversed(range(n_updates)):
-            response = next(all_models)
-            if s < start:
-                response = response - next(before_tail)
-            found += self.clips[s] ** 2 * response @ response.T
-        covariance = inverse @ found @ inverse.T / (n_updates - start) ** 2
-        kept, here = np.zeros_like(jacobian), np.linalg.inv(inverse)
-        before = here
-        for t in range(n_updates):
-            before, here = here, moved @ (here + problem.momentum * (here - before))
+        identity, inverses = np.eye(len(jacobian)), {}
+        of_point, of_iterate, found = np.zeros((3, *jacobian.shape))
+        for t in reversed(range(n_updates)):
+            steepness = self.steepness[t] / problem.step_size * identity
+            if self.steepness[t] not in inverses:
+                inverses[self.steepness[t]] = np.linalg.inv(steepness + penalty)
+            of_model = of_iterate @ inverses[self.steepness[t]]
+            of_later, of_point = of_point, of_model @ (steepness - jacobian)
             if t >= start:
-                kept = kept + here
-        return covariance, inverse @ kept / (n_updates - start)
-
-
-def _responses(moved, momentum):
-    """By how much noise moves the sum of k = 1, 2, ... models, of which the first one has it.
-
-    A model's minimiser is where the next one is made, but for momentum, which adds a share of the
-    last move.
-    """
-    total, before, last = np.zeros_like(moved), np.zeros_like(moved), np.eye(len(moved))
-    while True:
-        total = total + last
-        yield total
-        before, last = last, moved @ ((1 + momentum) * last - momentum * before)
+                last = inverses[self.steepness[-1]] / (n_updates - start)
+                of_model = of_model + last
+                of_end = self.steepness[-1] / problem.step_size * identity
+                of_point = of_point + last @ (of_end - jacobian)
+            found += self.clips[t] ** 2 * of_model @ of_model.T
+            of_iterate = (1 + momentum) * of_point - momentum * of_later
+        return found, of_point - momentum * of_later  # the first point is the start
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,18 +4,23 @@
     w_(t+1) <- argmin_w  <g_t, w> + |w - v_t|²_P / (2 γ) + ψ(w)
 
 P is the released curvature, its eigenvalues cleaned of the noise's spread and floored, g_t a
-gradient at v_t that was clipped and noised in the geometry of P, β Nesterov's momentum. Of several
-classes P is the same in each: half of the rows' second moments bounds a softmax' curvature in every
-one (Böhning 1992), so a step is one problem a class. All else is post-processing. Averages are of
-models, not of iterates: the last step minimises the mean of all models after the head, so that
-coefficients are exactly zero where the penalty makes them so.
+gradient at v_t that was clipped and noised in the geometry of P, β Nesterov's momentum. Losses of
+labels curve less the farther classes part: steps are longer by what that is worth if margins are
+normal. They are shorter where the last move met more curvature. Of several classes P is the same in
+each: half of the rows' second moments bounds a softmax' curvature in every one (Böhning 1992), so a
+step is one problem a class, or one a direction of margins. All else is post-processing. Averages
+are of models, not of iterates: the last step minimises the mean of all models after the head, so
+that coefficients are exactly zero where the penalty makes them so.
 """
+
+import math
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..penalties import ElasticNet
 from ._covariance import NewtonWalk
+from ._margins import shares_of_bound
 from ._problem import Solution, Tail
 from ._quadratic import minimise
 
@@ -25,6 +30,8 @@ _LEAST_NOISELESS = 1e-13
 _ROUNDER = (1e-5, 1e-3, 0.1, 1.0)
 # By which a curvature is made larger at most: what exceeds it is noise.
 _MOST_CUT = 10.0
+# No move is taken to have met so many times P.
+_STEEPEST = 2.0
 
 
 def solve(oracle, problem, sampling=None, generator=None):
@@ -78,10 +85,9 @@ class _Path:
         values, vectors = np.linalg.eigh(self._curvature)
         values = denoised(values, factor * problem.curvature_edge)
         self._fix_geometry(values, vectors, factor * problem.curvature_floor)
-        # means over the models that count: of what the last step minimises, of where gradients were
-        # released, and of these
-        self._means, self._n_models = [np.zeros_like(self.coef) for _ in range(3)], 0
-        self._clips = []
+        # means over the models that count: of where gradients were released, and of these
+        self._means, self._n_models = [np.zeros_like(self.coef) for _ in range(2)], 0
+        self._clips, self._steepness, self._last = [], [], None
 
     def _first(self):
         """The start, or zero, in the penalty's domain."""
@@ -145,15 +151,38 @@ class _Path:
         gradient = gradient.reshape(point.shape)
         if problem.zero_sum:  # clipped or not: the rest of the sum is noise
             gradient = gradient - gradient.mean(axis=0)
+        shares, axes = self._curvatures(point * self._roots, gradient)
         gradient = gradient @ self._factor.T
-        linear = point @ self._quadratic - self._roots * gradient
         if self._t >= min(problem.tail_start, problem.n_updates - 1):
             self._n_models += 1
-            for mean, one in zip(self._means, (linear, point * self._roots, gradient), strict=True):
+            for mean, one in zip(self._means, (point * self._roots, gradient), strict=True):
                 mean += (one - mean) / self._n_models
             if self._t + 1 == problem.n_updates:
-                linear = self._means[0]
-        return self._minimum(linear)
+                point, gradient = self._means[0] / self._roots, self._means[1]
+        return self._minimum(shares, axes, point, self._roots * gradient)
+
+    def _curvatures(self, point, gradient):
+        """The curvature over P where a gradient was released, along axes of the outputs.
+
+        Of labels it is what margins tell. Where the last move met more, beyond the noise, it is as
+        much larger everywhere: as of rows that were cut short.
+        """
+        problem, before = self._problem, self._last
+        shares, axes = np.ones(len(point)), np.eye(len(point))
+        if problem.margin_trust > 0:
+            has_constant = problem.n_penalized < len(self._roots)
+            shares, axes = shares_of_bound(self._curvature, point, has_constant)
+            shares = shares**problem.margin_trust
+        self._last = point, gradient = point @ self._factor, gradient
+        if before is not None and math.isfinite(problem.gradient_noise):
+            move = point - before[0]
+            if 0 < (square := np.vdot(move, move)) < math.inf:
+                noise = problem.gradient_noise * math.hypot(*self._clips[-2:]) * math.sqrt(square)
+                met = np.vdot(move, gradient - before[1]) - noise
+                told = shares @ np.sum((axes.T @ move) ** 2, axis=1)
+                shares = np.minimum(shares * max(met / told, 1.0), _STEEPEST)
+        self._steepness.append(shares.max())
+        return shares, axes
 
     def _clip(self):
         """Wide where residuals are still large; the models that are averaged have one clip."""
@@ -162,15 +191,23 @@ class _Path:
         left = max(0.0, 1 - self._t / max(head, 1))
         return last * (first / last) ** left * self._filled**0.5
 
-    def _minimum(self, linear):
-        """Minimum of the quadratic model and the penalty, for each output by itself."""
+    def _minimum(self, shares, axes, point, gradient):
+        """Minimum of the quadratic model and the penalty, for each axis of the outputs by itself.
+
+        Other penalties than squares know outputs alone, which share the steepest curvature then.
+        """
         penalty, n = self._problem.penalty, self._problem.n_penalized
         if isinstance(penalty, ElasticNet) and penalty.l1 == 0 and not penalty.positive:
-            quadratic = self._quadratic.copy()
-            quadratic.flat[: n * (len(quadratic) + 1) : len(quadratic) + 1] += penalty.l2
-            return np.linalg.solve(quadratic, linear.T).T
-        models = zip(linear, self.coef, strict=True)
-        return np.array([minimise(self._quadratic, b, penalty, n, w) for b, w in models])
+            models = []
+            for share, start, slope in zip(shares, axes.T @ point, axes.T @ gradient, strict=True):
+                quadratic = share * self._quadratic
+                linear = start @ quadratic - slope
+                quadratic.flat[: n * (len(quadratic) + 1) : len(quadratic) + 1] += penalty.l2
+                models.append(np.linalg.solve(quadratic, linear))
+            return axes @ np.array(models)
+        quadratic = shares.max() * self._quadratic
+        models = zip(point @ quadratic - gradient, self.coef, strict=True)
+        return np.array([minimise(quadratic, b, penalty, n, w) for b, w in models])
 
     def run(self):
         problem, path, converged = self._problem, [self.coef], False
@@ -187,6 +224,7 @@ class _Path:
                 break
         kept = np.reshape(path, (-1, *shape)) if problem.path_every else None
         seen = self._root @ self._curvature @ self._root.T
-        walk = NewtonWalk(self._root, self._filled, np.array(self._clips), seen, self._least)
-        tail = Tail(*self._means[1:], self._curvature) if self._n_models else None
+        of_steps = np.array(self._clips), np.array(self._steepness)
+        walk = NewtonWalk(self._root, self._filled, *of_steps, seen, self._least)
+        tail = Tail(*self._means, self._curvature) if self._n_models else None
         return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk, tail=tail)

@@ -1,5 +1,6 @@
 """The public problem that a solver knows (frozen), and the solution that it hands back."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,12 @@ class Problem:
     unit_clips : pair of floats
         Clips of a derivative times a row of which each squared entry is one on average, of the
         first gradient and after the head (Newton).
+    margin_trust : float in [0, 1]
+        How far a loss of labels is taken to curve as little as at normal margins, as an exponent;
+        with 0 its bound counts (Newton).
+    gradient_noise : float
+        Standard deviation of a released gradient's noise over its clip; with inf nothing is learnt
+        of the curvature from gradients (Newton).
     head : float in [0, 1)
         Share of the updates before those that "tail" averages.
     zero_sum : bool
@@ -97,6 +104,8 @@ class Problem:
     curvature_edge: float = 0.0
     mean_square: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
+    margin_trust: float = 0.0
+    gradient_noise: float = math.inf
     head: float = 0.5
     zero_sum: bool = False
 

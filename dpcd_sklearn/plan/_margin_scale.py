@@ -15,8 +15,8 @@ released in the tail is one: the a at which both are equal is how far margins ar
 import numpy as np
 from scipy.special import softmax
 
-# Directions of margins, each with its opposite: more of them change a by less than its noise does.
-_N_DRAWS = 256
+from ..loops._margins import normal_margins, of_two_classes
+
 _LEAST = 0.02
 _N_HALVINGS = 12
 
@@ -41,11 +41,9 @@ def margin_scale(tail, smoothness, loss, start, clip):
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
         return 1.0  # of noise that left no moments, nothing is said
     if len(mean) == 1:  # two classes: margins of none and of one, whose residual counts twice
-        mean, start = np.append(0.0, mean), np.append(0.0, start)
-        covariance, clip = np.pad(covariance, ((1, 0), (1, 0))), clip * 2**0.5
-    values, vectors = np.linalg.eigh(covariance)
-    draws = np.random.default_rng(0).standard_normal((_N_DRAWS, len(mean)))  # the same for all fits
-    moved = np.vstack((draws, -draws)) * np.sqrt(values.clip(min=0.0)) @ vectors.T
+        mean, covariance = of_two_classes(mean, covariance)
+        start, clip = np.append(0.0, start), clip * 2**0.5
+    moved = normal_margins(mean, covariance)
     residual = softmax(mean + moved, axis=1)
     along = np.sum(residual * moved, axis=1, keepdims=True)
     # |p - e_y|, of each class y that a record may have

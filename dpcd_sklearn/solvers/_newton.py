@@ -45,8 +45,10 @@ def newton_recipe(
 
     Without a second derivative of its own the logistic loss is moved by the bound on it, which is
     far too large where classes part: more steps, with more momentum where the signal pays for the
-    noise that this gathers. Rows that are clipped make the noise of the curvature less and itself
-    too small, so steps for residuals are shorter than 1.
+    noise that this gathers. The louder it is the more they trust released moments to tell how large
+    margins are (`margin_trust`), and the fewer are enough. Rows that are clipped make the noise of
+    the curvature less and itself too small: steps for residuals are shorter than 1, or learn from a
+    loud signal how long they may be.
 
     Beside what others have: the share of μ², the floor of eigenvalues in spectral edges of the
     noise, the clip of the first gradient, and to how many times their mean square rows are clipped
@@ -65,19 +67,26 @@ def newton_recipe(
         loud = min(math.log(max(signal, 120.0) / 120) / math.log(2000 / 120), 1.0)
         # a narrow clip costs few errors, but makes probabilities too sure of themselves
         clip = min(max(0.016 * signal**0.5, 0.1), 1.0)
+        trust = between(math.log(signal / 300) / math.log(4), 0.0, 1.0)
         return shared | {
-            "max_iter": 24,
+            "max_iter": math.ceil(24 - 14 * trust),
             "step_size": (0.7 + 0.3 * loud) * reach,
-            "momentum": 0.4 + 0.4 * loud,
+            "momentum": 0.4 + 0.35 * loud,
+            "head": 0.5 + 0.1 * trust,
+            "margin_trust": trust,
+            "learns": trust > 0,
             "residual_clip": clip,
             "first_clip": max(clip, 0.5),
             "floor": 1.0,
         }
     growth = 0.5 if found_target else 0.33
+    learns = signal >= 1000  # what moves meet is more than noise
     return shared | {
-        "max_iter": 10 if signal < 1000 else 8 if signal < 3000 else 7 if signal < 20_000 else 6,
-        "step_size": 0.8 * reach,
-        "momentum": 0.45 if found_target else 0.3,
+        "max_iter": 6 if learns else 10,
+        "step_size": reach if learns else 0.8 * reach,
+        "learns": learns,
+        "momentum": (0.45 if found_target else 0.3) + 0.15 * learns,
+        "head": 0.34 if learns else 0.5,
         "residual_clip": min(max(0.1 * (signal / 30) ** growth, 0.1), 0.5),
         "first_clip": min(max(0.5 * (signal / 60) ** 0.25, 0.5), 1.0),
         "floor": 0.7 / room if looks_at_rows else 0.5,
@@ -89,18 +98,20 @@ def softmax_newton_recipe(signal, n_coordinates, n_classes):
 
     What counts is the noise of margins beside the clip. The bound on the curvature is farther from
     the truth the more classes there are, so steps are longer than 1, by as little as is safe even
-    where it is reached (below 2 (1 + β) / (1 + 2 β), 1.36 for β = 0.9). Momentum grows as far as
-    the noise leaves room for it, and where there is hardly any so does the number of steps.
+    where it is reached (below 2 (1 + β) / (1 + 2 β), 1.4 for β = 0.75), until margins are trusted
+    to tell how far it is, and fewer are enough. Momentum grows as far as the noise leaves room.
     """
     clear = clearness(signal, n_coordinates, n_classes)
     clip = min(max(0.03 * clear, 0.1), 1.0)
-    loud = min(math.log(max(clear, 20.0) / 20) / math.log(300 / 20), 1.0)
+    trust = between(math.log(clear / 40) / math.log(5), 0.0, 1.0)
     shared = newton_recipe(signal, True, n_coordinates)
     return shared | {
-        "max_iter": math.ceil(24 + 16 * loud),
-        "step_size": 1.2 * min(max(signal / 40, 0.05), 1.0),
-        "momentum": min(max(0.25 + 0.03 * clear, 0.4), 0.75) + 0.15 * loud,
-        "head": 0.4 + 0.1 * loud,
+        "max_iter": math.ceil(24 - 8 * trust),
+        "step_size": (1.2 - 0.2 * trust) * min(max(signal / 40, 0.05), 1.0),
+        "momentum": min(max(0.25 + 0.03 * clear, 0.4), 0.75) + 0.05 * trust,
+        "head": 0.4 + 0.2 * trust,
+        "margin_trust": trust,
+        "learns": trust > 0,
         "curvature_share": 0.15,
         "residual_clip": clip,
         "first_clip": max(clip, 0.5),
@@ -116,7 +127,8 @@ def steps_for_inference(signal):
     """
     loud = between(math.log(max(signal, 400.0) / 400) / math.log(5), 0.0, 1.0)
     reach = between(signal / 40, 0.05, 1.0)
-    return {"step_size": (0.3 + 0.7 * loud) * reach, "momentum": 0.6 * loud}
+    steps = {"step_size": (0.3 + 0.7 * loud) * reach, "momentum": 0.6 * loud}
+    return steps | {"max_iter": 24, "head": 0.5, "margin_trust": 0.0}
 
 
 def newton_recipe_for_inference(recipe, signal, bounded_curvature, *, found_target=False):
@@ -128,10 +140,11 @@ def newton_recipe_for_inference(recipe, signal, bounded_curvature, *, found_targ
     """
     clip = clip_for_inference(signal, bounded_curvature) * (0.75 if found_target else 1.0)
     clips = {"residual_clip": clip, "first_clip": max(clip, recipe["first_clip"])}
+    recipe = recipe | clips | {"learns": False}  # of steps that do it is not known how noise moves
     if bounded_curvature:
-        return recipe | clips | steps_for_inference(signal)
-    steps = {"max_iter": 28, "head": 0.2, "step_size": 0.75 * recipe["step_size"]}
-    return recipe | clips | steps | {"floor": 1.0, "momentum": 0.3}
+        return recipe | steps_for_inference(signal)
+    steps = {"max_iter": 28, "head": 0.2, "step_size": 0.6 * between(signal / 40, 0.05, 1.0)}
+    return recipe | steps | {"floor": 1.0, "momentum": 0.3}
 
 
 def clearness(signal, n_coordinates, n_outputs):
@@ -275,6 +288,7 @@ class NewtonPlan(SolverPlan):
             "mean_square": max(self.mean_square - doubt, 0.0),
             "unit_clips": self._unit_clips,
             "head": self.recipe["head"],
+            "margin_trust": self.recipe.get("margin_trust", 0.0),
             "zero_sum": self.request.loss.zero_sum,
         }
 
@@ -318,7 +332,10 @@ class NewtonPlan(SolverPlan):
             )
             oracle = receipt.shown(oracle, units)
             within = self._within_rows(oracle, units, records) if self._looks_at_rows else self
-            solution = within.solve(oracle, within.attended, within.sampling, generator)
+            problem = within.attended
+            if self.request.private and self.recipe["learns"]:
+                problem = replace(problem, gradient_noise=gradient_noise(self, units))
+            solution = within.solve(oracle, problem, within.sampling, generator)
             if self.request.inference:
                 solution = with_inference(within, receipt, within.place(records), solution, key)
             else:
@@ -421,7 +438,8 @@ class Newton(Solver):
         to 5 % of the rest go to the mean of rows and of their squared norms, all else to the
         gradients. "auto" is 0.2, and 0.15 of more than two classes.
     step_size : float in (0, 1e15] or "auto", default="auto"
-        Steps are divided by the released curvature.
+        Steps are divided by the released curvature; by less of it where a loud signal tells that
+        classes part, and by more where a move met more.
     momentum : float in [0, 1) or "auto", default="auto"
         Nesterov's: gradients are taken where this share of the last move would lead again.
     averaging : {"auto", "last", "tail"}, default="auto"
