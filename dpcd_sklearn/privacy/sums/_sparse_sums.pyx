@@ -1,7 +1,7 @@
 """The sums of ``_moving_sums`` over sparse records, in time that follows the entries touched.
 
 (a) Few coordinates read their columns, and what belongs to the records in them; all coordinates
-    read every entry once.
+    read the rows, a slice at a time: twice, the second time from the cache. Threads share them.
 (b) After a step of few coordinates only the records in their columns have new derivatives, in all
     outputs: sums of all coordinates are brought up to date through their rows, without drift,
     since sums are integers. Popular columns are a full pass instead.
@@ -11,12 +11,14 @@
 
 import numpy as np
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 cimport cython
 
 from ...losses._loss cimport Loss
-from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
-from ._moving_sums cimport MovingSums
+from ._kernels cimport DPCD_LANES, KERNELS, dpcd_paying_threads, dpcd_units
+from ._moving_sums cimport SETTLED, MovingSums
 from ._records cimport (
     DPCD_SLICE,
     Records,
@@ -25,12 +27,14 @@ from ._records cimport (
     dpcd_add_squares,
     dpcd_change_rows,
     dpcd_count,
+    dpcd_dot_rows,
     dpcd_gather_at,
     dpcd_join_lanes,
     dpcd_sum_columns,
+    dpcd_sum_rows,
     dpcd_touch,
 )
-from ._sums cimport Question
+from ._sums cimport Question, question_of
 
 # Entries of the rows in the columns of a step, over all entries, up to which an update is cheaper
 # than a pass.
@@ -51,7 +55,9 @@ cdef class SparseSums(MovingSums):
         self._derivatives = np.empty(n_outputs * self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
         # of a slice of records: targets, weights; margins, derivatives and norms of all outputs
-        self._gathered = np.empty((2 + 3 * n_outputs) * DPCD_SLICE)
+        self._slice_size = (2 + 3 * n_outputs) * DPCD_SLICE
+        self._room, self._scale = np.empty(self._slice_size), np.empty(self._size)
+        self._inverses = 1 / np.asarray(self._smoothness)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
         self._distinct = np.empty(self.p if n_outputs > 1 else 0, dtype=np.intp)
@@ -62,17 +68,20 @@ cdef class SparseSums(MovingSums):
         cdef bint clips = question.limit > 0, joint = question.joint and clips
         if joint and not self._has_norms():
             return False
-        if not self._has_room(question.size, not clips, clips):
+        if question.block == NULL:
+            return self._sum_all(question)
+        if not self.records.holds(False) or not self._has_room(question.size, not clips, clips):
             return False
         # 1. the iterate
-        self._settle()
+        if not self._settle():
+            return False
         # 2. derivatives: of all records, or of the few that have an entry in the block
         self._split(question)
-        if question.block != NULL and self._n_columns == question.size:
+        if self._n_columns == question.size:
             n_touched = self._touch(self._part(question, 0), question.size)
-        if joint and not (question.block == NULL and self._norms_known):
+        if joint:
             self._make_norms(question, n_touched)
-            self._norms_known = question.block == NULL
+            self._norms_known = False
         self._make_derivatives(question, n_touched)
         # 3. the sums
         self._sum_columns(question)
@@ -80,6 +89,104 @@ cdef class SparseSums(MovingSums):
             if self._has_ones(k):
                 self._sum_ones(question, k)
         return True
+
+    # ---- all coordinates, by rows ----
+
+    cdef bint _sum_all(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t c, n_threads = 1
+        cdef bint clips = question.limit > 0
+        if not self.records.holds(True) or not self._has_room(self._size, True, clips):
+            return False
+        if self._has_step() and not self._moves_all():
+            if not self._settle():
+                return False
+            self._state = SETTLED
+        self._split(question)
+        for c in range(self._size):
+            self._totals[c] = 0.0
+            if clips:
+                self._scale[c] = question.limit / (question.clip * self.roots[c])
+        if clips:  # plain sums are added in order
+            n_threads = self._threads()
+        if not self._add_in_threads(question, n_threads, self._size):
+            return False
+        if clips:
+            self._norms_known = self._norms_known or question.joint
+            self._round(self._size)
+        return True
+
+    cdef bint _moves_all(self) noexcept nogil:
+        """Whether the step is one of all columns of all outputs."""
+        return self._step_starts[self.n_outputs] == self.n_outputs * self.p
+
+    cdef Py_ssize_t _threads(self) noexcept nogil:
+        return dpcd_paying_threads(self.records.n_threads,
+                                   self.n_outputs * self.records.n_entries)
+
+    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                        double *sums) noexcept nogil:
+        cdef Py_ssize_t[DPCD_SLICE] rows
+        cdef Py_ssize_t k, n
+        cdef double *room = <double *>malloc(self._slice_size * sizeof(double))
+        cdef bint moves = self._has_step()
+        while room != NULL and i < stop:
+            n = min(<Py_ssize_t>DPCD_SLICE, stop - i)
+            for k in range(n):
+                rows[k] = i + k
+            if moves:
+                self._move_rows(n, rows)
+            if question.size:
+                self._sum_rows(question, n, rows, room, sums)
+            i += n
+        free(room)
+        return room != NULL
+
+    cdef void _move_rows(self, Py_ssize_t n, const Py_ssize_t *rows) noexcept nogil:
+        """margins += X @ step, a step of all columns"""
+        cdef Py_ssize_t i, k
+        cdef double *margins
+        for k in range(self.n_outputs):
+            margins = &self._margins[0] + k * self.n + rows[0]
+            dpcd_dot_rows(&self.records.rows, n, rows, &self._step[0] + k * self.p, False, margins)
+            if self._intercept_steps[k] != 0.0:
+                for i in range(n):
+                    margins[i] += self._intercept_steps[k]
+
+    cdef void _sum_rows(self, const Question *question, Py_ssize_t n, const Py_ssize_t *rows,
+                        double *room, double *sums) noexcept nogil:
+        cdef Py_ssize_t k, start
+        cdef double *r = room + (2 + self.n_outputs) * n
+        self._derive(n, rows, room, r)
+        if question.joint and question.limit > 0:
+            if not self._norms_known:
+                self._make_norms_of_rows(question, n, rows)
+            KERNELS.clip_norms(n, self.n_outputs, &self._norms[0] + rows[0],
+                               self._norms_apart(question), question.clip, r)
+        for k in range(self.n_outputs):
+            start = k * self.n_coordinates
+            memcpy(&self._derivatives[0] + k * self.n + rows[0], r + k * n, n * sizeof(double))
+            dpcd_sum_rows(&self.records.rows, n, rows, r + k * n, &self._scale[0] + start,
+                          question.limit, sums + start)
+            if self.fit_intercept and question.limit > 0:
+                sums[start + self.p] += KERNELS.clipped_sum_of_ones(
+                    n, r + k * n, self._scale[start + self.p], question.limit)
+            elif self.fit_intercept:
+                sums[start + self.p] += KERNELS.plain_sum_of_ones(n, r + k * n)
+
+    cdef void _make_norms_of_rows(self, const Question *question, Py_ssize_t n,
+                                  const Py_ssize_t *rows) noexcept nogil:
+        cdef Py_ssize_t i, k, start
+        cdef double *norms
+        for k in range(self.n_outputs if self._norms_apart(question) else 1):
+            norms, start = &self._norms[0] + k * self.n + rows[0], k * self.n_coordinates
+            for i in range(n):
+                norms[i] = 0.0
+            dpcd_dot_rows(&self.records.rows, n, rows, &self._inverses[0] + start, True, norms)
+            if self.fit_intercept:
+                for i in range(n):
+                    norms[i] += self._inverses[start + self.p]
+
+    # ---- columns of a block ----
 
     cdef void _sum_columns(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t k, start
@@ -135,8 +242,14 @@ cdef class SparseSums(MovingSums):
     cdef bint _settle(self) noexcept nogil:
         """margins += X @ step"""
         cdef Py_ssize_t i, k, n_columns = self._step_starts[self.n_outputs]
+        cdef Question nothing = question_of(NULL, 0, False, 1.0, 1.0)
         if not self._has_step():
             return True
+        if self._moves_all():
+            return (self.records.holds(True) and self._has_room(1, True, False)
+                    and self._add_in_threads(&nothing, self._threads(), 0))
+        if not self.records.holds(False):
+            return False
         self._move_margins_at(ALL if n_columns == 1 else self._touch(&self._step_columns[0],
                                                                      n_columns))
         for k in range(self.n_outputs):
@@ -164,12 +277,13 @@ cdef class SparseSums(MovingSums):
                                 NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
                                 margins)
 
-    cdef void _derive(self, Py_ssize_t n, const Py_ssize_t *where, double *out) noexcept nogil:
+    cdef void _derive(self, Py_ssize_t n, const Py_ssize_t *where, double *room,
+                      double *out) noexcept nogil:
         """out[k * n + m] = weighted derivative of record where[m] in margin k; n <= DPCD_SLICE."""
         cdef Py_ssize_t k
-        cdef double *targets = &self._gathered[0]
-        cdef double *weights = targets + DPCD_SLICE
-        cdef double *margins = weights + DPCD_SLICE
+        cdef double *targets = room
+        cdef double *weights = targets + n
+        cdef double *margins = weights + n
         for k in range(self.n_outputs):
             dpcd_gather_at(n, where, &self._margins[0] + k * self.n, margins + k * n)
         dpcd_gather_at(n, where, self.records.y, targets)
@@ -184,7 +298,7 @@ cdef class SparseSums(MovingSums):
         """Weighted and, where norms are clipped, clipped; of all records, or of the touched."""
         cdef Py_ssize_t K = self.n_outputs, k, q, at = 0, m
         cdef const Py_ssize_t *where
-        cdef double *r = &self._gathered[0] + (2 + K) * DPCD_SLICE
+        cdef double *r = &self._room[0] + (2 + K) * DPCD_SLICE
         cdef double *norms = r + K * DPCD_SLICE
         cdef bint clips = question.joint and question.limit > 0
         if n_touched == ALL:
@@ -193,12 +307,11 @@ cdef class SparseSums(MovingSums):
             for k in range(K):
                 KERNELS.weigh(self.n, self.records.weights, r + k * self.n)
             if clips:
-                KERNELS.clip_norms(self.n, K, &self._norms[0], self._norms_apart(question),
-                                   question.clip, r)
+                KERNELS.clip_norms(self.n, K, &self._norms[0], self.n, question.clip, r)
             return
         while at < n_touched:
             m, where = min(<Py_ssize_t>DPCD_SLICE, n_touched - at), &self._touched[0] + at
-            self._derive(m, where, r)
+            self._derive(m, where, &self._room[0], r)
             if clips:
                 for k in range(K):
                     dpcd_gather_at(m, where, &self._norms[0] + k * self.n, norms + k * m)
@@ -209,12 +322,12 @@ cdef class SparseSums(MovingSums):
             at += m
 
     cdef void _make_norms(self, const Question *question, Py_ssize_t n_touched) noexcept nogil:
-        """Squared norms in the geometry of M^(-1/2), output by output unless they are the same."""
+        """Squared norms of blocks in the geometry of M^(-1/2)."""
         cdef Py_ssize_t i, k, q, m = self.n if n_touched == ALL else n_touched
         cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
         cdef const double *smoothness
         cdef double *norms
-        for k in range(self.n_outputs if self._norms_apart(question) else 1):
+        for k in range(self.n_outputs):
             norms = &self._norms[0] + k * self.n
             smoothness = &self._smoothness[0] + k * self.n_coordinates
             for q in range(m):
@@ -234,8 +347,8 @@ cdef class SparseSums(MovingSums):
         cdef Py_ssize_t most = <Py_ssize_t>(CHEAP * <double>self.records.n_entries)
         cdef const Py_ssize_t *columns = self._once(&self._step_columns[0], &n_columns)
         cdef const Py_ssize_t *where
-        cdef double *now = &self._gathered[0] + (2 + self.n_outputs) * DPCD_SLICE
-        if question.limit == 0 or self.records.rows.indptr == NULL or self._moves_intercepts():
+        cdef double *now = &self._room[0] + (2 + self.n_outputs) * DPCD_SLICE
+        if question.limit == 0 or self._moves_intercepts() or not self.records.holds(False):
             return False
         if dpcd_count(&self.records.columns, n_columns, columns, most) > most:
             return False
@@ -246,13 +359,13 @@ cdef class SparseSums(MovingSums):
         self._move_margins_at(n_touched)
         while at < n_touched:
             m, where = min(<Py_ssize_t>DPCD_SLICE, n_touched - at), &self._touched[0] + at
-            self._derive(m, where, now)
+            self._derive(m, where, &self._room[0], now)
             if self.fit_intercept:
                 self._change_ones(question, m, where, now)
             for k in range(self.n_outputs):
                 start = k * self.n_coordinates
                 dpcd_change_rows(&self.records.rows, m, where, now + k * m,
-                                 &self.roots[0] + start, question.clip, question.limit,
+                                 &self._scale[0] + start, question.limit,
                                  &self._derivatives[0] + k * self.n, &self._integers[0] + start)
             at += m
         return True
