@@ -52,12 +52,14 @@ def _full_descent(signal, n_classes, n_coordinates):
     return min(40.0 * signal, 20_000.0), reach * between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Descents of one output over many features: the times of a step, of dense and of sparse rows; the
-# fewest steps, of classes and of numbers, since momentum remembers too much of fewer. Clips of
-# classes are so many times as wide, dense ones up to what is wide enough, and sparse ones from a
-# signal on that a longer walk does not drown.
-_LONG, _LONG_OF_ROWS, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 90.0, 60.0, 120.0
+# Descents of one output over many features: the time of a step; the fewest steps, of classes and of
+# numbers, since momentum remembers too much of fewer. Clips of classes are so many times as wide,
+# dense ones up to what is wide enough, and sparse ones from a signal on that a longer walk does not
+# drown.
+_LONG, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 60.0, 120.0
 _WIDER, _WIDE_ENOUGH, _LOUD_ENOUGH = 1.6, 0.6, 50.0
+# Steps of sparse rows over the root of the time: momentum remembers a fifth of them.
+_OF_ROOT = 0.9
 
 
 def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
@@ -65,7 +67,8 @@ def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
 
     Steps of twice the length are as stable with half the distance of the momentum from one. The
     last iterate is still on its way and ahead of a mean. Of classes, a wider clip makes up for a
-    walk that is as much shorter; of sparse rows it goes with the whole walk.
+    walk that is as much shorter; of sparse rows it goes with the whole walk, and half the bound on
+    the curvature is enough: it is that of an intercept, since rows share few columns.
 
     Parameters
     ----------
@@ -73,16 +76,18 @@ def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
         What `descent_recipe` says of two classes or a regression.
     """
     clip, n_iter = recipe["residual_clip"], recipe["max_iter"]
-    total_time = n_iter * recipe["step_size"]
-    long, fewest = _LONG, _FEWEST if n_classes else _FEWEST_OF_NUMBERS
+    total_time, known = n_iter * recipe["step_size"], 30.0
     if has_sparse_rows:
-        long, clip = _LONG_OF_ROWS, clip * between(signal / _LOUD_ENOUGH, 1.0, _WIDER)
-    n_iter = max(total_time / long, min(n_iter, fewest))
-    if n_classes and not has_sparse_rows:
-        wider = between(_WIDE_ENOUGH / clip, 1.0, _WIDER)
-        clip, total_time = clip * wider, total_time / wider
+        clip *= between(signal / _LOUD_ENOUGH, 1.0, _WIDER)
+        n_iter, known = _OF_ROOT * math.sqrt(total_time), 60.0
+    else:
+        fewest = _FEWEST if n_classes else _FEWEST_OF_NUMBERS
+        n_iter = max(total_time / _LONG, min(n_iter, fewest))
+        if n_classes:
+            wider = between(_WIDE_ENOUGH / clip, 1.0, _WIDER)
+            clip, total_time = clip * wider, total_time / wider
     step_size = total_time / n_iter
-    ratio = 19.0 * max(step_size / 30, 1.0)  # (1 + β) / (1 - β)
+    ratio = max(19.0 * step_size / known, 1.0)  # (1 + β) / (1 - β)
     return {
         "averaging": "last",
         "residual_clip": clip,

@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from ..loops import _skgd
 from ..loops._covariance import DescentWalk
 from ..plan._inference import gradient_noise, with_inference
@@ -71,14 +73,21 @@ class SkGDPlan(DrawnPlan):
 
     @property
     def noise_length(self):
-        """Length of all steps of the fit together, were the loss nowhere curved."""
+        """How far noise carries the iterates, were the loss nowhere curved.
+
+        Of a mean of iterates all steps are counted whole; the last one has of each step what the
+        momentum has made of it by then.
+        """
         request, problem = self.request, self.problem
         if not (request.private and self._full):
             return 0.0
         size = math.sqrt(request.n_outputs * request.n_features / self.curvature)
         noise = gradient_noise(self, self.units(request.budget.n))
         step = problem.step_size * noise * self.clip / self._largest_gradient * size
-        return math.sqrt(self.n_updates) * step
+        made = np.ones(self.n_updates)
+        if problem.averaging == "last":
+            made -= problem.momentum ** np.arange(1, self.n_updates + 1)
+        return step * float(np.linalg.norm(made))
 
     @property
     def recipe(self):

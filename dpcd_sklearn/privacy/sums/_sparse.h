@@ -14,7 +14,7 @@
 
 #include "_kernels.h"
 
-#define DPCD_SLICE 256 /* records that are read at a time, and once more from the cache */
+#define DPCD_SLICE 512 /* records that are read at a time, and once more from the cache */
 #define DPCD_LONG 16    /* entries of a column from which unrolling pays */
 #define DPCD_AHEAD 16   /* entries between the wish for a column's numbers and their use */
 
