@@ -57,7 +57,7 @@ cdef class GradientSums(LocalSums):
     Parameters
     ----------
     records : Records
-        Sparse ones are held by row.
+        Sparse ones are read by row.
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
         M_j, public: norms are in the geometry of M^(-1/2), those of products with directions are
@@ -100,6 +100,8 @@ cdef class GradientSums(LocalSums):
         cdef Py_ssize_t k, n_threads = 1, n_cells = self.n * self.n_coordinates
         if question.coef == NULL or question.block != NULL or not self._has_room(
                 size, True, question.limit > 0):
+            return False
+        if self.records.is_sparse and not self.records.holds(True):
             return False
         for k in range(size):
             self._totals[k] = 0.0

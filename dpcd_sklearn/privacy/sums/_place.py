@@ -52,21 +52,21 @@ class LocalPlace(Place):
         row_norm=math.inf,
         max_weight=math.inf,
     ):
-        records = self._by_row(self._arrays[0], max_weight)
+        records = self._weighed(self._arrays[0], max_weight)
         return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
         X, _, _, bounds = self._arrays
         if issparse(X):
             X = canonical(X).tocsr()
-        records = self._by_row(X, max_weight)
+        records = self._weighed(X, max_weight)
         return CurvatureSums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
 
-    def _by_row(self, X, max_weight):
+    def _weighed(self, X, max_weight):
         _, y, weights, bounds = self._arrays
         if weights is not None and max_weight < math.inf:
             weights = np.clip(weights, 0.0, max_weight)
-        return Records(X, y, weights, bounds, by_row=True, n_threads=self._n_threads)
+        return Records(X, y, weights, bounds, n_threads=self._n_threads)
 
     def counts(self, of, *, edges=None, divisor=None):
         X, y, *_ = self._arrays

@@ -47,8 +47,6 @@ cdef extern from "_sparse.h":
 
 cdef class Records:
     cdef object _owners, _stored
-    cdef const double *_lo
-    cdef const double *_hi
     cdef readonly bint is_sparse
     cdef dpcd_matrix X  # dense records
     cdef dpcd_sparse columns, rows  # sparse ones, from when they are asked for
@@ -58,4 +56,4 @@ cdef class Records:
 
     cdef const double *_hold(self, array, Py_ssize_t size) except NULL
     cdef bint holds(self, bint by_row) noexcept nogil
-    cdef dpcd_sparse _sparse(self, X) except *
+    cdef _point(self, dpcd_sparse *m, X)
