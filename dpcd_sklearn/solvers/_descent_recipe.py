@@ -65,7 +65,7 @@ _LONG, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 60.0, 120.0
 _WIDER, _WIDE_ENOUGH = 1.6, 0.6
 # Steps over sparse rows, over the root of the time: those to the last iterate, and those to a mean.
 # And the signal from which clips are wider, and a longer walk does not drown.
-_OF_ROOT, _OF_ROOT_TO_MEAN, _LOUD_ENOUGH = 0.9, 1.8, 50.0
+_OF_ROOT, _OF_ROOT_TO_MEAN, _LOUD_ENOUGH = 1.1, 1.8, 50.0
 
 
 def long_descent(recipe, n_classes):
@@ -99,8 +99,8 @@ def long_descent(recipe, n_classes):
 def descent_of_rows(recipe, signal, n_classes, *, is_on_its_way):
     """A full descent of one output over sparse rows of a known norm.
 
-    Its steps follow the root of the time, so that at every signal momentum remembers a fifth of
-    them, or a tenth where their mean is taken. Half the bound on the curvature is enough: it is
+    Its steps follow the root of the time, so that at every signal momentum remembers an eighth of
+    them, or a twentieth where their mean is taken. Half the bound on the curvature is enough: it is
     that of an intercept, since rows share few columns. Where the last iterate is still on its way,
     and ahead of a mean, clips of classes are wider.
 

@@ -128,7 +128,8 @@ class SkGDPlan(DrawnPlan):
         request = self.request
         if not self._full or request.n_classes > 2:
             return False
-        if request.sparse and not request.has_sparse_rows:
+        fits_rows = request.n_classes or request.has_smooth_penalty  # a Lasso loses by it
+        if request.sparse and not (request.has_sparse_rows and fits_rows):
             return False
         least, most = _ON_ITS_WAY, _AT_ITS_END
         if request.sparse:
