@@ -107,6 +107,7 @@ SHAPES = {
     "nothing stored": (40, 9, 0.0),
     "everything stored": (70, 9, 1.0),
     "many features": (15, 400, 0.02),
+    "features that leave the cache": (3, 2**18 + 9, 1e-5),
     "records of several slices": (5000, 10, 0.2),
     "columns of several slices": (5000, 5, 0.9),
 }

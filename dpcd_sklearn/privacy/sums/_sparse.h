@@ -243,7 +243,7 @@ DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
 {
     ptrdiff_t k;
     for (k = 0; k < n_columns; k++) {
-        ptrdiff_t j = columns[k], at = dpcd_integer(m->indptr, j, is_long);
+        ptrdiff_t j = columns ? columns[k] : k, at = dpcd_integer(m->indptr, j, is_long);
         ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
         double least = dpcd_least(m, j), most = dpcd_most(m, j), s = 0.0, t = 0.0;
         double scale = exact ? 1.0 : limit / (clip * roots[j]);
@@ -261,7 +261,7 @@ DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
 }
 #undef DPCD_SPARSE_TERM
 
-/* integers[k] = sum_i of r[i] X[i, columns[k]], in units of clip * roots over limit, of
+/* integers[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in units of clip * roots over limit, of
  * at most limit each; or the plain sums, when limit is zero. */
 static inline void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
                              const double *r, const double *roots, double clip, double limit,

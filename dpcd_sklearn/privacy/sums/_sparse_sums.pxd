@@ -10,9 +10,10 @@ cdef class SparseSums(MovingSums):
     cdef Py_ssize_t[::1] _touched
     cdef char[::1] _marks
     cdef Py_ssize_t _slice_size
+    cdef bint _reads_rows
 
     cdef bint _sum_all(self, const Question *question) noexcept nogil
-    cdef bint _sum_block(self, const Question *question) noexcept nogil
+    cdef bint _sum_columns(self, const Question *question) noexcept nogil
     cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil
     cdef bint _moves_all(self) noexcept nogil

@@ -41,6 +41,9 @@ from ._sums cimport Question, question_of
 cdef double CHEAP = 0.2
 # Entries of columns, over the number of records, up to which their records are few.
 cdef double FEW = 0.25
+# Columns from which sums of all of them read columns, where there are fewer records: what has their
+# size leaves the cache.
+cdef Py_ssize_t WIDE = 2**18
 # Instead of the number of touched records.
 cdef Py_ssize_t ALL = -1
 
@@ -58,12 +61,14 @@ cdef class SparseSums(MovingSums):
         self._slice_size = (2 + 3 * n_outputs) * DPCD_SLICE
         self._room, self._scale = np.empty(self._slice_size), np.empty(self._size)
         self._inverses = 1 / np.asarray(self._smoothness)
+        self._reads_rows = self.p <= max(self.n, WIDE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t k
-        cdef bint clips = question.limit > 0, full = question.block == NULL
+        cdef Py_ssize_t c, k
+        cdef bint clips = question.limit > 0
+        cdef bint full = question.block == NULL and self._reads_rows
         if question.joint and clips and not self._has_norms():
             return False
         if not self.records.holds(full) or not self._has_room(question.size, full or not clips,
@@ -74,10 +79,12 @@ cdef class SparseSums(MovingSums):
                 return False
             self._state = SETTLED
         self._split(question)
-        if not (self._sum_all(question) if full else self._sum_block(question)):
+        for c in range(self._size if question.block == NULL else 0):
+            self._scale[c] = question.limit / (question.clip * self.roots[c])
+        if not (self._sum_all(question) if full else self._sum_columns(question)):
             return False
         if question.joint and clips:
-            self._norms_known = full
+            self._norms_known = question.block == NULL
         for k in range(self.n_outputs):
             if self._has_ones(k):
                 self._sum_ones(question, k)
@@ -99,7 +106,6 @@ cdef class SparseSums(MovingSums):
         cdef Py_ssize_t c, n_threads = 1
         for c in range(self._size):
             self._totals[c] = 0.0
-            self._scale[c] = question.limit / (question.clip * self.roots[c])
         if question.limit > 0:  # plain sums are added in order
             n_threads = dpcd_paying_threads(self.records.n_threads,
                                             self.n_outputs * self.records.n_entries)
@@ -148,14 +154,15 @@ cdef class SparseSums(MovingSums):
             for i in range(n if self.fit_intercept else 0):
                 norms[i] += self._inverses[start + self.p]
 
-    # ---- a block, by its columns ----
+    # ---- a block, or all of very many, by columns ----
 
-    cdef bint _sum_block(self, const Question *question) noexcept nogil:
+    cdef bint _sum_columns(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t k, start, n_touched = ALL
         # 1. derivatives: of all records, or of the few that have an entry in the block
-        if self._n_columns == question.size:
+        if question.block != NULL and self._n_columns == question.size:
             n_touched = self._touch(self._part(question, 0), question.size)
-        if question.joint and question.limit > 0:
+        if question.joint and question.limit > 0 and not (question.block == NULL
+                                                          and self._norms_known):
             self._make_norms(question, n_touched)
         self._make_derivatives(question, n_touched)
         # 2. the sums
@@ -179,12 +186,12 @@ cdef class SparseSums(MovingSums):
                           &self._touched[0])
 
     cdef void _make_norms(self, const Question *question, Py_ssize_t n_touched) noexcept nogil:
-        """Squared norms of the records' blocks in the geometry of M^(-1/2)."""
+        """The same of the records' blocks."""
         cdef Py_ssize_t i, k, q, m = self.n if n_touched == ALL else n_touched
         cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
         cdef const double *smoothness
         cdef double *norms
-        for k in range(self.n_outputs):
+        for k in range(self.n_outputs if self._norms_apart(question) else 1):
             norms = &self._norms[0] + k * self.n
             smoothness = &self._smoothness[0] + k * self.n_coordinates
             for q in range(m):
@@ -204,8 +211,8 @@ cdef class SparseSums(MovingSums):
             for k in range(self.n_outputs):
                 KERNELS.weigh(self.n, self.records.weights, r + k * self.n)
             if question.joint and question.limit > 0:
-                KERNELS.clip_norms(self.n, self.n_outputs, &self._norms[0], self.n, question.clip,
-                                   r)
+                KERNELS.clip_norms(self.n, self.n_outputs, &self._norms[0],
+                                   self._norms_apart(question), question.clip, r)
         while at < n_touched:
             n = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
             self._derive(question, n, &self._touched[0] + at, &self._room[0])
@@ -214,8 +221,9 @@ cdef class SparseSums(MovingSums):
     # ---- margins and derivatives ----
 
     cdef bint _moves_all(self) noexcept nogil:
-        """Whether a step waits that is one of all columns of all outputs."""
-        return self._has_step() and self._step_starts[self.n_outputs] == self.n_outputs * self.p
+        """Whether a step waits that is one of all columns of all outputs, and reads rows."""
+        return (self._reads_rows and self._has_step()
+                and self._step_starts[self.n_outputs] == self.n_outputs * self.p)
 
     cdef bint _settle(self) noexcept nogil:
         """margins += X @ step"""
@@ -298,7 +306,9 @@ cdef class SparseSums(MovingSums):
         cdef Py_ssize_t most = <Py_ssize_t>(CHEAP * <double>self.records.n_entries)
         cdef const Py_ssize_t *where
         cdef const double *now
-        if question.limit == 0 or self._moves_intercepts() or not self.records.holds(False):
+        if question.limit == 0 or self._moves_intercepts():
+            return False
+        if not self.records.holds(False) or not self.records.holds(True):
             return False
         if dpcd_count(&self.records.columns, n_columns, &self._step_columns[0], most) > most:
             return False
