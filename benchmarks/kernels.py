@@ -93,8 +93,7 @@ def class_rows(n, p, repeats, K=10):
         place, times = LocalPlace(np.asarray(X, order=order), y), []
         for n_outputs, loss in ((1, LogisticLoss()), (K, MultinomialLoss())):
             size = n_outputs * p
-            sums = place.moving(loss, np.ones(size), fit_intercept=False, by_row=False,
-                                n_outputs=n_outputs)  # fmt: skip
+            sums = place.moving(loss, np.ones(size), fit_intercept=False, n_outputs=n_outputs)
 
             def after_a_step(sums=sums, size=size):
                 move(sums, everything[:size], step[:size])

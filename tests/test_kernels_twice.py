@@ -50,7 +50,7 @@ def sums_of_classes(n, p, dtype, order, alike):
     M = rng.uniform(0.2, 3.0, (3, p + 1))
     place = LocalPlace(X, rng.integers(0, 3, n).astype(float), rng.exponential(size=n))
     sums = place.moving(
-        MultinomialLoss(), np.where(alike, M[:1], M).ravel(), fit_intercept=True, by_row=False,
+        MultinomialLoss(), np.where(alike, M[:1], M).ravel(), fit_intercept=True,
         n_outputs=3,
     )  # fmt: skip
     move(sums, np.arange(M.size), rng.standard_normal(M.size) / np.sqrt(p))

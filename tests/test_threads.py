@@ -206,7 +206,7 @@ def test_slices_of_rows_and_columns_are_shared_too(room):
 
 
 def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
-    X, y, _ = records(ALL_COLUMNS)
+    X, y, _ = records(4 * ALL_COLUMNS)
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0
     model = DPRidgeSkGD(max_iter=3, feature_scale=1.0, target_bounds=(0, 1))
     dense = [released(fitted(model, X, y, n_threads=t)) for t in (1, 3)]
@@ -247,11 +247,20 @@ def test_what_would_not_gain_or_not_be_the_same_stays_in_one_thread(n_samples, m
 
 
 @needs_tasks
-def test_one_thread_is_the_default_and_sparse_records_have_one(room):
+def test_one_thread_is_the_default_and_single_sparse_columns_have_one(room):
     X, y, _ = records(ALL_COLUMNS)
     seeded = DPRidgeSkGD(max_iter=4, random_state=ReproducibleNoise(0))
     assert threads_started_by(lambda: seeded.fit(X, y)) == 0
-    assert threads_started_by(lambda: fitted(seeded, sparse.csr_array(X), y, n_threads=3)) == 0
+    columns = clone(seeded).set_params(solver="cd", max_iter=1)
+    assert threads_started_by(lambda: fitted(columns, sparse.csc_array(X), y, n_threads=3)) == 0
+
+
+@needs_tasks
+@pytest.mark.parametrize("name", ["DPRidgeSkGD", "DPLogisticGCD", "compgd", "sgd of all"])
+def test_full_passes_over_sparse_rows_are_shared(name, room):
+    n_samples, model = MODELS[name]
+    X, y, _ = records(n_samples)
+    assert threads_started_by(lambda: fitted(model, sparse.csr_array(X), y, n_threads=2)) == 1
 
 
 # ---- a cap, not a wish --------------------------------------------------------------------------

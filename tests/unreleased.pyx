@@ -61,7 +61,7 @@ cdef class MovingSums:
     def __init__(self, CoordinateUnits units, Place place, *, Loss loss, bint fit_intercept=True):
         self._units = units
         self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
-                                  by_row=units.n_selections > 0, n_outputs=units.n_outputs)
+                                  n_outputs=units.n_outputs)
 
     def of(self, block, step=None, *, bint joint):
         """The sums of a block after a step of all coordinates, and their limit."""

@@ -130,12 +130,13 @@ TEXTS = {
         ``epsilon=inf`` nothing is secret, and an int determines the fit.""",
     "n_threads": """\
     n_threads : int >= 1, default=1
-        How many threads may read dense records, at most. The result does not depend on it, bit for
+        How many threads may read records, at most. The result does not depend on it, bit for
         bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
         has at most one thread for every 131,072 cells, which are records times columns read (an
-        update of DP-CD reads two). Mini-batches, sparse X and epsilon = inf have one thread.""",
+        update of DP-CD reads two), or stored entries. Mini-batches, columns of sparse X and
+        epsilon = inf have one thread.""",
     "coef_": """\
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Coefficients, float32 if X was. Of several targets each has a fit of its own, with its

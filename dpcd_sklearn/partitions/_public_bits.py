@@ -30,13 +30,13 @@ def public_bits():
         at = margins[:, :3] if loss.multi_output else margins[:, 0]
         digest.update(np.ascontiguousarray(loss.gradient(at, y)).tobytes())
     smoothness, steps = np.linspace(0.5, 2.0, p + 1), np.linspace(-1.0, 1.0, p + 1)
-    opening = Opening("moving", LOSSES["logistic"](), smoothness, True, {"by_row": True})
+    opening = Opening("moving", LOSSES["logistic"](), smoothness, True)
     asked = Asked(p + 1, True, 0.7, 2.0**20)
     for layout in (np.float64, np.float32, csr_array):
         place = LocalPlace(layout(X), y)
         moves = [("move", np.arange(p + 1), steps), ("move", np.array([3]), np.array([0.1]))]
         digest.update(Part(place).answer(opening, moves, ("sums", asked)).tobytes())
-        stated = opening._replace(kind="stated", options={})
+        stated = opening._replace(kind="stated")
         at = ("sums", asked._replace(coef=steps))
         digest.update(Part(place).answer(stated, [], at).tobytes())
     return digest.hexdigest()

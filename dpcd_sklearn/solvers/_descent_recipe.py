@@ -11,6 +11,12 @@ def between(value, low, high):
     return min(max(value, low), high)
 
 
+def momentum_of(step_size):
+    """The heavy ball of a step that is as stable with it as one of 30 with 0.9."""
+    ratio = max(19.0 * step_size / 30, 1.0)  # (1 + β) / (1 - β)
+    return (ratio - 1) / (ratio + 1)
+
+
 def descent_recipe(
     signal, spread, curvature, full, n_classes, n_coordinates, *, has_sparse_rows=False
 ):
@@ -52,20 +58,22 @@ def _full_descent(signal, n_classes, n_coordinates):
     return min(40.0 * signal, 20_000.0), reach * between(0.013 * root * slow, 0.01, 0.35)
 
 
-# Descents of one output over many features: the times of a step, of dense and of sparse rows; the
-# fewest steps, of classes and of numbers, since momentum remembers too much of fewer. Clips of
-# classes are so many times as wide, dense ones up to what is wide enough, and sparse ones from a
-# signal on that a longer walk does not drown.
-_LONG, _LONG_OF_ROWS, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 90.0, 60.0, 120.0
-_WIDER, _WIDE_ENOUGH, _LOUD_ENOUGH = 1.6, 0.6, 50.0
+# Descents of one output over many dense features: the time of a step; the fewest steps, of classes
+# and of numbers, since momentum remembers too much of fewer. Clips of classes are so many times as
+# wide, up to what is wide enough.
+_LONG, _FEWEST, _FEWEST_OF_NUMBERS = 75.0, 60.0, 120.0
+_WIDER, _WIDE_ENOUGH = 1.6, 0.6
+# Steps over sparse rows, over the root of the time: those to the last iterate, and those to a mean.
+# And the signal from which clips are wider, and a longer walk does not drown.
+_OF_ROOT, _OF_ROOT_TO_MEAN, _LOUD_ENOUGH = 1.1, 1.8, 50.0
 
 
-def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
+def long_descent(recipe, n_classes):
     """A full descent of one output in fewer and longer steps, for many features.
 
     Steps of twice the length are as stable with half the distance of the momentum from one. The
     last iterate is still on its way and ahead of a mean. Of classes, a wider clip makes up for a
-    walk that is as much shorter; of sparse rows it goes with the whole walk.
+    walk that is as much shorter.
 
     Parameters
     ----------
@@ -73,22 +81,45 @@ def long_descent(recipe, signal, n_classes, *, has_sparse_rows=False):
         What `descent_recipe` says of two classes or a regression.
     """
     clip, n_iter = recipe["residual_clip"], recipe["max_iter"]
-    total_time = n_iter * recipe["step_size"]
-    long, fewest = _LONG, _FEWEST if n_classes else _FEWEST_OF_NUMBERS
-    if has_sparse_rows:
-        long, clip = _LONG_OF_ROWS, clip * between(signal / _LOUD_ENOUGH, 1.0, _WIDER)
-    n_iter = max(total_time / long, min(n_iter, fewest))
-    if n_classes and not has_sparse_rows:
+    total_time, fewest = n_iter * recipe["step_size"], _FEWEST if n_classes else _FEWEST_OF_NUMBERS
+    n_iter = max(total_time / _LONG, min(n_iter, fewest))
+    if n_classes:
         wider = between(_WIDE_ENOUGH / clip, 1.0, _WIDER)
         clip, total_time = clip * wider, total_time / wider
     step_size = total_time / n_iter
-    ratio = 19.0 * max(step_size / 30, 1.0)  # (1 + β) / (1 - β)
     return {
         "averaging": "last",
         "residual_clip": clip,
         "max_iter": n_iter,
         "step_size": step_size,
-        "momentum": (ratio - 1) / (ratio + 1),
+        "momentum": momentum_of(max(step_size, 30.0)),
+    }
+
+
+def descent_of_rows(recipe, signal, n_classes, *, is_on_its_way):
+    """A full descent of one output over sparse rows of a known norm.
+
+    Its steps follow the root of the time, so that at every signal momentum remembers an eighth of
+    them, or a twentieth where their mean is taken. Half the bound on the curvature is enough: it is
+    that of an intercept, since rows share few columns. Where the last iterate is still on its way,
+    and ahead of a mean, clips of classes are wider.
+
+    Parameters
+    ----------
+    recipe : dict
+        What `descent_recipe` says of two classes or a regression.
+    """
+    clip, total_time = recipe["residual_clip"], recipe["max_iter"] * recipe["step_size"]
+    if is_on_its_way and n_classes:
+        clip *= between(signal / _LOUD_ENOUGH, 1.0, _WIDER)
+    n_iter = (_OF_ROOT if is_on_its_way else _OF_ROOT_TO_MEAN) * math.sqrt(total_time)
+    step_size = total_time / n_iter
+    return {
+        "averaging": "last" if is_on_its_way else "tail",
+        "residual_clip": clip,
+        "max_iter": n_iter,
+        "step_size": step_size,
+        "momentum": momentum_of(step_size / 2),
     }
 
 
@@ -123,13 +154,12 @@ def _softmax_descent(signal, n_coordinates, has_sparse_rows):
         most_momentum = _MOMENTUM_OF_MANY
     total_time = min(reach / clip, longest)
     n_iter = between(total_time / 30, 30.0, most_steps)
-    ratio = 19.0 * max(total_time / n_iter / 30, 1.0)  # (1 + β) / (1 - β)
     return {
         "averaging": "last" if on_its_way else "tail",
         "residual_clip": clip,
         "max_iter": n_iter,
         "step_size": total_time / n_iter,
-        "momentum": min((ratio - 1) / (ratio + 1), most_momentum),
+        "momentum": min(momentum_of(max(total_time / n_iter, 30.0)), most_momentum),
     }
 
 

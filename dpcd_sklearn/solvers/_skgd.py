@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from ..loops import _skgd
 from ..loops._covariance import DescentWalk
 from ..plan._inference import gradient_noise, with_inference
@@ -22,14 +24,15 @@ from ._checked_sampling import CheckedSampling
 from ._coordinates import DrawnPlan
 from ._descent_recipe import (
     clip_for_inference,
+    descent_of_rows,
     descent_recipe,
     long_descent,
     noiseless_descent_recipe,
 )
 
-# Features from which passes are long: more than those of Newton steps. And the signal from which
-# the last iterate is more than noise, of dense rows and of sparse ones, few of whose columns count,
-# to that a feature from which more and shorter steps may be better: more was not measured.
+# Features from which passes are long: more than those of Newton steps. And the signals from and to
+# which the last iterate is more than noise and still on its way: of dense rows, and of sparse ones,
+# few of whose columns count. The second are those of a feature.
 _MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
 _AT_ITS_END, _AT_ITS_END_OF_ROWS = 4.0, 1.0
 
@@ -71,14 +74,22 @@ class SkGDPlan(DrawnPlan):
 
     @property
     def noise_length(self):
-        """Length of all steps of the fit together, were the loss nowhere curved."""
+        """How far noise carries the iterates, were the loss nowhere curved.
+
+        The last one has of each step what the momentum has made of it by then. Of a mean all steps
+        are counted whole, and of dense features, which may be correlated: less was measured to keep
+        margins too long.
+        """
         request, problem = self.request, self.problem
         if not (request.private and self._full):
             return 0.0
         size = math.sqrt(request.n_outputs * request.n_features / self.curvature)
         noise = gradient_noise(self, self.units(request.budget.n))
         step = problem.step_size * noise * self.clip / self._largest_gradient * size
-        return math.sqrt(self.n_updates) * step
+        made = np.ones(self.n_updates)
+        if problem.averaging == "last" and request.has_sparse_rows:
+            made -= problem.momentum ** np.arange(1, self.n_updates + 1)
+        return step * float(np.linalg.norm(made))
 
     @property
     def recipe(self):
@@ -95,11 +106,21 @@ class SkGDPlan(DrawnPlan):
         )
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)
-        elif self._has_long_way:
-            return long_descent(
-                recipe, request.signal, request.n_classes, has_sparse_rows=request.has_sparse_rows
+        elif self._has_rows:
+            return descent_of_rows(
+                recipe, request.signal, request.n_classes, is_on_its_way=self._has_long_way
             )
+        elif self._has_long_way:
+            return long_descent(recipe, request.n_classes)
         return recipe
+
+    @property
+    def _has_rows(self):
+        """Whether it is a descent of two classes, or of numbers a long way, over sparse rows."""
+        request = self.request
+        if not (self._full and request.has_sparse_rows):
+            return False
+        return request.n_classes == 2 or self._has_long_way
 
     @property
     def _has_long_way(self):
@@ -107,7 +128,8 @@ class SkGDPlan(DrawnPlan):
         request = self.request
         if not self._full or request.n_classes > 2:
             return False
-        if request.sparse and not (request.has_sparse_rows and request.n_classes):
+        fits_rows = request.n_classes or request.has_smooth_penalty  # a Lasso loses by it
+        if request.sparse and not (request.has_sparse_rows and fits_rows):
             return False
         least, most = _ON_ITS_WAY, _AT_ITS_END
         if request.sparse:

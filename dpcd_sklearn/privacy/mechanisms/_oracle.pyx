@@ -115,7 +115,7 @@ cdef class RecordOracle(Oracle):
         self._gaussians_left, self._selections_left = units.n_gaussians, units.n_selections
         self._noise = NoiseSource(key)
         self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
-                                  by_row=units.n_selections > 0, n_outputs=units.n_outputs)
+                                  n_outputs=units.n_outputs)
         self._noisy = np.empty(1)
         # of one choice, which is never of more coordinates than are paid for
         self._keys = np.empty(self._n_coordinates if self._noiseless else

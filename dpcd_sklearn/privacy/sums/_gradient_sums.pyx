@@ -57,7 +57,7 @@ cdef class GradientSums(LocalSums):
     Parameters
     ----------
     records : Records
-        Sparse ones are held by row.
+        Sparse ones are read by row.
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
         M_j, public: norms are in the geometry of M^(-1/2), those of products with directions are
@@ -97,15 +97,19 @@ cdef class GradientSums(LocalSums):
                                  else self.n_coordinates)
 
     cdef bint _add(self, const Question *question, Py_ssize_t size) noexcept nogil:
-        cdef Py_ssize_t k, n_threads = 1
+        cdef Py_ssize_t k, n_threads = 1, n_cells = self.n * self.n_coordinates
         if question.coef == NULL or question.block != NULL or not self._has_room(
                 size, True, question.limit > 0):
+            return False
+        if self.records.is_sparse and not self.records.holds(True):
             return False
         for k in range(size):
             self._totals[k] = 0.0
         # plain sums are added in order
-        if question.rows == NULL and question.limit > 0 and not self.records.is_sparse:
-            n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self.n_coordinates)
+        if question.rows == NULL and question.limit > 0:
+            if self.records.is_sparse:
+                n_cells = self.records.n_entries
+            n_threads = dpcd_paying_threads(self.records.n_threads, n_cells)
         return self._add_in_threads(question, n_threads, size)
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,

@@ -48,8 +48,7 @@ def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
     cdef bint by_row = issparse(X) and X.format == "csr"
     if bounds is not None:
         bounds = (*bounds, np.zeros(X.shape[1]))
-    cdef Records records = Records(X, None, None, bounds, by_row=by_row, by_column=not by_row,
-                                   n_threads=n_threads)
+    cdef Records records = Records(X, None, None, bounds, n_threads=n_threads)
     out = np.zeros((len(coef), records.n))
     cdef const double[:, ::1] v = np.ascontiguousarray(coef, dtype=np.float64)
     cdef double[:, ::1] sums = out
@@ -61,9 +60,9 @@ def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
             if not records.is_sparse:
                 enough = _dense(records, v, sums)
             elif by_row:
-                enough = _by_row(records, v, sums)
+                enough = records.holds(True) and _by_row(records, v, sums)
             else:
-                enough = _by_column(records, v, sums)
+                enough = records.holds(False) and _by_column(records, v, sums)
     if not enough:
         raise MemoryError
     return out.T

@@ -29,7 +29,7 @@ class LocalPlace(Place):
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
         Records are clipped to [lo, hi] and centred while they are read.
     n_threads : int
-        Of passes over dense records; no sum depends on it.
+        Of passes over records; no sum depends on it.
     """
 
     def __init__(self, X, y=None, sample_weight=None, bounds=None, n_threads=1):
@@ -37,8 +37,8 @@ class LocalPlace(Place):
         self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
 
-    def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
-        records = Records(*self._arrays, by_row=by_row, n_threads=self._n_threads)
+    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1):
+        records = Records(*self._arrays, n_threads=self._n_threads)
         kind = SparseSums if records.is_sparse else DenseSums
         return kind(records, loss, smoothness, fit_intercept, n_outputs)
 
@@ -52,23 +52,21 @@ class LocalPlace(Place):
         row_norm=math.inf,
         max_weight=math.inf,
     ):
-        records = self._by_row(self._arrays[0], max_weight)
+        records = self._weighed(self._arrays[0], max_weight)
         return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
         X, _, _, bounds = self._arrays
         if issparse(X):
             X = canonical(X).tocsr()
-        records = self._by_row(X, max_weight)
+        records = self._weighed(X, max_weight)
         return GeometrySums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
 
-    def _by_row(self, X, max_weight):
+    def _weighed(self, X, max_weight):
         _, y, weights, bounds = self._arrays
         if weights is not None and max_weight < math.inf:
             weights = np.clip(weights, 0.0, max_weight)
-        return Records(
-            X, y, weights, bounds, by_row=True, by_column=False, n_threads=self._n_threads
-        )
+        return Records(X, y, weights, bounds, n_threads=self._n_threads)
 
     def counts(self, of, *, edges=None, divisor=None):
         X, y, *_ = self._arrays

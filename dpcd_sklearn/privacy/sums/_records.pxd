@@ -35,8 +35,8 @@ cdef extern from "_sparse.h":
                        const double *r, const double *scale, double limit,
                        double *sums) noexcept nogil
     void dpcd_change_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
-                          const double *now, const double *roots, double clip, double limit,
-                          double *r, int64_t *sums) noexcept nogil
+                          const double *now, const double *scale, double limit, double *r,
+                          int64_t *sums) noexcept nogil
     Py_ssize_t dpcd_count(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *lines,
                           Py_ssize_t most) noexcept nogil
     Py_ssize_t dpcd_touch(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
@@ -46,13 +46,14 @@ cdef extern from "_sparse.h":
 
 
 cdef class Records:
-    cdef object _owners
+    cdef object _owners, _stored
     cdef readonly bint is_sparse
     cdef dpcd_matrix X  # dense records
-    cdef dpcd_sparse columns, rows  # sparse ones, by column and (for greedy choices) by row
+    cdef dpcd_sparse columns, rows  # sparse ones, from when they are asked for
     cdef const double *y
     cdef const double *weights
     cdef readonly Py_ssize_t n, p, n_entries, n_threads
 
     cdef const double *_hold(self, array, Py_ssize_t size) except NULL
-    cdef dpcd_sparse _sparse(self, X, bounds) except *
+    cdef bint holds(self, bint by_row) noexcept nogil
+    cdef _point(self, dpcd_sparse *m, X)

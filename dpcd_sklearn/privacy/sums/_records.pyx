@@ -17,14 +17,11 @@ cdef class Records:
     bounds : tuple (lo, hi, center) of float64 arrays of shape (n_features,), or None
         Records are clipped to [lo, hi] and centred while they are read; sparse ones have no
         center, and bounds that contain zero.
-    by_row, by_column : bool
-        How sparse records are held.
     n_threads : int
-        How many threads may read dense records, at most; no sum depends on it.
+        How many threads may read records, at most; no sum depends on it.
     """
 
-    def __init__(self, X, y, sample_weight=None, bounds=None, *, by_row=False, by_column=True,
-                 n_threads=1):
+    def __init__(self, X, y, sample_weight=None, bounds=None, *, n_threads=1):
         self.n, self.p = X.shape
         self.n_threads = n_threads
         if X.dtype not in (np.float32, np.float64):
@@ -32,7 +29,7 @@ cdef class Records:
         self._owners = []
         self.is_sparse = sparse.issparse(X)
         if self.is_sparse:
-            self._set_sparse(X, bounds, by_row, by_column)
+            self._set_sparse(X, bounds)
         else:
             self._set_dense(X, bounds)
         if y is not None:
@@ -61,20 +58,28 @@ cdef class Records:
             self.X.bounds.hi = self._hold(hi, self.p)
             self.X.bounds.center = self._hold(center, self.p)
 
-    def _set_sparse(self, X, bounds, by_row, by_column):
+    def _set_sparse(self, X, bounds):
         if bounds is not None:
             lo, hi, center = bounds
             if (lo > 0).any() or (hi < 0).any() or center.any():
                 raise ValueError("bounds of sparse records must contain zero, without centring")
-        X = canonical(X)
-        self.n_entries = X.nnz
-        if by_column:
-            self.columns = self._sparse(X.tocsc(), bounds)
-        if by_row:
-            self.rows = self._sparse(X.tocsr(), bounds)
+            self.rows.lo = self.columns.lo = self._hold(lo, self.p)
+            self.rows.hi = self.columns.hi = self._hold(hi, self.p)
+        self._stored = canonical(X)
+        self.n_entries = self._stored.nnz
 
-    cdef dpcd_sparse _sparse(self, X, bounds) except *:
-        cdef dpcd_sparse m
+    cdef bint holds(self, bint by_row) noexcept nogil:
+        """Sparse records by row, or by column, sorted once; False when out of memory."""
+        cdef dpcd_sparse *m = &self.rows if by_row else &self.columns
+        if m.indptr == NULL:
+            with gil:
+                try:
+                    self._point(m, self._stored.tocsr() if by_row else self._stored.tocsc())
+                except MemoryError:
+                    return False
+        return True
+
+    cdef _point(self, dpcd_sparse *m, X):
         if X.indptr.dtype != X.indices.dtype:
             X.indptr, X.indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
         for array in (X.indptr, X.indices, X.data):
@@ -85,10 +90,6 @@ cdef class Records:
         m.indices = <const void *><size_t>X.indices.ctypes.data
         m.data = <const void *><size_t>X.data.ctypes.data
         m.is_float, m.is_long = X.dtype == np.float32, X.indices.dtype == np.int64
-        m.lo = m.hi = NULL
-        if bounds is not None:
-            m.lo, m.hi = self._hold(bounds[0], self.p), self._hold(bounds[1], self.p)
-        return m
 
     def __reduce__(self):
         raise TypeError("records are never copied or pickled with a model")

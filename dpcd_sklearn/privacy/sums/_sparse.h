@@ -5,8 +5,7 @@
  * (b) A contribution is the same number as in the dense kernels: what is not stored is zero, and a
  *     zero changes no sum. Sums over columns keep the dense kernels' eight lanes; sums over
  *     records are of integers, in any order.
- * (c) Columns are read for sums over records: what belongs to a record (its derivative, its
- *     margin) stays in cache, and what belongs to a column is read and written once.
+ * (c) Sums of all columns read rows, a slice of records at a time; those of few read columns.
  */
 #ifndef DPCD_SPARSE_H
 #define DPCD_SPARSE_H
@@ -15,7 +14,7 @@
 
 #include "_kernels.h"
 
-#define DPCD_SLICE 1024 /* records whose derivatives are made at a time */
+#define DPCD_SLICE 512 /* records that are read at a time, and once more from the cache */
 #define DPCD_LONG 16    /* entries of a column from which unrolling pays */
 #define DPCD_AHEAD 16   /* entries between the wish for a column's numbers and their use */
 
@@ -302,9 +301,9 @@ static inline void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdif
 /* ---- (b) what a step changes --------------------------------------------------------------- */
 
 DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                                     const double *restrict now, const double *restrict roots,
-                                     double clip, double limit, double *restrict r,
-                                     int64_t *restrict sums, int is_float, int is_long)
+                                     const double *restrict now, const double *restrict scale,
+                                     double limit, double *restrict r, int64_t *restrict sums,
+                                     int is_float, int is_long)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) {
@@ -316,21 +315,20 @@ DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const pt
             ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
             ptrdiff_t ahead = at + DPCD_AHEAD < end ? at + DPCD_AHEAD : at;
             DPCD_PREFETCH(sums + dpcd_integer(m->indices, ahead, is_long));
-            DPCD_PREFETCH(roots + dpcd_integer(m->indices, ahead, is_long));
+            DPCD_PREFETCH(scale + dpcd_integer(m->indices, ahead, is_long));
             double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
-            double scale = limit / (clip * roots[j]);
-            sums[j] += (int64_t)(dpcd_units(after * x * scale, limit) -
-                                 dpcd_units(before * x * scale, limit));
+            sums[j] += (int64_t)(dpcd_units(after * x * scale[j], limit) -
+                                 dpcd_units(before * x * scale[j], limit));
         }
     }
 }
 
 /* The derivatives of these records become `now`, and the sums of all columns follow; X by row. */
 static inline void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                             const double *now, const double *roots, double clip, double limit,
-                             double *r, int64_t *sums)
+                             const double *now, const double *scale, double limit, double *r,
+                             int64_t *sums)
 {
-    DPCD_BY_TYPE(m, dpcd_change_rows_of, n, rows, now, roots, clip, limit, r, sums);
+    DPCD_BY_TYPE(m, dpcd_change_rows_of, n, rows, now, scale, limit, r, sums);
 }
 
 /* ---- records in some columns --------------------------------------------------------------- */

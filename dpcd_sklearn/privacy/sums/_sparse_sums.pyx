@@ -1,7 +1,7 @@
 """The sums of ``_moving_sums`` over sparse records, in time that follows the entries touched.
 
 (a) Few coordinates read their columns, and what belongs to the records in them; all coordinates
-    read every entry once.
+    read the rows, a slice at a time: twice, the second time from the cache. Threads share them.
 (b) After a step of few coordinates only the records in their columns have new derivatives, in all
     outputs: sums of all coordinates are brought up to date through their rows, without drift,
     since sums are integers. Popular columns are a full pass instead.
@@ -11,12 +11,14 @@
 
 import numpy as np
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 cimport cython
 
 from ...losses._loss cimport Loss
-from ._kernels cimport DPCD_LANES, KERNELS, dpcd_units
-from ._moving_sums cimport MovingSums
+from ._kernels cimport DPCD_LANES, KERNELS, dpcd_paying_threads, dpcd_units
+from ._moving_sums cimport SETTLED, MovingSums
 from ._records cimport (
     DPCD_SLICE,
     Records,
@@ -25,18 +27,23 @@ from ._records cimport (
     dpcd_add_squares,
     dpcd_change_rows,
     dpcd_count,
+    dpcd_dot_rows,
     dpcd_gather_at,
     dpcd_join_lanes,
     dpcd_sum_columns,
+    dpcd_sum_rows,
     dpcd_touch,
 )
-from ._sums cimport Question
+from ._sums cimport Question, question_of
 
 # Entries of the rows in the columns of a step, over all entries, up to which an update is cheaper
 # than a pass.
 cdef double CHEAP = 0.2
 # Entries of columns, over the number of records, up to which their records are few.
 cdef double FEW = 0.25
+# Columns from which sums of all of them read columns, where there are fewer records: what has their
+# size leaves the cache.
+cdef Py_ssize_t WIDE = 2**18
 # Instead of the number of touched records.
 cdef Py_ssize_t ALL = -1
 
@@ -50,47 +57,38 @@ cdef class SparseSums(MovingSums):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
         self._derivatives = np.empty(n_outputs * self.n)
         self._lanes = np.zeros(self.n * DPCD_LANES)  # zeros between any two uses
-        # of a slice of records: targets, weights; margins, derivatives and norms of all outputs
-        self._gathered = np.empty((2 + 3 * n_outputs) * DPCD_SLICE)
+        # of a slice of records: targets, weights; margins, norms and derivatives of all outputs
+        self._slice_size = (2 + 3 * n_outputs) * DPCD_SLICE
+        self._room, self._scale = np.empty(self._slice_size), np.empty(self._size)
+        self._inverses = 1 / np.asarray(self._smoothness)
+        self._reads_rows = self.p <= max(self.n, WIDE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
-        self._distinct = np.empty(self.p if n_outputs > 1 else 0, dtype=np.intp)
-        self._column_marks = np.zeros(len(self._distinct), dtype=np.int8)  # likewise
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t k, n_touched = ALL
-        cdef bint clips = question.limit > 0, joint = question.joint and clips
-        if joint and not self._has_norms():
+        cdef Py_ssize_t c, k
+        cdef bint clips = question.limit > 0
+        cdef bint full = question.block == NULL and self._reads_rows
+        if question.joint and clips and not self._has_norms():
             return False
-        if not self._has_room(question.size, not clips, clips):
+        if not self.records.holds(full) or not self._has_room(question.size, full or not clips,
+                                                              clips):
             return False
-        # 1. the iterate
-        self._settle()
-        # 2. derivatives: of all records, or of the few that have an entry in the block
+        if self._has_step() and not (full and self._moves_all()):
+            if not self._settle():
+                return False
+            self._state = SETTLED
         self._split(question)
-        if question.block != NULL and self._n_columns == question.size:
-            n_touched = self._touch(self._part(question, 0), question.size)
-        if joint and not (question.block == NULL and self._norms_known):
-            self._make_norms(question, n_touched)
+        for c in range(self._size if question.block == NULL else 0):
+            self._scale[c] = question.limit / (question.clip * self.roots[c])
+        if not (self._sum_all(question) if full else self._sum_columns(question)):
+            return False
+        if question.joint and clips:
             self._norms_known = question.block == NULL
-        self._make_derivatives(question, n_touched)
-        # 3. the sums
-        self._sum_columns(question)
         for k in range(self.n_outputs):
             if self._has_ones(k):
                 self._sum_ones(question, k)
         return True
-
-    cdef void _sum_columns(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t k, start
-        for k in range(self.n_outputs):
-            start = self._starts[k]
-            dpcd_sum_columns(
-                &self.records.columns, self._widths[k], self._part(question, k),
-                &self._derivatives[0] + k * self.n, &self.roots[0] + k * self.n_coordinates,
-                question.clip, question.limit,
-                NULL if question.limit > 0 else &self._totals[0] + start,
-                &self._integers[0] + start if question.limit > 0 else NULL)
 
     cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil:
         cdef Py_ssize_t at = self._starts[k + 1] - 1
@@ -102,48 +100,150 @@ cdef class SparseSums(MovingSums):
         else:
             self._totals[at] = KERNELS.plain_sum_of_ones(self.n, r)
 
-    # ---- columns and the records in them ----
+    # ---- all coordinates, by rows ----
 
-    cdef const Py_ssize_t *_once(self, const Py_ssize_t *columns,
-                                 Py_ssize_t *n_columns) noexcept nogil:
-        """Columns of several outputs, each of them once."""
-        cdef Py_ssize_t k, n = 0
-        if self.n_outputs == 1:
-            return columns
-        for k in range(n_columns[0]):
-            if not self._column_marks[columns[k]]:
-                self._column_marks[columns[k]] = 1
-                self._distinct[n] = columns[k]
-                n += 1
-        for k in range(n):
-            self._column_marks[self._distinct[k]] = 0
-        n_columns[0] = n
-        return &self._distinct[0]
+    cdef bint _sum_all(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t c, n_threads = 1
+        for c in range(self._size):
+            self._totals[c] = 0.0
+        if question.limit > 0:  # plain sums are added in order
+            n_threads = dpcd_paying_threads(self.records.n_threads,
+                                            self.n_outputs * self.records.n_entries)
+        if not self._add_in_threads(question, n_threads, self._size):
+            return False
+        if question.limit > 0:
+            self._round(self._size)
+        return True
+
+    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                        double *sums) noexcept nogil:
+        cdef Py_ssize_t[DPCD_SLICE] rows
+        cdef Py_ssize_t k, start, n
+        cdef double *room = <double *>malloc(self._slice_size * sizeof(double))
+        cdef double *r
+        cdef bint moves = self._moves_all()
+        while room != NULL and i < stop:
+            n = min(<Py_ssize_t>DPCD_SLICE, stop - i)
+            for k in range(n):
+                rows[k] = i + k
+            for k in range(self.n_outputs if moves else 0):
+                dpcd_dot_rows(&self.records.rows, n, rows, &self._step[0] + k * self.p, False,
+                              &self._margins[0] + k * self.n + i)
+                self._move_by_intercept(k, i, n)
+            if question.size:
+                if question.joint and question.limit > 0 and not self._norms_known:
+                    self._make_norms_of_rows(question, n, rows)
+                r = self._derive(question, n, rows, room)
+                for k in range(self.n_outputs):
+                    start = k * self.n_coordinates
+                    dpcd_sum_rows(&self.records.rows, n, rows, r + k * n, &self._scale[0] + start,
+                                  question.limit, sums + start)
+            i += n
+        free(room)
+        return room != NULL
+
+    cdef void _make_norms_of_rows(self, const Question *question, Py_ssize_t n,
+                                  const Py_ssize_t *rows) noexcept nogil:
+        """Squared norms in the geometry of M^(-1/2), output by output unless they are the same."""
+        cdef Py_ssize_t i, k, start
+        cdef double *norms
+        for k in range(self.n_outputs if self._norms_apart(question) else 1):
+            norms, start = &self._norms[0] + k * self.n + rows[0], k * self.n_coordinates
+            memset(norms, 0, n * sizeof(double))
+            dpcd_dot_rows(&self.records.rows, n, rows, &self._inverses[0] + start, True, norms)
+            for i in range(n if self.fit_intercept else 0):
+                norms[i] += self._inverses[start + self.p]
+
+    # ---- a block, or all of very many, by columns ----
+
+    cdef bint _sum_columns(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t k, start, n_touched = ALL
+        # 1. derivatives: of all records, or of the few that have an entry in the block
+        if question.block != NULL and self._n_columns == question.size:
+            n_touched = self._touch(self._part(question, 0), question.size)
+        if question.joint and question.limit > 0 and not (question.block == NULL
+                                                          and self._norms_known):
+            self._make_norms(question, n_touched)
+        self._make_derivatives(question, n_touched)
+        # 2. the sums
+        for k in range(self.n_outputs):
+            start = self._starts[k]
+            dpcd_sum_columns(
+                &self.records.columns, self._widths[k], self._part(question, k),
+                &self._derivatives[0] + k * self.n, &self.roots[0] + k * self.n_coordinates,
+                question.clip, question.limit,
+                NULL if question.limit > 0 else &self._totals[0] + start,
+                &self._integers[0] + start if question.limit > 0 else NULL)
+        return True
 
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil:
         """Write the records of these columns to `_touched`, and how many; ALL unless they are few.
         """
-        cdef Py_ssize_t few = <Py_ssize_t>(FEW * <double>self.n)
-        columns = self._once(columns, &n_columns)
+        cdef Py_ssize_t few = <Py_ssize_t>(FEW * <double>self.n * <double>self.n_outputs)
         if dpcd_count(&self.records.columns, n_columns, columns, few) > few:
             return ALL
         return dpcd_touch(&self.records.columns, n_columns, columns, &self._marks[0],
                           &self._touched[0])
 
+    cdef void _make_norms(self, const Question *question, Py_ssize_t n_touched) noexcept nogil:
+        """The same of the records' blocks."""
+        cdef Py_ssize_t i, k, q, m = self.n if n_touched == ALL else n_touched
+        cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
+        cdef const double *smoothness
+        cdef double *norms
+        for k in range(self.n_outputs if self._norms_apart(question) else 1):
+            norms = &self._norms[0] + k * self.n
+            smoothness = &self._smoothness[0] + k * self.n_coordinates
+            for q in range(m):
+                norms[q if where == NULL else where[q]] = 0.0
+            dpcd_add_squares(&self.records.columns, self._widths[k], self._part(question, k),
+                             smoothness, &self._lanes[0])
+            dpcd_join_lanes(m, where, &self._lanes[0], norms)
+            for i in range(self.n if self._has_ones(k) else 0):
+                norms[i] += 1 / smoothness[self.p]
+
+    cdef void _make_derivatives(self, const Question *question,
+                                Py_ssize_t n_touched) noexcept nogil:
+        cdef Py_ssize_t at = 0, k, n
+        cdef double *r = &self._derivatives[0]
+        if n_touched == ALL:  # in place
+            self.loss.derivatives(self.n, self.n_outputs, &self._margins[0], self.records.y, r)
+            for k in range(self.n_outputs):
+                KERNELS.weigh(self.n, self.records.weights, r + k * self.n)
+            if question.joint and question.limit > 0:
+                KERNELS.clip_norms(self.n, self.n_outputs, &self._norms[0],
+                                   self._norms_apart(question), question.clip, r)
+        while at < n_touched:
+            n = min(<Py_ssize_t>DPCD_SLICE, n_touched - at)
+            self._derive(question, n, &self._touched[0] + at, &self._room[0])
+            at += n
+
     # ---- margins and derivatives ----
+
+    cdef bint _moves_all(self) noexcept nogil:
+        """Whether a step waits that is one of all columns of all outputs, and reads rows."""
+        return (self._reads_rows and self._has_step()
+                and self._step_starts[self.n_outputs] == self.n_outputs * self.p)
 
     cdef bint _settle(self) noexcept nogil:
         """margins += X @ step"""
-        cdef Py_ssize_t i, k, n_columns = self._step_starts[self.n_outputs]
-        if not self._has_step():
-            return True
+        cdef Py_ssize_t k, n_columns = self._step_starts[self.n_outputs]
+        cdef Question nothing = question_of(NULL, 0, False, 1.0, 1.0)
+        if self._moves_all():
+            return self.records.holds(True) and self._add_rows(&nothing, 0, self.n, NULL)
+        if not self.records.holds(False):
+            return False
         self._move_margins_at(ALL if n_columns == 1 else self._touch(&self._step_columns[0],
                                                                      n_columns))
         for k in range(self.n_outputs):
-            if self._intercept_steps[k] != 0.0:
-                for i in range(self.n):
-                    self._margins[k * self.n + i] += self._intercept_steps[k]
+            self._move_by_intercept(k, 0, self.n)
         return True
+
+    cdef void _move_by_intercept(self, Py_ssize_t k, Py_ssize_t start, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t i
+        if self._intercept_steps[k] != 0.0:
+            for i in range(start, start + n):
+                self._margins[k * self.n + i] += self._intercept_steps[k]
 
     cdef void _move_margins_at(self, Py_ssize_t n_touched) noexcept nogil:
         """The same at the touched records, which are all that the step's columns have."""
@@ -164,67 +264,39 @@ cdef class SparseSums(MovingSums):
                                 NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
                                 margins)
 
-    cdef void _derive(self, Py_ssize_t n, const Py_ssize_t *where, double *out) noexcept nogil:
-        """out[k * n + m] = weighted derivative of record where[m] in margin k; n <= DPCD_SLICE."""
+    cdef double *_weighed(self, Py_ssize_t n, const Py_ssize_t *where,
+                          double *room) noexcept nogil:
+        """Weighted derivatives of the records where[q], q < n, in margin k at k * n + q."""
         cdef Py_ssize_t k
-        cdef double *targets = &self._gathered[0]
-        cdef double *weights = targets + DPCD_SLICE
-        cdef double *margins = weights + DPCD_SLICE
+        cdef double *weights = room + n
+        cdef double *margins = weights + n
+        cdef double *r = margins + 2 * self.n_outputs * n
         for k in range(self.n_outputs):
             dpcd_gather_at(n, where, &self._margins[0] + k * self.n, margins + k * n)
-        dpcd_gather_at(n, where, self.records.y, targets)
-        if self.records.weights != NULL:
+        dpcd_gather_at(n, where, self.records.y, room)
+        if self.records.weights == NULL:
+            weights = NULL
+        else:
             dpcd_gather_at(n, where, self.records.weights, weights)
-        self.loss.derivatives(n, self.n_outputs, margins, targets, out)
+        self.loss.derivatives(n, self.n_outputs, margins, room, r)
         for k in range(self.n_outputs):
-            KERNELS.weigh(n, NULL if self.records.weights == NULL else weights, out + k * n)
+            KERNELS.weigh(n, weights, r + k * n)
+        return r
 
-    cdef void _make_derivatives(self, const Question *question,
-                                Py_ssize_t n_touched) noexcept nogil:
-        """Weighted and, where norms are clipped, clipped; of all records, or of the touched."""
-        cdef Py_ssize_t K = self.n_outputs, k, q, at = 0, m
-        cdef const Py_ssize_t *where
-        cdef double *r = &self._gathered[0] + (2 + K) * DPCD_SLICE
-        cdef double *norms = r + K * DPCD_SLICE
-        cdef bint clips = question.joint and question.limit > 0
-        if n_touched == ALL:
-            r = &self._derivatives[0]
-            self.loss.derivatives(self.n, K, &self._margins[0], self.records.y, r)
-            for k in range(K):
-                KERNELS.weigh(self.n, self.records.weights, r + k * self.n)
-            if clips:
-                KERNELS.clip_norms(self.n, K, &self._norms[0], self._norms_apart(question),
-                                   question.clip, r)
-            return
-        while at < n_touched:
-            m, where = min(<Py_ssize_t>DPCD_SLICE, n_touched - at), &self._touched[0] + at
-            self._derive(m, where, r)
-            if clips:
-                for k in range(K):
-                    dpcd_gather_at(m, where, &self._norms[0] + k * self.n, norms + k * m)
-                KERNELS.clip_norms(m, K, norms, m, question.clip, r)
-            for k in range(K):
-                for q in range(m):
-                    self._derivatives[k * self.n + where[q]] = r[k * m + q]
-            at += m
-
-    cdef void _make_norms(self, const Question *question, Py_ssize_t n_touched) noexcept nogil:
-        """Squared norms in the geometry of M^(-1/2), output by output unless they are the same."""
-        cdef Py_ssize_t i, k, q, m = self.n if n_touched == ALL else n_touched
-        cdef const Py_ssize_t *where = NULL if n_touched == ALL else &self._touched[0]
-        cdef const double *smoothness
-        cdef double *norms
-        for k in range(self.n_outputs if self._norms_apart(question) else 1):
-            norms = &self._norms[0] + k * self.n
-            smoothness = &self._smoothness[0] + k * self.n_coordinates
-            for q in range(m):
-                norms[q if where == NULL else where[q]] = 0.0
-            dpcd_add_squares(&self.records.columns, self._widths[k], self._part(question, k),
-                             smoothness, &self._lanes[0])
-            dpcd_join_lanes(m, where, &self._lanes[0], norms)
-            if self._has_ones(k):
-                for i in range(self.n):
-                    norms[i] += 1 / smoothness[self.p]
+    cdef double *_derive(self, const Question *question, Py_ssize_t n, const Py_ssize_t *where,
+                         double *room) noexcept nogil:
+        """The same, clipped where norms are; they are kept as well."""
+        cdef Py_ssize_t k, q, apart = self._norms_apart(question)
+        cdef double *norms = room + (2 + self.n_outputs) * n
+        cdef double *r = self._weighed(n, where, room)
+        if question.joint and question.limit > 0:
+            for k in range(self.n_outputs if apart else 1):
+                dpcd_gather_at(n, where, &self._norms[0] + k * self.n, norms + k * n)
+            KERNELS.clip_norms(n, self.n_outputs, norms, n if apart else 0, question.clip, r)
+        for k in range(self.n_outputs):
+            for q in range(n):
+                self._derivatives[k * self.n + where[q]] = r[k * n + q]
+        return r
 
     # ---- greedy updates ----
 
@@ -232,27 +304,28 @@ cdef class SparseSums(MovingSums):
         cdef Py_ssize_t at = 0, n_touched, k, m, start
         cdef Py_ssize_t n_columns = self._step_starts[self.n_outputs]
         cdef Py_ssize_t most = <Py_ssize_t>(CHEAP * <double>self.records.n_entries)
-        cdef const Py_ssize_t *columns = self._once(&self._step_columns[0], &n_columns)
         cdef const Py_ssize_t *where
-        cdef double *now = &self._gathered[0] + (2 + self.n_outputs) * DPCD_SLICE
-        if question.limit == 0 or self.records.rows.indptr == NULL or self._moves_intercepts():
+        cdef const double *now
+        if question.limit == 0 or self._moves_intercepts():
             return False
-        if dpcd_count(&self.records.columns, n_columns, columns, most) > most:
+        if not self.records.holds(False) or not self.records.holds(True):
             return False
-        n_touched = dpcd_touch(&self.records.columns, n_columns, columns, &self._marks[0],
-                               &self._touched[0])
+        if dpcd_count(&self.records.columns, n_columns, &self._step_columns[0], most) > most:
+            return False
+        n_touched = dpcd_touch(&self.records.columns, n_columns, &self._step_columns[0],
+                               &self._marks[0], &self._touched[0])
         if dpcd_count(&self.records.rows, n_touched, &self._touched[0], most) > most:
             return False
         self._move_margins_at(n_touched)
         while at < n_touched:
             m, where = min(<Py_ssize_t>DPCD_SLICE, n_touched - at), &self._touched[0] + at
-            self._derive(m, where, now)
+            now = self._weighed(m, where, &self._room[0])
             if self.fit_intercept:
                 self._change_ones(question, m, where, now)
             for k in range(self.n_outputs):
                 start = k * self.n_coordinates
                 dpcd_change_rows(&self.records.rows, m, where, now + k * m,
-                                 &self.roots[0] + start, question.clip, question.limit,
+                                 &self._scale[0] + start, question.limit,
                                  &self._derivatives[0] + k * self.n, &self._integers[0] + start)
             at += m
         return True
@@ -264,7 +337,7 @@ cdef class SparseSums(MovingSums):
         cdef double unit, before, after
         for k in range(self.n_outputs):
             at = k * self.n_coordinates + self.p
-            unit = question.limit / (question.clip * self.roots[at])
+            unit = self._scale[at]
             for m in range(n):
                 before, after = self._derivatives[k * self.n + where[m]], now[k * n + m]
                 self._integers[at] += <int64_t>(dpcd_units(after * unit, question.limit)

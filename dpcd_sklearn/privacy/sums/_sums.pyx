@@ -39,7 +39,7 @@ cdef class Place:
 
     n_targets = 1
 
-    def moving(self, loss, smoothness, *, fit_intercept, by_row, n_outputs=1):
+    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         """Sums at an iterate that starts at zero and moves by steps.
 
         Parameters
@@ -48,8 +48,6 @@ cdef class Place:
         smoothness : ndarray of shape (n_outputs * n_coordinates,)
             M_kj, public, output by output; the intercept, if any, comes last in each of them.
         fit_intercept : bool
-        by_row : bool
-            Whether sums of all coordinates will be asked for after small steps.
         n_outputs : int, default=1
             Margins of a record. A coordinate is one of one output.
 
