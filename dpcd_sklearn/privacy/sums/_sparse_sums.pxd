@@ -14,6 +14,7 @@ cdef class SparseSums(MovingSums):
 
     cdef bint _sum_all(self, const Question *question) noexcept nogil
     cdef bint _sum_columns(self, const Question *question) noexcept nogil
+    cdef bint _has_inverses(self) noexcept nogil
     cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil
     cdef bint _moves_all(self) noexcept nogil

@@ -60,7 +60,7 @@ cdef class SparseSums(MovingSums):
         # of a slice of records: targets, weights; margins, norms and derivatives of all outputs
         self._slice_size = (2 + 3 * n_outputs) * DPCD_SLICE
         self._room, self._scale = np.empty(self._slice_size), np.empty(self._size)
-        self._inverses = 1 / np.asarray(self._smoothness)
+        self._inverses = np.empty(0)  # of the smoothness, when norms of rows need them
         self._reads_rows = self.p <= max(self.n, WIDE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
@@ -69,7 +69,7 @@ cdef class SparseSums(MovingSums):
         cdef Py_ssize_t c, k
         cdef bint clips = question.limit > 0
         cdef bint full = question.block == NULL and self._reads_rows
-        if question.joint and clips and not self._has_norms():
+        if question.joint and clips and not (self._has_norms() and self._has_inverses()):
             return False
         if not self.records.holds(full) or not self._has_room(question.size, full or not clips,
                                                               clips):
@@ -88,6 +88,15 @@ cdef class SparseSums(MovingSums):
         for k in range(self.n_outputs):
             if self._has_ones(k):
                 self._sum_ones(question, k)
+        return True
+
+    cdef bint _has_inverses(self) noexcept nogil:
+        if self._inverses.shape[0] < self._size:
+            with gil:
+                try:
+                    self._inverses = 1 / np.asarray(self._smoothness)
+                except MemoryError:
+                    return False
         return True
 
     cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil:
