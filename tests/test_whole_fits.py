@@ -126,10 +126,11 @@ def test_a_search_of_scales_needs_some_vectors_of_cells_and_nothing_a_record(rec
         DPLinearRegressor(solver="gcd", penalty="l1"),
     ],
 )
-def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_five_vectors(
+def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_six_vectors(
     model, kind, intercept
 ):
-    # M_j, its root, a scale, the sums and coef_ have an entry for each column, which has seven of X
+    # M_j, its root, a scale, sums in doubles, which threads share, and integers, and coef_ have an
+    # entry for each column, which has seven of X
     n, p = 1000, 68_000
     rng = np.random.default_rng(0)
     columns = (p ** rng.random(740_000)).astype(np.int32)  # popular ones first
@@ -147,8 +148,8 @@ def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_five_vectors
     assert np.count_nonzero(model.coef_) > 1  # steps of one column at a time were made
     # half a vector is what has the length of records; an old SciPy needs more while it converts,
     # when there is one vector
-    assert peak < max(other + 5.5 * 8 * p, peak_of(convert) + 1.5 * 8 * p)
-    assert own + peak < 2.6 * own
+    assert peak < max(other + 6.5 * 8 * p, peak_of(convert) + 1.5 * 8 * p)
+    assert own + peak < 2.65 * own
 
 
 def test_equal_targets_are_calibrated_once():

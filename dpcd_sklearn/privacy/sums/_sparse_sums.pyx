@@ -122,8 +122,6 @@ cdef class SparseSums(MovingSums):
             return False
         if question.limit > 0:
             self._round(self._size)
-            with gil:  # integers are kept, and other vectors are made while they are
-                self._totals = np.empty(0)
         return True
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
