@@ -12,7 +12,7 @@
  * (d) While a tile is summed the next one is asked of the memory: what is read once is read at the
  *     speed of the memory only if the requests never pause.
  * The functions are compiled twice (``_avx2.h``), both give the same bits; ``_kernels.pyx`` chooses.
- * Why records are not 16-bit codes stands in ``proofs/README.md``.
+ * Which records are rows of 16 bits instead stands in ``proofs/README.md``.
  */
 #ifndef DPCD_KERNELS_H
 #define DPCD_KERNELS_H
