@@ -211,6 +211,47 @@ def test_a_mutant_that_forgets_what_a_geometry_of_16_bits_lacks_is_caught(monkey
     assert max(clipped_images(7, 2.0, seed).max() for seed in range(3)) > 1 + 1e-6
 
 
+def released(sums, units, transform, exponent, coef, clip, narrow):
+    """A mean gradient in its geometry before noise, and the standard deviation of that noise."""
+    values = np.linalg.svd(transform, compute_uv=False)
+    largest, smallest = values[0] * (1 + 1e-9), values[-1] * (1 - 1e-6)
+    sums.measure(transform, largest, smallest, narrow)
+    bits, shift, limit = units.gradient_grid(largest, smallest, narrow is not None)
+    longest = clip * 2.0**exponent / smallest
+    image = exact_image(transform, sums.gradient(coef, longest, float(limit)))
+    unit = longest / limit * 2.0**-exponent / sums.n
+    return np.array([float(value) for value in image]) * unit, 2.0 ** (bits + shift) * unit
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("width", [1.0, 20.0, 200.0, 1e5])
+@pytest.mark.parametrize("n", [1_000, 100_000])
+def test_rows_of_16_bits_move_a_gradient_by_a_tenth_of_its_noise_at_most(n, width, epsilon):
+    """Bounds of one column are so many times too wide, another has heavy tails; nothing is cut."""
+    rng = np.random.default_rng([n, int(width)])
+    X = rng.normal(size=(n, 4)) / 3
+    X[:, 1] = (rng.standard_t(2, n) / 30).clip(-1, 1)
+    X[:, 0] /= width
+    y, coef, norm = X @ [width, 1.0, 0.5, 0.0] + rng.normal(size=n) / 4, np.ones(5) / 5, 2.0
+    event = curvature_fit_event(Budget(epsilon, 1e-10), 6, 0.2)
+    sizes = {"n_samples": n, "n_normalizer": n, "row_norm": norm}
+    units, sums = CurvatureUnits(event, smoothness=np.ones(5), **sizes), sums_of(X, y)
+    unit = (norm / units.row_units) ** 2 / n
+    values, vectors = np.linalg.eigh(sums.gram(norm, float(units.row_units)) * unit)
+    floor = math.sqrt(10) * 2.0**units.curvature_bits * unit
+    P = (vectors * np.maximum(values, floor)) @ vectors.T
+    transform, exponent = _curvature.integer_transform(np.linalg.inv(np.linalg.cholesky(P)))
+    narrow = short_transform(transform)
+    assert narrow is not None
+    wide = np.column_stack([X, np.ones(n)])
+    images = wide @ np.ldexp(transform, -exponent).T * (wide @ coef - y)[:, None]
+    clip = 1.05 * np.linalg.norm(images, axis=1).max()
+    exact, std = released(sums, units, transform, exponent, coef, clip, None)
+    found, of_narrow = released(sums, units, transform, exponent, coef, clip, narrow)
+    assert of_narrow == pytest.approx(std, rel=0.1)
+    assert np.abs(found - exact).max() < 0.1 * std
+
+
 def test_images_of_sums_are_exact():
     rng = np.random.default_rng(4)
     for d in (1, 3, 90):
