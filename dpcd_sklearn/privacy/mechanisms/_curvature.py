@@ -219,7 +219,7 @@ class CurvatureOracle:
         if not smallest * _WORST_CONDITION > largest:
             raise ValueError("the geometry is too close to singular; raise its least curvature")
         short = short_transform(transform)
-        self._grid = self._units.gradient_grid(largest, smallest, whole_rows=short is not None)
+        self._grid = self._units.gradient_grid(largest, smallest, short is not None)
         self._transform, self._exponent, self._smallest = transform, exponent, smallest
         self._sums.measure(transform, largest, smallest, short)
         self._root = np.ldexp(transform, -exponent)
