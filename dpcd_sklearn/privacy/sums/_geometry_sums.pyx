@@ -48,6 +48,7 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef double[::1] _square_norms
     cdef double _smallest
+    cdef bint _is_measured
     # rows of 16 bits: as they are kept; the geometry, and units of its rows; those of a row and of
     # its columns; of every record, its length over its units, and how often it may count
     cdef Py_ssize_t _apart
@@ -81,6 +82,7 @@ cdef class GeometrySums(CurvatureSums):
             self._squares = np.square(self._of_columns)
             self._apart = (self.n_coordinates + 7) // 8 * 8
             self._measure_short()
+        self._is_measured = True
 
     cdef int _measure_images(self, transform, double largest) except -1:
         """Bounds of images, from those of rows in doubles."""
@@ -129,8 +131,8 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef double _room(self, double image) noexcept nogil:
         """The largest multiple of a row, over that of one whose image is as short as can be."""
-        cdef double room = self._smallest / ((image + self._slack) * LONGER)
-        return room if room < 1.0 else 1.0
+        cdef double longest = (image + self._slack) * LONGER
+        return self._smallest / longest if longest > self._smallest else 1.0
 
     def gradient(self, coef, double clip, double limit):
         """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
@@ -158,7 +160,7 @@ cdef class GeometrySums(CurvatureSums):
             if plain == NULL:
                 raise MemoryError
             return np.array(<const double[:size]>plain)
-        if self._rooms.shape[0] < self.n and self._square_norms.shape[0] < self.n:
+        if not self._is_measured:
             raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
         if self._apart:
             return self._short_gradient(w, &question)
