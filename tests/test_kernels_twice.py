@@ -17,6 +17,7 @@ from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, Square
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits
 from dpcd_sklearn.privacy.sums import LocalPlace, _kernels
+from dpcd_sklearn.privacy.sums._integer_rows import short_transform
 
 SHAPES = [(1, 1), (3, 5), (7, 4), (16, 8), (33, 12), (515, 9), (1030, 33), (20_011, 3), (70, 1037)]
 
@@ -73,6 +74,8 @@ def second_order(n, p, dtype, order, bounded):
     values = np.linalg.svd(transform, compute_uv=False)
     sums.measure(transform, values[0] * (1 + 1e-9), values[-1] * (1 - 1e-9))
     released = [sums.gram(2.0, 2.0**11), sums.gradient(np.ones(p + 1), 1.0, 2.0**20)]
+    sums.measure(transform, values[0] * 1.001, values[-1] * 0.999, short_transform(transform))
+    released.append(sums.gradient(np.ones(p + 1), 1.0, 2.0**36))
     edges = np.full(p, -3.0), np.full(p, 5.0)
     released += [place.counts("features"), place.counts("features", edges=edges)]
     return np.concatenate([found.ravel() for found in released])

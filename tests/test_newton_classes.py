@@ -33,7 +33,7 @@ from dpcd_sklearn.privacy.mechanisms import CurvatureOracle, CurvatureUnits, _cu
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
 from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.privacy.sums._integer_rows import most_of_transform
+from dpcd_sklearn.privacy.sums._integer_rows import joined, most_of_transform
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -223,7 +223,8 @@ class ClippedByClass:
         self.measure, self._sums = sums.measure, sums
 
     def gradient(self, coef, clip, limit):
-        found = self._sums.gradient(coef, clip, limit).reshape(3, -1)  # of one record
+        found = self._sums.gradient(coef, clip, limit)  # of one record
+        found = (found if found.ndim == 1 else joined(*found)).reshape(3, -1)
         norms = np.linalg.norm(found, axis=1, keepdims=True)
         longer = np.linalg.norm(found) / np.maximum(norms, 1.0)
         return np.rint(found * longer).astype(np.int64).ravel()

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from ..noise._noise import NoiseSource
-from ..sums._integer_rows import most_of_transform, short_transform
+from ..sums._integer_rows import joined, most_of_transform, short_transform
 from ._curvature_units import constant_of_rows
 from ._gaussian_sum import with_noise
 
@@ -260,12 +260,16 @@ class CurvatureOracle:
         bits, shift, limit = self._grid
         longest = float(clip) * 2.0**self._exponent / self._smallest  # bounds every entry
         sums = self._sums.gradient(coef, longest, float(limit))
-        outputs = np.split(sums, units.n_outputs)
-        image = [value for part in outputs for value in exact_image(self._transform, part)]
-        noise = self._noise.gaussians(len(image), bits)
+        image = self._image(sums) if sums.ndim == 1 else map(joined, *map(self._image, sums))
+        noise = self._noise.gaussians(units.size, bits)
         noisy = [(value >> shift) + int(n) for value, n in zip(image, noise, strict=True)]
         unit = math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer
         return (np.array([float(value) for value in noisy]) + 0.5) * unit
+
+    def _image(self, sums):
+        """Images of the sums of all outputs, exactly."""
+        outputs = np.split(sums, self._units.n_outputs)
+        return [value for part in outputs for value in exact_image(self._transform, part)]
 
 
 def integer_transform(root):

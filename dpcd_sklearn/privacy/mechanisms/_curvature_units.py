@@ -212,8 +212,8 @@ class CurvatureUnits(SquareUnits):
     def gradient_grid(self, largest, smallest, whole_rows=False):
         """The grid of gradients under a transform with singular values between these.
 
-        Records add whole multiples of rows of 16 bits where `whole_rows`, which sums of 64 bits are
-        made of, or integers that a double holds the sum of.
+        Records add whole multiples of rows of 16 bits where `whole_rows`, whose sums have more than
+        64 bits at need, or integers that a double holds the sum of.
 
         Returns
         -------
@@ -227,7 +227,7 @@ class CurvatureUnits(SquareUnits):
         z, size = self.noise_multiplier, self.size
         most = min(2.0**24, 2.0**50 / self.n_normalizer)
         if whole_rows:
-            most = min(2.0**40, 2.0**57 / self.n_normalizer)
+            most = min(2.0**40, 2.0**66 / self.n_normalizer)
         total = math.floor(math.log2(z * self.neighbors * most * smallest))
         bits = min(total, _MOST_BITS)
         shift = total - bits

@@ -18,7 +18,7 @@ from libc.stdlib cimport calloc, free
 
 from ...utils._interrupts cimport Interrupts
 from ._curvature_sums cimport CurvatureSums
-from ._integer_rows import ROW_UNITS, whole_weights
+from ._integer_rows import ROW_UNITS, split, whole_weights
 from ._kernels cimport KERNELS, dpcd_paying_threads, dpcd_tile, dpcd_tile_of
 from ._sums cimport Question, question_of
 
@@ -144,7 +144,7 @@ cdef class GeometrySums(CurvatureSums):
         Returns
         -------
         ndarray of shape (n_outputs * n_coordinates,), int64 (float64 for plain sums, in the units
-        of X)
+        of X); of shape (2, n_outputs * n_coordinates) in 16 bits: multiples of `HIGH`, and the rest
         """
         cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
@@ -203,10 +203,14 @@ cdef class GeometrySums(CurvatureSums):
         if not enough:
             raise MemoryError
         coarse, fine = np.asarray(self._totals)[:size].reshape(2, self.n_outputs, -1)
-        sums = (coarse.astype(np.int64) << COARSE) + fine.astype(np.int64)
         # in units of the columns, of which the largest are one
         units = np.asarray(self._per_unit) / columns
-        return (sums[:, :self.n_coordinates] * units.astype(np.int64)).ravel()
+        totals = [
+            ((int(much) << COARSE) + int(rest)) * int(unit)
+            for k in range(self.n_outputs)
+            for much, rest, unit in zip(coarse[k], fine[k], units)
+        ]
+        return np.array([split(total) for total in totals], dtype=np.int64).T
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil:

@@ -16,9 +16,23 @@ _EXACT = 2.0**53
 _SHORT, _PAIRED_SUM, _SHORT_ROW = 2**15 - 1, 2**31 - 1, 65_000.0
 # Columns count 2^-30 at the least, and the absolute values of an iterate add up to about 2^37.
 _WIDEST, _WHOLE_BITS = 30, 37
+_HIGH = 32
 _BLOCK = 16  # of columns; DPCD_PAIRS_BLOCK of the kernels
 # By how much of a typical row's image its bound may be longer for a geometry of 16 bits.
 _SHORT_LOSS = 0.02
+
+
+def split(total):
+    """A sum as a multiple of 2^32, rounded down, and the rest: both in 64 bits, and add up so.
+
+    The most records of all, 2^28 however few are public, may add up to 2^68.
+    """
+    return total >> _HIGH, total & ((1 << _HIGH) - 1)
+
+
+def joined(high, low):
+    """The integer that was split, or the sum of several."""
+    return (high << _HIGH) + low
 
 
 def most_of_transform(n_coordinates):
