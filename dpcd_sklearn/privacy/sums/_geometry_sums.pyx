@@ -144,7 +144,7 @@ cdef class GeometrySums(CurvatureSums):
         Returns
         -------
         ndarray of shape (n_outputs * n_coordinates,), int64 (float64 for plain sums, in the units
-        of X); of shape (2, n_outputs * n_coordinates) in 16 bits: multiples of `HIGH`, and the rest
+        of X); of rows of 16 bits (2, n_outputs * n_coordinates), to be `joined`
         """
         cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
