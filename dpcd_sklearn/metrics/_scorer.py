@@ -130,9 +130,10 @@ class PrivateScorer:
 
         @np.errstate(all="ignore")  # a floating point warning would tell about the records
         def release(receipt, key=None):
-            oracle = ScoreOracle(receipt, units, key=key)
-            sums = metric.sums(model.answers(X), y, facts)
-            return metric.score(oracle.release_score(sums), facts)
+            oracle = ScoreOracle(
+                receipt, units, lambda: metric.sums(model.answers(X), y, facts), key=key
+            )
+            return metric.score(oracle.release_score(), facts)
 
         return release
 
