@@ -411,7 +411,7 @@ def test_weights_that_leave_one_class_are_refused_unless_classes_are_stated(acco
 def test_classes_of_another_kind_than_y_are_refused(accountant, data, classes, kind):
     X, y = data
     model = DPLogisticGCD(accountant=accountant, classes=classes)
-    refuse(model, X, y.astype(kind), match="y has dtype .* and classes has dtype")
+    refuse(model, X, y.astype(kind), match="y holds .* by its dtype and classes holds")
 
 
 LONG = np.finfo(np.longdouble).max > np.finfo(np.float64).max  # elsewhere they are doubles

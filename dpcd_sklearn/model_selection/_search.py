@@ -28,7 +28,8 @@ from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.noise._noise import NoiseSource
 from ..utils._compat import available_if, num_samples
-from ..utils._input import read_input, read_labels, refuse_broken
+from ..utils._cells import read_labels
+from ..utils._input import read_input, refuse_broken
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed

@@ -8,7 +8,6 @@
 """
 
 import re
-from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -74,24 +73,6 @@ def _replaced(message, name):
         f"{name} could not be converted to numbers: every cell or argument must be a real number, "
         "or a string that holds a number; convert it first"
     )
-
-
-def read_labels(y):
-    """Labels as an array, whose dtype no single label of a list decides.
-
-    NumPy would make words of all numbers of a list for one word among them.
-    """
-    y = on_host(y)
-    if not isinstance(y, (list, tuple)) or len({_kind_of_label(label) for label in y}) <= 1:
-        return read_input(np.asarray, y, name="y")
-    array = np.empty(len(y), dtype=object)
-    for i, label in enumerate(y):  # one that is a sequence is one label too
-        array[i] = label
-    return array
-
-
-def _kind_of_label(label):
-    return Real if isinstance(label, (Real, np.bool_)) else type(label)
 
 
 def read_records(estimator, X, *y, **checks):
