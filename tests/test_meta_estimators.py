@@ -185,7 +185,7 @@ def test_members_of_one_versus_others_are_given_zero_and_one(kind, softmax):
 def test_numbers_never_stand_for_words(logistic):
     codes = (WORDS == "yes").astype(int)
     for other in (codes, codes.astype(np.uint8), codes.astype(float), codes.astype(bool)):
-        with pytest.raises(ValueError, match="y holds numbers by its dtype and classes holds words"):
+        with pytest.raises(ValueError, match="y holds numbers by .* classes holds words"):
             clone(logistic).fit(X, other)
     assert clone(logistic).fit(X, WORDS).classes_.tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match="y holds words by its dtype and classes holds numbers"):
