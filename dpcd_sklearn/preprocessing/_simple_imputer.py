@@ -381,7 +381,7 @@ def _filled(values, fill, lo, hi):
 
 
 def _dtype_of_all(columns, fills):
-    """What holds cells and fills exactly, by the dtypes of columns and by fills, not by cells."""
+    """Choose by dtypes and fills, never by cells, what holds all cells and fills exactly."""
     kinds = {column.dtype.kind for column in columns}
     if not kinds <= set("biuf") or any(isinstance(fill, str) for fill in fills):
         return object

@@ -21,7 +21,7 @@ _WIDEST = {"b": bool, "i": np.int64, "u": np.uint64}
 
 
 def kind_of_dtype(dtype):
-    """What a declared dtype says of the cells: "numbers", "words", "dates", ...; or "objects"."""
+    """Tell the kind of cells by a declared dtype: "numbers", "words", "dates", ... or "objects"."""
     if (categories := _categories(dtype)) is not None:
         return kind_of_values(categories)
     if (kind := getattr(dtype, "kind", None)) is not None:  # of NumPy and pandas
