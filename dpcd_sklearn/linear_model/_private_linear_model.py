@@ -34,6 +34,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..solvers._choice import plan_of
+from ..utils._cells import read_labels
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
@@ -366,6 +367,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             UnknownScaleWarning,
             stacklevel=5,  # the caller of fit, beyond two decorators
         )
+
+    _labels = staticmethod(read_labels)
 
     def _check_records(self, X, y):
         X, y = read_records(
