@@ -1,5 +1,6 @@
 """The benchmarks run, on the smallest of their problems."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -116,6 +117,28 @@ def test_default_fits_are_put_beside_scikit_learns():
     assert len(rows) == 12 and all("newton" in row[1] for row in rows)
     # at ε = 10 there is hardly a difference in the scores, whatever the noise
     assert all(abs(float(row[5]) - float(row[6].strip(" |"))) < 0.03 for row in rows[2::3])
+
+
+@needs_benchmarks
+def test_a_fall_since_the_stored_run_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    regress = importlib.import_module("regress")
+    assert len(regress.stored()) > 500
+    monkeypatch.setattr(regress, "STORED", tmp_path / "rows.csv")
+    asked = ["--only", "iris", "--repeat", "3"]
+    regress.main([*asked, "--store"])
+    rows = regress.stored()
+    assert len(rows) == 2 * 2 * len(regress.EPSILONS)
+    regress.main(asked)  # the same code gives the same rows
+    printed = capsys.readouterr().out
+    assert all(f"\n{word}: 0\n" in printed for word in ("rose", "worst fit fell", "fell"))
+    key = ("iris", "nothing stated", "accuracy", 1.0)
+    _, error, worst = rows[key]
+    regress.store(rows | {key: (worst + 1.0, error, worst + 0.9)})
+    regress.main(asked)
+    printed = capsys.readouterr().out
+    for word in ("worst fit fell", "fell"):
+        assert f"\n{word}: 1\n  iris, nothing stated " in printed
 
 
 @needs_benchmarks

@@ -18,8 +18,10 @@ from ._svrg import SVRG
 SOLVERS = {solver.word: solver for solver in (CD, GCD, SkGD, CompGD, SGD, SVRG, FrankWolfe, Newton)}
 _PLANS = {word: solver.planned_by for word, solver in SOLVERS.items()}
 
-# Where noise dominates, a penalty with l1 is better served by choosing coordinates.
-_NOISY = 25.0
+# An l1 penalty is better served by greedy steps below this signal, or, where columns are many and
+# dense, below this n μ / p: a descent has the noise of all columns, whichever are relevant.
+_NOISY, _NOISY_OF_MANY = 25.0, 8.0
+_MANY = 100
 # From this signal on a few Newton steps are as accurate as hundreds of a descent, where columns are
 # dense and fewer than the signal: the noise of their matrix grows with p² / s.
 _LOUD = 75.0
@@ -89,8 +91,10 @@ def _best_solver(request):
     share = {"l1": 1.0, "elasticnet": request.l1_ratio}.get(request.penalty, 0.0)
     if share < 0.5 or not request.private:
         return "skgd"
-    noisy = request.budget.n * request.mu < _NOISY * request.n_coordinates**0.5
-    return "gcd" if noisy else "skgd"
+    size, least = request.n_coordinates, _NOISY * request.n_coordinates**0.5
+    if size >= _MANY and not request.sparse and request.n_outputs == 1:
+        least = max(least, _NOISY_OF_MANY * size)
+    return "gcd" if request.budget.n * request.mu < least else "skgd"
 
 
 def _suits_newton(request):
