@@ -132,10 +132,10 @@ class QuantileOracle:
         self._units, self._place, self._noise = units, place, NoiseSource(key)
         self._left = units.n_choices
 
-    def release_quantiles(self, of, quantiles, *, prior=None, around=None, columns=None, **cells):
+    def release_quantiles(
+        self, of, quantiles, *, prior=None, around=None, columns=None, zero_apart=True, **cells
+    ):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
-
-        Octaves are of numbers other than zero, unless the quantile is zero.
 
         Parameters
         ----------
@@ -145,9 +145,13 @@ class QuantileOracle:
             Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
-            Public, or released before: cells are distances from the centre, as in `reach_counts`.
+            Public, or released before: cells are distances from the centre up to 1, 2, 4, ...
+            half-widths, as many as there are odds in `prior`, or `N_DOUBLINGS`. Centre and
+            half-width are no farther apart than 2^40.
         columns : bool ndarray of shape (n_columns,), default=None
             Which columns are chosen for, and paid for; public, or released before. None is all.
+        zero_apart : bool, default=True
+            Whether octaves are of numbers other than zero, unless the quantile is zero.
         **cells
             As in `Place.counts`; public, or released before.
 
@@ -176,20 +180,33 @@ class QuantileOracle:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
             self._left -= len(quantiles) * n_columns
         if around is not None:
-            center, reach = around[0], N_LINEAR / 2 * around[1]
-            cells = {"edges": (center - reach, center + reach)}
-        counts = self._place.counts(of, **cells)
-        if around is not None:
-            counts = reach_counts(counts)
+            n_rings = N_DOUBLINGS if prior is None else len(prior)
+            counts = self._ring_counts(of, *around, n_rings)
+        else:
+            counts = self._place.counts(of, **cells)
         if columns is not None:
             counts = counts[columns]
-        octaves = cells.get("edges") is None
+        apart = zero_apart and around is None and cells.get("edges") is None
         return np.array(
             [
-                self._choose(quantile_scores(counts, quantile, zero_apart=octaves), quantile, prior)
+                self._choose(quantile_scores(counts, quantile, zero_apart=apart), quantile, prior)
                 for quantile in quantiles
             ]
         )
+
+    def _ring_counts(self, of, center, half_width, n_rings):
+        """Counts by distances from the centre, those of `reach_counts` again and again farther out.
+
+        All cells of one pass but the last end where those of the next one begin.
+        """
+        within, n_inner = [], N_DOUBLINGS - 1
+        for k in range(0, max(n_rings - 1, 1), n_inner):
+            reach = np.ldexp(N_LINEAR / 2 * half_width, k)
+            counts = reach_counts(self._place.counts(of, edges=(center - reach, center + reach)))
+            within.append(np.cumsum(counts, axis=1)[:, :-1])
+            n = counts.sum(axis=1, keepdims=True)
+        within = np.concatenate(within, axis=1)[:, : n_rings - 1]
+        return np.diff(np.concatenate([within, n], axis=1), axis=1, prepend=0)
 
     def _choose(self, scores, quantile, prior):
         if self._units.noiseless:
