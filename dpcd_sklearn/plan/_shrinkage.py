@@ -5,9 +5,9 @@ sure. Coefficients times a factor below one, which follows from public and relea
 cost nothing. What they are drawn to is the model without features: the released shares of classes,
 or the released middle of a target.
 
-(a) Of a full descent of classes it is known how far noise alone would carry coefficients. What is no longer
-    than that tells of nothing: of a length ρ times as much, 1 - (c / ρ)² is kept, the estimate of
-    James and Stein.
+(a) Of a full descent of classes it is known how far noise alone would carry coefficients. What is
+    no longer than that tells of nothing: of a length ρ times as much, 1 - (c / ρ)² is kept, the
+    estimate of James and Stein.
 (b) The rest follows the public signal s, as measured on a hundred sets that no recipe was tuned on.
     Of numbers, whose clip bounds noise already, that is all.
 """
