@@ -83,7 +83,8 @@ def is_centred(model):
 
 
 def n_target(model):
-    return 0 if hasattr(model, "classes") else (4 if is_centred(model) else 1)
+    """Choices of the target's bounds, which the evidence of N records at EPSILON is ample for."""
+    return 0 if hasattr(model, "classes") else (7 if is_centred(model) else 1)
 
 
 # --- every solver finds scales --------------------------------------------------------------------
@@ -113,7 +114,10 @@ def test_every_solver_finds_scales_of_every_kind_of_records(name, variant):
     centred = is_centred(model)
     n_features = 1 if is_sparse else (4 if centred else 1) * P
     choices, *updates = model.privacy_event_.releases
-    assert choices.count == n_features + n_target(model)
+    assert choices.count == n_features
+    if n_target(model):
+        target, *updates = updates
+        assert target.count == n_target(model)
     assert updates and model.privacy_event_ == model.planned_event(N, P, sparse=is_sparse)
     assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
     if is_sparse:
@@ -145,9 +149,13 @@ def test_choices_and_updates_together_are_what_is_promised(name, params):
     plan = model._plan(params.get("n_public", 5000), P, model._stated_outputs(1))
     search = plan.request.scales
     per_feature = 4 if is_centred(model) else 1
-    assert search.n_choices == per_feature * P + n_target(model)
+    assert search.n_choices == per_feature * P
     assert 0.0499 <= search.share <= 0.3001
     choices, *counts, updates = plan.parts
+    if n_target(model):
+        target, own = counts.pop(0), plan.request.target_search
+        assert target.releases == (SelectionEvent(own.eta, own.n_choices),)
+        assert 0 < own.share < 0.1001
     assert choices.releases == (SelectionEvent(search.eta, search.n_choices),)
     assert len(counts) == (plan.request.n_classes > 0)  # test_label_prior.py
     assert plan.event == joined(plan.parts)
@@ -170,7 +178,8 @@ def test_a_share_of_the_budget_is_no_longer_that_of_the_updates():
         for facts in ({}, {"feature_scale": 1.0, "target_bounds": (-1, 1)})
     )
     assert 0.0499 <= found.scales.share <= 0.3001
-    assert_allclose(found.mu, told.mu * math.sqrt(1 - found.scales.share))
+    left = [1 - one.scales.share - one.target_search.share for one in (found, told)]
+    assert_allclose(found.mu / told.mu, math.sqrt(left[0] / left[1]))
 
 
 FACTS = [
@@ -189,10 +198,9 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
         model.set_params(target_bounds=(-300, 300))
     plan, event = model._plan(N, P, model._stated_outputs(1)), model.planned_event(N, P)
     assert not plan.request.scales.n_choices
-    if plan.request.n_classes:
-        assert plan.parts[:-1] == (plan.part_of("counts"),)
-    else:
-        assert event == plan.alone
+    # of a target what is stated is the first of all cells
+    own = "counts" if plan.request.n_classes else "target"
+    assert plan.parts[:-1] == (plan.part_of(own),)
 
     def refuse(*args, **kwargs):
         raise AssertionError("scales were looked for")
@@ -204,7 +212,8 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
     bounds = facts.get("feature_bounds")
     assert (model.feature_bounds_ is None) == (bounds is None)
     if n_target(model):
-        assert model.target_bounds_ == (-300, 300)
+        lo, hi = model.target_bounds_
+        assert -300 <= lo < hi <= 300
 
 
 def test_what_is_stated_of_one_leaves_the_other_to_be_found():
@@ -212,12 +221,12 @@ def test_what_is_stated_of_one_leaves_the_other_to_be_found():
     params = {"epsilon": EPSILON, "delta": DELTA}
     facts = {"feature_bounds": (-1, 1), "feature_scale": 1.0}
     model = DPRidgeSkGD(**facts, **params).fit(X, y)
-    assert model.privacy_event_.releases[0].count == n_target(model) == 4
+    assert model.privacy_event_.releases[0].count == n_target(model)
     assert_array_equal(model.feature_bounds_, [-np.ones(P), np.ones(P)])
     assert model.target_bounds_[1] > 100
     model = DPRidgeSkGD(target_bounds=(-1, 1), **params).fit(X, y)
     assert model.privacy_event_.releases[0].count == 4 * P
-    assert model.target_bounds_ == (-1, 1) and model.feature_bounds_[1][1] > 100
+    assert -1 <= model.target_bounds_[0] < model.target_bounds_[1] <= 1 and model.feature_bounds_[1][1] > 100
 
 
 def test_nothing_is_found_without_noise_or_with_hidden_states():
@@ -246,7 +255,7 @@ def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
         return
     plan = model._plan(n_public, P, 1)
     if (search := plan.request.scales).n_choices:
-        assert QuantileUnits(plan.parts[0]).eta == search.eta
+        assert QuantileUnits(plan.part_of("scales")).eta == search.eta
         assert n_public * search.eta >= 20 and search.share < 0.3001
         assert epsilon_of(plan.event, 1e-9) <= epsilon
 
@@ -382,7 +391,7 @@ def test_tails_of_features_are_asked_about_whatever_the_target(stated):
     model = DPLinearRegressor(epsilon=3.0, random_state=ReproducibleNoise(0), **stated)
     lo, hi = model.fit(X, rng.normal(20, 3, n)).feature_bounds_
     assert hi[0] > np.quantile(heavy, 0.93) and hi[1] < 10
-    assert model.privacy_event_.releases[0].count == 4 * 2 + (4 if not stated else 0)
+    assert model.privacy_event_.releases[0].count == 4 * 2
 
 
 def test_the_tail_of_a_target_is_held():
@@ -398,13 +407,16 @@ def test_the_tail_of_a_target_is_held():
 
 
 def test_the_finest_way_that_has_evidence_enough_is_taken():
-    ways, least = [], {"tails": 150, "quartiles": 80, "spread": 40}
+    ways, least = [], {"tails": 150, "quartiles": 40, "octaves": 32, "rows": 32}
     for n in (10, 100, 200, 300, 700, 1000, 1500, 3000, 10**4):
-        search = DPRidgeSkGD(epsilon=1.0, delta=1e-6)._plan(n, 20, 1).request.scales
-        ways.append((search.features, search.target))
-        needed = 24 if search.features is None else least[search.target]
-        assert ways[-1] == (None, None) or n * search.eta >= needed * (1 - 1e-12)
-    assert ways[0] == (None, None) and ways[-1] == ("tails", "tails")
+        request = DPRidgeSkGD(epsilon=1.0, delta=1e-6)._plan(n, 20, 1).request
+        scales, target = request.scales, request.target_search
+        ways.append((scales.features, target.zooms, target.tail))
+        if scales.features is not None:
+            assert n * scales.eta >= least[scales.features] * (1 - 1e-12)
+        if target.n_choices:
+            assert n * target.eta >= (24 if target.is_all else 40) * (1 - 1e-9)
+    assert ways[0][:2] == (None, 0) and ways[-1][:2] == ("tails", 4)
     assert len(set(ways)) >= 6
 
 
@@ -417,8 +429,7 @@ def test_a_narrow_target_far_from_zero_is_found_at_the_least_evidence(center):
         y = rng.normal(center, 3, len(X))
         model = DPLinearRegressor(epsilon=0.5, random_state=ReproducibleNoise(seed))
         plan = model._plan(*X.shape, 1)
-        assert plan.request.scales.target == "spread"
-        assert len(X) * plan.request.scales.eta < 80
+        assert len(X) * plan.request.target_search.eta < 80
         lo, hi = model.fit(X, y).target_bounds_
         lost += not (lo < center < hi and hi - lo < 300)
     assert lost <= 2

@@ -149,7 +149,7 @@ def test_a_loud_signal_leaves_regressions_alone(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000, 3))
     ours, plain = pair(DPRidgeSkGD(epsilon=1.0), X, 9 + X @ [1, 2, 3], monkeypatch)
-    assert_array_equal(ours.coef_, plain.coef_)
+    assert_allclose(ours.coef_, plain.coef_, rtol=1e-3)
 
 
 def test_intercepts_are_drawn_to_the_released_shares_of_classes(monkeypatch):

@@ -54,7 +54,8 @@ class PairRows:
 
     def __init__(self, pair, models, plan):
         request = plan.request
-        self.differ = bool(request.scales.n_choices or request.smoothness_share)
+        searches = request.scales.n_choices or request.target_search.n_choices
+        self.differ = bool(searches or request.smoothness_share)
         self._sides = [records_of(model, data) for model, data in zip(models, pair, strict=True)]
         self._rows = None if self.differ else self._of(plan)
 

@@ -28,6 +28,7 @@ from ..plan._request import Request
 from ..plan._scales import FoundScales, found_scales
 from ..plan._shrinkage import shrunk
 from ..plan._smoothness import found_mean_row, found_moments
+from ..plan._target import found_target
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
@@ -307,8 +308,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         request, scales = plan.request, plan.request.scales
         found = None
         if scales.n_choices:
-            place = records.unscaled(scales.target is not None)
-            found = found_scales(plan, receipt, place, key)
+            found = found_scales(plan, receipt, records.unscaled(False), key)
+        if request.target_search.n_choices:
+            target = found_target(plan, receipt, records.unscaled(True), key)
+            found = replace(found or FoundScales(), target_bounds=target)
         if request.smoothness_share:
             place = records.unscaled(False)
             if not request.asks_for_smoothness:
@@ -349,7 +352,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         found = request.scales
         words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
         words = [] if found.features else words
-        if request.finds_target and found.target is None:
+        if request.finds_target and not request.target_search.n_choices:
             words += ["target_bounds ((-1, 1)"]
         if not words or not request.private:
             return

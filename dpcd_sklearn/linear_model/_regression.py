@@ -66,14 +66,20 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _set_released(self, plan, solution, dtype):
         super()._set_released(plan, solution, dtype)
-        center, half_width = plan.request.target_center, plan.request.target_half_width
-        self.target_bounds_ = None
+        self.target_bounds_ = self._bounds_of_target(plan.request)
+
+    def _bounds_of_target(self, request):
+        """Bounds of the target, stated or found; of a search within stated ones what both hold."""
+        bounds = None
         if self.target_bounds is not None:
-            bounds = self._stated_target_bounds(plan.request.n_outputs)
-            several = plan.request.n_outputs > 1
-            self.target_bounds_ = bounds if several else tuple(float(b[0]) for b in bounds)
-        elif plan.request.scales.target is not None:
-            self.target_bounds_ = center - half_width, center + half_width
+            bounds = self._stated_target_bounds(request.n_outputs)
+        if request.target_search.n_choices:
+            center, half_width = request.target_center, request.target_half_width
+            found = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
+            bounds = found if bounds is None else [np.clip(one, *bounds) for one in found]
+        if bounds is None or request.n_outputs > 1:
+            return bounds and tuple(bounds)
+        return tuple(float(bound[0]) for bound in bounds)
 
     def _stated_target_bounds(self, n_outputs):
         return check_bounds(self.target_bounds, n_outputs, name="target_bounds")
@@ -103,16 +109,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         y = np.ascontiguousarray(y, dtype=np.float64)
         if np.isinf(self.epsilon):
             return y
-        center, half_width = request.target_center, request.target_half_width
-        if self.target_bounds is not None:
-            bounds = self._stated_target_bounds(request.n_outputs)
-        elif request.scales.target is not None:
-            bounds = center - half_width, center + half_width
-        else:
+        if (bounds := self._bounds_of_target(request)) is None:
             return y
         y = np.clip(y, *bounds)  # a copy, and the only one
-        y -= center
-        y /= half_width
+        y -= request.target_center
+        y /= request.target_half_width
         return y
 
     @property

@@ -22,7 +22,11 @@ _DOUBT = 2.0
 
 def share_of_outside(request):
     """Share of μ² for the count; 0 where no bound is found or no interval is asked for."""
-    if not (request.private and request.inference and request.scales.n_choices):
+    if not (
+        request.private
+        and request.inference
+        and (request.scales.n_choices or request.target_search.n_choices)
+    ):
         return 0.0
     mu = request.budget.mu
     aimed = (1 / (_NOISE * math.sqrt(request.budget.n) * mu)) ** 2
@@ -64,7 +68,7 @@ def found_share_outside(plan, receipt, records, key):
     share, noise_std : float
     """
     request = plan.request
-    with_target = request.scales.target is not None
+    with_target = bool(request.target_search.n_choices)
     everywhere = np.full(request.n_features, np.inf)
     lo, hi = plan.geometry.clipped_to or (-everywhere, everywhere)
     if with_target:

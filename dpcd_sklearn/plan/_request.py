@@ -16,10 +16,18 @@ from ._records_outside import share_of_outside
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 from ._solver import Solver
+from ._target import NO_TARGET, TargetSearch, wanted_target
 
 # Fields that no estimator has a parameter for, and no fact states.
 _FOLLOW = {
-    *("scales", "asks_for_smoothness", "smoothness_share", "mean_squares", "means"),
+    *(
+        "scales",
+        "target_search",
+        "asks_for_smoothness",
+        "smoothness_share",
+        "mean_squares",
+        "means",
+    ),
     *("counts_classes", "n_fits"),
 }
 
@@ -54,6 +62,8 @@ class Request:
         Whether the target's bounds are left to be found.
     scales : ScaleSearch
         What is left to be found at a price, a share of ρ.
+    target_search : TargetSearch
+        What is left to be found of the target.
     asks_for_smoothness : bool
         Whether M_j are to follow from released mean squares, whose bounds are stated.
     smoothness_share : float
@@ -105,6 +115,7 @@ class Request:
     target_half_width: float
     finds_target: bool = False
     scales: ScaleSearch = NOTHING
+    target_search: TargetSearch = NO_TARGET
     asks_for_smoothness: bool = False
     smoothness_share: float = 0.0
     mean_squares: np.ndarray | None = None
@@ -123,6 +134,7 @@ class Request:
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
         request = cls(**{name: _plain(value) for name, value in values.items()})
+        request = replace(request, target_search=wanted_target(request))
         request = replace(request, scales=wanted_scales(request))
         return replace(
             request,
@@ -204,7 +216,8 @@ class Request:
     @property
     def _share_left(self):
         """Share of μ² that scales, mean squares and counts leave."""
-        beside = self.scales.share + self.smoothness_share + share_of_outside(self)
+        beside = self.scales.share + self.target_search.share
+        beside += self.smoothness_share + share_of_outside(self)
         return 1 - beside - COUNT_SHARE * self.counts_classes
 
     @property

@@ -38,7 +38,7 @@ TAIL = Fraction(19, 20)
 # Quartiles are looked for within so many times the upper end of the median's octave: half of all
 # records are within once, and an octave that was chosen too low by one is made good. Wider is too
 # coarse for columns far from zero: 8 brings R² on California housing from .53 to .15 at ε = 0.1.
-_REACH = 2.0
+REACH = 2.0
 # Bounds are so many inter-quartile ranges, or medians, from the centre: 2.7 standard deviations
 # of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
 # (diamonds: .88 for .91), 3 gains nothing.
@@ -49,22 +49,19 @@ WIDTH = 2.0
 # than any octave: of a column of which nearly half are ones, and all others zero, few records speak
 # against those that are empty (chess at ε = 1: .80 for .88).
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
-_PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 4).clip(max=16))
-_PRIOR[0] = 4.0
+PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 4).clip(max=16))
+PRIOR[0] = 4.0
 # The same in median distances from the median, of which a normal column's inter-quartile range is
 # two; what is found is rounded up to a doubling, by half as much again on average.
 _WIDTH_OF_SPREAD = WIDTH * 2 / 1.5
-# A target is not a weight on all others: what is clipped of it is lost to the fit.
-_TARGET_WIDTHS = {"quartiles": 3.0, "spread": 4.0, "octaves": 2.0}
-# Noise grows with the width: odds of a target's bounds fall by e² with each doubling. By e, one fit
-# in a thousand found a light tail so wide that R² was -17.
+# Noise grows with the width: odds fall by e² with each doubling.
 _TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
 
 # Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
 _BEYOND = math.exp(-4)
-_LINEAR_PRIOR = np.where(
-    np.abs(np.arange(N_LINEAR) - (N_LINEAR - 1) / 2) < N_LINEAR / 2 / _REACH, 1.0, _BEYOND
+LINEAR_PRIOR = np.where(
+    np.abs(np.arange(N_LINEAR) - (N_LINEAR - 1) / 2) < N_LINEAR / 2 / REACH, 1.0, _BEYOND
 )
 
 # The evidence of a choice is records times its range η. Half of all records speak against an absurd
@@ -75,12 +72,9 @@ _LINEAR_PRIOR = np.where(
 # evidence quartiles are right to 2 %, and a twentieth of all can tell of a tail.
 LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
 _LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": AMPLE_EVIDENCE}
-_LEAST_OF_TARGET = {"spread": 40.0, "quartiles": 80.0, "tails": AMPLE_EVIDENCE}
-# Nothing is otherwise known of such a target, and one choice in ten may be wrong.
-_LEAST_OF_A_MEAN = 24.0
-# Shares of ρ: more than the least only until the evidence is ample. The last but one is for what
-# would otherwise be unit scale, the last for a target whose mean is all that can be told.
-_LEAST_SHARE, _MOST_SHARE, _LAST_SHARE, _SHARE_OF_A_MEAN = 0.05, 0.3, 0.5, 0.9
+# Shares of ρ: more than the least only until the evidence is ample, and the last for what would
+# otherwise be unit scale.
+_LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
 # The quantile of distances that is looked for in columns whose quartiles are one number: the
 # farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
 # exp(-7).
@@ -129,21 +123,21 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
     center, half_width : float64 arrays of shape (n_columns,)
         Half-widths are positive. That of a column that is mostly zero is 1.
     """
-    (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=_PRIOR)
+    (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=PRIOR)
     mostly_zero = octave == 0
     size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
     if how == "octaves":
         half_width = np.where(mostly_zero, 1.0, (width or WIDTH) * size)
         return np.zeros_like(size), half_width
-    edges, cell = (-_REACH * size, _REACH * size), 2 * _REACH * size / N_LINEAR
+    edges, cell = (-REACH * size, REACH * size), 2 * REACH * size / N_LINEAR
     if how == "spread":
-        (middle,) = oracle.release_quantiles(of, [MEDIAN], prior=_LINEAR_PRIOR, edges=edges)
+        (middle,) = oracle.release_quantiles(of, [MEDIAN], prior=LINEAR_PRIOR, edges=edges)
         center = (middle + (1 - N_LINEAR) / 2) * cell
         (doublings,) = oracle.release_quantiles(of, [MEDIAN], around=(center, cell))
         half_width = np.ldexp((width or _WIDTH_OF_SPREAD) * cell, doublings)
         indicator = mostly_zero & (doublings == 0)
         return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
-    quartiles = oracle.release_quantiles(of, QUARTILES, prior=_LINEAR_PRIOR, edges=edges)
+    quartiles = oracle.release_quantiles(of, QUARTILES, prior=LINEAR_PRIOR, edges=edges)
     low, high = np.sort(quartiles, axis=0)
     center, start = (low + high + 1 - N_LINEAR) / 2 * cell, edges[0]
     half_width = (width or WIDTH) * np.maximum(high - low, 1) * cell
@@ -187,11 +181,11 @@ def find_medians(oracle, bounds=None):
         lo, hi = bounds
         (cell,) = oracle.release_quantiles("features", [MEDIAN], edges=edges_of_cells(lo, hi))
         return np.clip(lo + (cell + 0.5) * (hi - lo) / N_LINEAR, lo, hi)
-    (octave,) = oracle.release_quantiles("features", [MEDIAN], prior=_PRIOR)
+    (octave,) = oracle.release_quantiles("features", [MEDIAN], prior=PRIOR)
     mostly_zero = octave == 0
     size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))
-    edges, cell = (-_REACH * size, _REACH * size), 2 * _REACH * size / N_LINEAR
-    (at,) = oracle.release_quantiles("features", [MEDIAN], prior=_LINEAR_PRIOR, edges=edges)
+    edges, cell = (-REACH * size, REACH * size), 2 * REACH * size / N_LINEAR
+    (at,) = oracle.release_quantiles("features", [MEDIAN], prior=LINEAR_PRIOR, edges=edges)
     edges = edges[0] + (at - 1) * cell, edges[0] + (at + 2) * cell
     (finer,) = oracle.release_quantiles("features", [MEDIAN], edges=edges)
     found = edges[0] + (finer + 0.5) * 3 * cell / N_LINEAR
@@ -231,7 +225,6 @@ class ScaleSearch:
     features : {"tails", "quartiles", "spread", "octaves", "rows", None}
         Search for centre and width of each column, or its octave; or for one width, from norms of
         rows.
-    target : {"tails", "quartiles", "spread", "octaves", None}
     n_choices : int
         How many choices find them.
     share : float
@@ -241,19 +234,17 @@ class ScaleSearch:
     rare : Fraction
         Which quantile is the tail of a column whose quartiles are one number.
     room : float
-        By which widths of features and target that are found are multiplied.
-    target_twice, features_twice : bool
+        By which widths that are found are multiplied.
+    features_twice : bool
         Whether quartiles are looked for twice.
     """
 
     features: str | None = None
-    target: str | None = None
     n_choices: int = 0
     share: float = 0.0
     eta: float = 0.0
     rare: Fraction = TAIL
     room: float = 1.0
-    target_twice: bool = False
     features_twice: bool = False
 
 
@@ -264,40 +255,29 @@ def wanted_scales(request):
     """The search that a request leaves to be done, from public facts.
 
     Facts that are stated are not looked for. Of the ways to look for the others it is the finest
-    one whose choices have evidence enough; without any, features and target have unit scale.
+    one whose choices have evidence enough; without any, features have unit scale.
     """
     if not request.private or request.solver.accounting == "hidden_state":
         return NOTHING  # whose proof needs rows whose bound is stated
     _ = request.budget.mu  # which says what is too small for any noise
     rho = zcdp_rho(*request.budget[:2])
-    for features, target, most in _ways(request):
-        count = n_choices(request.n_targets, target) if target else 0
-        if request.inference and target in _FINER:
-            count += len(QUARTILES) * request.n_targets
-        if features is not None:
-            count += 1 if features == "rows" else n_choices(request.n_features, features)
+    for features, most in _ways(request):
+        if features is None:
+            break
+        count = 1 if features == "rows" else n_choices(request.n_features, features)
         # what a map of wide bounds left of them may be a hair beside their distance from zero
         finely = request.looks_within and features == "tails"
         if finely:
             count += len(QUARTILES) * request.n_features
-        if not count:
-            break
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
-        least = max(
-            _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE),
-            _LEAST_OF_TARGET.get(target, LEAST_EVIDENCE),
-        )
-        if most == _SHARE_OF_A_MEAN:
-            least = _LEAST_OF_A_MEAN
+        least = _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE)
         if eta >= max(least / request.budget.n, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
-            twice = request.inference and target in _FINER
-            rare = _rare(request, eta)
-            return ScaleSearch(features, target, count, spent, eta, rare, room, twice, finely)
+            return ScaleSearch(features, count, spent, eta, _rare(request, eta), room, finely)
     return NOTHING
 
 
@@ -309,25 +289,16 @@ def _rare(request, eta):
 
 
 def _ways(request):
-    """Searches for features and target, and the most of ρ for each, the finest first.
+    """Searches for features, and the most of ρ for each, the finest first.
 
-    The centre of a target pays more than those of features, which an intercept makes good.
+    Of a target that is not found, or takes nearly all, nothing is told by features.
     """
+    target = request.target_search
+    if target.is_all or (request.finds_target and not target.n_choices):
+        return
     features = _ways_of_features(request)
-    if not request.finds_target:
-        yield from ((of_features, None, _MOST_SHARE) for of_features in features)
-        yield features[-1], None, _LAST_SHARE
-        return
-    if not request.fit_intercept:
-        yield from ((of_features, "octaves", _MOST_SHARE) for of_features in features)
-        yield features[-1], "octaves", _LAST_SHARE
-        return
-    yield features[0], "tails", _MOST_SHARE
-    for of_features in features:
-        yield from ((of_features, target, _MOST_SHARE) for target in ("quartiles", "spread"))
-    yield features[-1], "spread", _LAST_SHARE
-    if not request.inference:  # of a mean alone there are no intervals, and nothing pays for them
-        yield None, "spread", _SHARE_OF_A_MEAN
+    yield from ((of_features, _MOST_SHARE) for of_features in features)
+    yield features[-1], _LAST_SHARE
 
 
 def _ways_of_features(request):
@@ -454,24 +425,13 @@ def found_scales(plan, receipt, place, key):
     receipt : Receipt
         What pays for the choices is redeemed here.
     place : Place
-        Records as they are; targets are looked at by the search of theirs only.
+        Records as they are.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
     oracle = receipt.shown(QuantileOracle(receipt, units, place, key=SCALES.key(key)), units)
-    features = row_norm = target = None
-    if search.target is not None:
-        how = "quartiles" if search.target == "tails" else search.target
-        width, twice = _TARGET_WIDTHS[how], search.target_twice
-        center, half_width = find_scales(oracle, "target", how, width, twice=twice)
-        if search.target == "tails":
-            doublings = find_tails(oracle, "target", center, half_width)
-            half_width = np.ldexp(half_width, np.where(doublings, doublings + 1, 0))
-        half_width = search.room * half_width
-        target = center - half_width, center + half_width
-        if place.n_targets == 1:
-            target = tuple(float(bound[0]) for bound in target)
+    features = row_norm = None
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
@@ -481,4 +441,4 @@ def found_scales(plan, receipt, place, key):
         )
         half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
-    return FoundScales(features, row_norm, target)
+    return FoundScales(features, row_norm)

@@ -26,6 +26,7 @@ from ._records_outside import OUTSIDE
 from ._scales import SCALES
 from ._settled_intercept import SETTLING
 from ._smoothness import SMOOTHNESS
+from ._target import TARGET
 
 EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
@@ -34,7 +35,7 @@ _FARTHEST = 1e100  # of a start: scores and margins of what is farther would ove
 _NARROW = 0.0, 2.0**-10
 
 # Releases that a fit may make beside its updates, in the order of their events.
-RELEASES = (SCALES, SMOOTHNESS, COUNTS, SETTLING, OUTSIDE, MOMENTS)
+RELEASES = (SCALES, TARGET, SMOOTHNESS, COUNTS, SETTLING, OUTSIDE, MOMENTS)
 
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 

@@ -186,7 +186,7 @@ class NewtonPlan(SolverPlan):
         request, bounded = self.request, self.request.n_classes > 0
         if request.n_outputs > 1:
             return softmax_newton_recipe(request.signal, request.n_coordinates, request.n_outputs)
-        found_target = request.scales.target is not None
+        found_target = bool(request.target_search.n_choices)
         recipe = newton_recipe(
             request.signal,
             bounded,
@@ -222,7 +222,8 @@ class NewtonPlan(SolverPlan):
         if not request.private:
             return False
         if request.inference:
-            return bool(request.scales.n_choices) or request.signal >= _LOUD_FOR_INFERENCE
+            finds = request.scales.n_choices or request.target_search.n_choices
+            return bool(finds) or request.signal >= _LOUD_FOR_INFERENCE
         return request.scales.features not in ("tails", "quartiles")
 
     @property

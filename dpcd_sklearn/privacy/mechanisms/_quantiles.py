@@ -84,20 +84,37 @@ def reach_counts(counts):
 class CellCounts(Question):
     """Records in the cells of some columns; see `Place.counts`.
 
-    Cells may be distances from a centre, as in `reach_counts`.
+    With `around`, a centre and a half-width of each column, cells are distances from the centre.
     """
 
     of: str
     edges: tuple | None = None
     divisor: np.ndarray | None = None
-    by_distance: bool = False
+    around: tuple | None = None
+    n_rings: int = 0
     columns: np.ndarray | None = None  # None is all
 
     def answer(self, place):
-        counts = place.counts(self.of, edges=self.edges, divisor=self.divisor)
-        if self.by_distance:
-            counts = reach_counts(counts)
+        if self.around is None:
+            counts = place.counts(self.of, edges=self.edges, divisor=self.divisor)
+        else:
+            counts = self._ring_counts(place, *self.around)
         return counts if self.columns is None else counts[self.columns]
+
+    def _ring_counts(self, place, center, half_width):
+        """Counts by distances from the centre, those of `reach_counts` again and again farther out.
+
+        All cells of one pass but the last end where those of the next one begin.
+        """
+        within, n_inner = [], N_DOUBLINGS - 1
+        for k in range(0, max(self.n_rings - 1, 1), n_inner):
+            reach = np.ldexp(N_LINEAR / 2 * half_width, k)
+            edges = center - reach, center + reach
+            counts = reach_counts(place.counts(self.of, edges=edges))
+            within.append(np.cumsum(counts, axis=1)[:, :-1])
+            n = counts.sum(axis=1, keepdims=True)
+        within = np.concatenate(within, axis=1)[:, : self.n_rings - 1]
+        return np.diff(np.concatenate([within, n], axis=1), axis=1, prepend=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +213,10 @@ class QuantileOracle:
         self._units, self._place, self._source = units, place, source_of(key)
         self._left = units.n_choices
 
-    def release_quantiles(self, of, quantiles, *, prior=None, around=None, columns=None, **cells):
+    def release_quantiles(
+        self, of, quantiles, *, prior=None, around=None, columns=None, zero_apart=True, **cells
+    ):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
-
-        Octaves are of numbers other than zero, unless the quantile is zero.
 
         Parameters
         ----------
@@ -209,9 +226,13 @@ class QuantileOracle:
             Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
-            Public, or released before: cells are distances from the centre, as in `reach_counts`.
+            Public, or released before: cells are distances from the centre up to 1, 2, 4, ...
+            half-widths, as many as there are odds in `prior`, or `N_DOUBLINGS`. Centre and
+            half-width are no farther apart than 2^40.
         columns : bool ndarray of shape (n_columns,), default=None
             Which columns are chosen for, and paid for; public, or released before. None is all.
+        zero_apart : bool, default=True
+            Whether octaves are of numbers other than zero, unless the quantile is zero.
         **cells
             As in `Place.counts`; public, or released before.
 
@@ -240,12 +261,12 @@ class QuantileOracle:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
             self._left -= len(quantiles) * n_columns
         if around is not None:
-            center, reach = around[0], N_LINEAR / 2 * around[1]
-            cells = {"edges": (center - reach, center + reach), "by_distance": True}
+            n_rings = N_DOUBLINGS if prior is None else len(prior)
+            cells = {"around": around, "n_rings": n_rings}
         question = CellCounts(of, columns=columns, **cells)
         relation, eta = self._units.event.neighboring, self._units.eta
-        octaves = question.edges is None
-        choices = QuantileChoices(tuple(quantiles), relation, eta, octaves, prior)
+        apart = zero_apart and around is None and question.edges is None
+        choices = QuantileChoices(tuple(quantiles), relation, eta, apart, prior)
         return self._source.release(self._place, question, choices)
 
     def __reduce__(self):

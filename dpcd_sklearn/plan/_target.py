@@ -1,0 +1,216 @@
+"""Where a target lies and how wide it is, from released quantiles that it pays for itself.
+
+The octave of the median of |y| says how large numbers are, and cells of that size where the median
+is; of a target far from zero finer cells are looked at around the one that was found. Distances
+from the median say how far its tail goes: the farther a quantile, the fewer records contradict what
+is wider, so the evidence decides which one is looked for. Within stated bounds the first cells are
+theirs.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..privacy.accounting._accounting import zcdp_rho
+from ..privacy.accounting._calibration import choices_event
+from ..privacy.mechanisms._quantiles import (
+    LEAST_RANGE,
+    MOST_RANGE,
+    QuantileOracle,
+    QuantileUnits,
+)
+from ..privacy.sums._counts import LOWEST, N_LINEAR
+from ._release import Release
+from ._scales import LINEAR_PRIOR, MEDIAN, PRIOR, REACH
+
+# Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
+# of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
+_WAYS = (0.1, 600.0, 40.0), (0.3, 40.0, 40.0), (0.9, 48.0, 24.0)
+# Quantiles of distances, the farthest first, and half-widths over the upper end of the octave of
+# distances that holds them. So much evidence is beyond: odds of a width that none reaches are
+# exp(-_BEYOND).
+_TAILS = {
+    Fraction(k, 100): room
+    for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
+}
+_BEYOND = 5.0
+# Each time finer cells are looked at they are so many times finer, at three cells' width.
+_MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
+# Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
+# the width, and inwards, less steeply; and how many of them are farther out than that size.
+_OUT, _IN, _OUTWARDS = 1.0, 0.25, 5
+
+
+@dataclass(frozen=True)
+class TargetSearch:
+    """The search for bounds of a target.
+
+    Parameters
+    ----------
+    zooms : int
+        How often finer cells are looked at.
+    tail : Fraction
+        The quantile of distances from the median.
+    n_choices : int
+    share : float
+        Share of ρ.
+    eta : float
+        Bounded range of a choice.
+    within : bool
+        Whether bounds are stated.
+    is_all : bool
+        Whether nothing else can be told than a mean.
+    """
+
+    zooms: int = 0
+    tail: Fraction = MEDIAN
+    n_choices: int = 0
+    share: float = 0.0
+    eta: float = 0.0
+    within: bool = False
+    is_all: bool = False
+
+
+NO_TARGET = TargetSearch()
+
+
+def wanted_target(request):
+    """The search for a target's bounds that a request leaves to be done, from public facts."""
+    if not (request.private and request.n_targets):
+        return NO_TARGET
+    if request.solver.accounting == "hidden_state":
+        return NO_TARGET
+    within = not request.finds_target
+    if within and request.inference:
+        return NO_TARGET
+    rho = zcdp_rho(*request.budget[:2])
+    for zooms, (most, aim, least) in _ways(request, within):
+        # without an intercept nothing but the size is looked for
+        of_one = 1 + (1 + zooms) * request.fit_intercept
+        of_one += request.fit_intercept and not within
+        count = of_one * request.n_targets
+        share = min(count / (8 * rho) * (aim / request.budget.n) ** 2, most)
+        eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
+        evidence = request.budget.n * eta
+        if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
+            spent = count * eta**2 / (8 * rho)
+            last = min(_TAILS)
+            tail = next((t for t in _TAILS if (1 - t) * evidence >= 2 * _BEYOND), last)
+            is_all = most == _WAYS[-1][0]
+            return TargetSearch(zooms, tail, count, spent, eta, within, is_all)
+    return NO_TARGET
+
+
+def _ways(request, within):
+    """Zooms, and one of `_WAYS`, of each search, the finest first."""
+    cheap, dear, of_a_mean = _WAYS
+    if request.fit_intercept:
+        for zooms in range(_MOST_ZOOMS, 0, -1):
+            yield zooms, (*cheap[:2], _LEAST_OF_ZOOMS)
+    yield 0, cheap
+    if within:
+        return
+    yield 0, dear
+    if not request.inference:  # of a mean alone there are no intervals, and nothing pays for them
+        yield 0, of_a_mean
+
+
+class TargetScale(Release):
+    """Choices of a target's place and width."""
+
+    name = "target"
+
+    def share(self, plan):
+        return plan.request.target_search.share
+
+    def event(self, plan):
+        search = plan.request.target_search
+        return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
+
+    def units(self, plan, n_samples):
+        return QuantileUnits(plan.part_of(self.name))
+
+
+TARGET = TargetScale()
+
+
+def found_target(plan, receipt, place, key):
+    """Carry out the search of a plan: bounds (lo, hi), or arrays of several targets.
+
+    Parameters
+    ----------
+    plan, receipt, place, key : as of `found_scales`
+    """
+    request, units = plan.request, TARGET.units(plan, place.n_samples)
+    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=TARGET.key(key)), units)
+    search, stated = request.target_search, None
+    if search.within:
+        center, half_width = request.target_center, request.target_half_width
+        stated = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
+    lo, hi = find_target(oracle, search, stated, centred=request.fit_intercept)
+    return (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
+
+
+def find_target(oracle, search, stated, *, centred):
+    """Bounds (lo, hi) of each target, within the stated ones if there are any.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    search : TargetSearch
+    stated : pair of float64 arrays of shape (n_targets,), or None
+    centred : bool
+        Whether a target has another middle than zero.
+    """
+    if stated is None and not centred:
+        half_width = _TAILS[search.tail] * _size(oracle, search.tail)
+        return -half_width, half_width
+    if stated is None:
+        (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
+        zero = octave == 0
+        size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
+        lo, hi, prior = -REACH * size, REACH * size, LINEAR_PRIOR
+    else:
+        (lo, hi), prior = stated, None
+        zero, size = np.zeros(len(lo), dtype=bool), (hi - lo) / 2
+    middle, width = (lo + hi) / 2, (hi - lo) / N_LINEAR
+    first, last = lo, hi
+    for _ in range(1 + search.zooms if centred else 0):
+        (cell,) = oracle.release_quantiles("target", [MEDIAN], prior=prior, edges=(first, last))
+        width = (last - first) / N_LINEAR
+        middle = first + (cell + 0.5) * width
+        first, last, prior = middle - 1.5 * width, middle + 1.5 * width, None
+        # no finer than what double precision tells apart
+        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
+        first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
+    middle = np.where(zero, 0.0, middle)
+    width = np.maximum(width, np.abs(middle) * 2.0**-40)
+    distance = np.empty_like(size)
+    if (~zero).any():
+        n_inner = math.ceil(math.log2((size / width)[~zero].max()))
+        away = np.arange(n_inner + 1 + _OUTWARDS) - (n_inner - 1.0)
+        (ring,) = oracle.release_quantiles(
+            "target",
+            [search.tail],
+            prior=np.exp(-np.maximum(_OUT * away, -_IN * away)),
+            around=(middle, width),
+            columns=~zero,
+        )
+        distance[~zero] = np.ldexp(width[~zero], ring)
+    if zero.any():
+        distance[zero] = _size(oracle, search.tail, columns=zero)
+    half_width = _TAILS[search.tail] * distance
+    found = middle - half_width, middle + half_width
+    if stated is None:
+        return found
+    return np.maximum(found[0], stated[0]), np.minimum(found[1], stated[1])
+
+
+def _size(oracle, tail, columns=None):
+    """The upper end of the octave that holds a quantile of |y|, zeros among them."""
+    (octave,) = oracle.release_quantiles(
+        "target", [tail], prior=PRIOR, columns=columns, zero_apart=False
+    )
+    return np.where(octave == 0, 1.0, np.ldexp(1.0, octave + LOWEST))
