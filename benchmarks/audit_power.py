@@ -20,10 +20,8 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import audit
 from dpcd_sklearn.inspection._bounds import shown
 from dpcd_sklearn.preprocessing import DPStandardScaler
-from dpcd_sklearn.solvers import SkGD
 
 BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
-HIDDEN = {"solver": SkGD(accounting="hidden_state"), "row_norm_bound": 1.0}
 MODELS = {
     "DPStandardScaler": DPStandardScaler(),
     "DPLinearClassifier": DPLinearClassifier(),
@@ -41,7 +39,6 @@ MODELS = {
     "moments of features": DPLinearClassifier(feature_bounds=(-3, 3), feature_scale="private"),
     "inference": DPLinearRegressor(solver="newton", inference=True),
     "stated bounds": DPLinearRegressor(feature_bounds=(-3, 3), target_bounds=(-9, 9)),
-    "hidden state": DPRidgeSkGD(fit_intercept=False, **HIDDEN),
     "compgd": DPLinearRegressor(solver="compgd"),
 }
 

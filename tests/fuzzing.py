@@ -147,7 +147,6 @@ OWN = {
     "sampling": SAMPLINGS,
     "block_size": [1, 2, 50],
     "momentum": ["auto", 0, 0.5, 1 - 1e-16],
-    "accounting": ["composition", "hidden_state"],
     "rule": RULES,
     "selection_share": [0.8, 1e-9, 1 - 1e-12],
     "selection": ["full", "lazy"],
@@ -169,15 +168,24 @@ GENERIC = {
     "penalty": ["l1", "l2", "elasticnet", "nonnegative", "box", Box, Box, None],
     "constraint": [None, None, None, "l1_ball", "l2_ball", L1Ball, L2Ball],
 }
-PRESETS[DPLinearRegressor] = COMMON | TARGET | GENERIC | {
-    "loss": ["squared", "huber", Huber],
-}
-PRESETS[DPLinearClassifier] = COMMON | GENERIC | {
-    "alpha": TARGET["alpha"],
-    "loss": ["auto", "auto", "logistic", "multinomial"],
-    "classes": PRESETS[DPLogisticGCD]["classes"],
-    "unknown_label": ["first", "raise"],
-}
+PRESETS[DPLinearRegressor] = (
+    COMMON
+    | TARGET
+    | GENERIC
+    | {
+        "loss": ["squared", "huber", Huber],
+    }
+)
+PRESETS[DPLinearClassifier] = (
+    COMMON
+    | GENERIC
+    | {
+        "alpha": TARGET["alpha"],
+        "loss": ["auto", "auto", "logistic", "multinomial"],
+        "classes": PRESETS[DPLogisticGCD]["classes"],
+        "unknown_label": ["first", "raise"],
+    }
+)
 for preset, named in ((DPLassoCD, "cd"), (DPRidgeSkGD, "skgd"), (DPLogisticGCD, "gcd")):
     PRESETS[preset] |= {"solver": ["auto", named, "newton", STATED[named], STATED["newton"]]}
 

@@ -17,7 +17,6 @@ from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -30,7 +29,6 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_delta,
     gdp_mu,
     greedy_fit_event,
-    hidden_state_fit_event,
     sampled_fit_event,
     search_fit_event,
     with_noise,
@@ -109,22 +107,18 @@ def any_event(rng, epsilon, delta, most):
         model = DPLinearClassifier(epsilon=epsilon, delta=delta, classes=[0, 1])
         return model.set_params(solver="gcd", max_iter=min(most, 30)).planned_event(n, p)
     if kind == 4:
-        return hidden_state_fit_event(
-            Budget(epsilon, delta, ONE), count, float(rng.uniform(0.1, 1))
-        )
-    if kind == 5:
         return sampled_fit_event(
             Budget(epsilon, delta, ONE), float(10 ** rng.uniform(-3, 0)), count
         )
     runs = law, float(1.5 + 10 ** rng.uniform(-1, 2)), int(rng.integers(1, 6))
-    return search_fit_event(Budget(epsilon, delta, ONE), *runs, kind == 6, int(rng.integers(2)))[0]
+    return search_fit_event(Budget(epsilon, delta, ONE), *runs, kind == 5, int(rng.integers(2)))[0]
 
 
 def told_otherwise(rng, event):
     """The same releases in another order, one of them in two parts, within a fit of its own."""
     releases = [event.releases[i] for i in rng.permutation(len(event.releases))]
     first = releases[0]
-    if getattr(first, "count", 1) > 1 and not isinstance(first, HiddenStateEvent):
+    if getattr(first, "count", 1) > 1:
         releases[:1] = [replace(first, count=1), replace(first, count=first.count - 1)]
     return FitEvent((FitEvent(tuple(releases[:1])), *releases[1:]))
 

@@ -12,7 +12,6 @@ from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -141,7 +140,6 @@ def test_every_event_has_a_translation():
         PureEvent(0.1),
         ZCDPEvent(0.01),
         PoissonSampledEvent(0.1, 3.0),
-        HiddenStateEvent(3.0, 10, 0.5),
         TuningEvent(base, "logarithmic", 5.0),
         NonPrivateEvent(),
     ]
@@ -153,12 +151,6 @@ def test_every_event_has_a_translation():
         FitEvent((object(),)).to_dp_event()
     with pytest.raises(TypeError, match="small probability"):
         FitEvent((refused,)).to_dp_event()
-
-
-@pytest.mark.parametrize("contraction", [0.3, 0.99, 1.0])
-def test_a_hidden_state_is_one_gaussian_of_the_same_loss(contraction):
-    fit = FitEvent((HiddenStateEvent(40.0, 30, contraction),))
-    assert epsilon_of(fit, DELTA) == pytest.approx(by_pld(fit.to_dp_event()), rel=3e-3)
 
 
 # ---- its traps ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.inspection import audit, audit_one_run
 from dpcd_sklearn.inspection._one_run import _largest, _of_gaussian, _of_pair, is_too_many
 from dpcd_sklearn.privacy.accounting import PrivacySpent, with_noise
-from dpcd_sklearn.solvers import SGD, SkGD
+from dpcd_sklearn.solvers import SGD
 
 SURE = 1 - 1e-6
 STATED = {"feature_scale": 1.0}
@@ -159,14 +159,6 @@ def test_a_claim_that_is_no_number_is_refused(said, monkeypatch):
             {},
             ValueError,
             "no noisy sums",
-        ),
-        (
-            DPRidgeSkGD(
-                fit_intercept=False, row_norm_bound=1.0, solver=SkGD(accounting="hidden_state")
-            ),
-            {},
-            ValueError,
-            "transcript",
         ),
     ],
 )

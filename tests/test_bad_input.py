@@ -199,7 +199,6 @@ def test_every_parameter_that_can_be_wrong_is_in_the_tables(estimator):
 # ---- parameters that contradict each other, the shape or the accountant -------------------------
 
 BALL = {"constraint": "l1_ball", "penalty": None}
-HIDDEN = SkGD(accounting="hidden_state")
 TOGETHER = [
     (ALL, {"n_public": 40}, 'n_public is for neighboring="add_remove"'),
     (ALL, {"n_public": 40, "delta": 1e-3}, 'n_public is for neighboring="add_remove"'),
@@ -214,12 +213,6 @@ TOGETHER = [
         GENERIC,
         {"solver": "frank-wolfe", "penalty": None, "fit_intercept": False},
         "needs constraint in",
-    ),
-    (GENERIC, {"solver": HIDDEN}, 'hidden_state" needs fit_intercept=False or'),
-    (
-        GENERIC,
-        {"solver": SkGD("nice", accounting="hidden_state"), "fit_intercept": False},
-        'hidden_state" needs sampling="full"',
     ),
 ]
 

@@ -25,8 +25,6 @@ NAMED = {"c": (1, 3), "a": (0, 120), "b": [-5, 5]}
 MODELS = [
     DPLassoCD(),
     DPRidgeSkGD(),
-    DPLinearRegressor(penalty="l2", alpha=0.83, max_iter=20, penalize_intercept=True,
-    solver=SkGD(momentum=0, averaging="last", accounting="hidden_state")),
     DPLogisticGCD(classes=[0, 1]),
     DPLinearRegressor(solver=SkGD(sampling="importance")),
     DPLinearClassifier(classes=[0, 1], solver="sgd"),

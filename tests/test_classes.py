@@ -221,7 +221,6 @@ def test_a_path_is_kept_class_by_class():
         ({"loss": "logistic"}, "classes must hold two labels"),
         ({"solver": "compgd", "penalty": None}, "needs loss in"),
         ({"solver": "frank-wolfe", "penalty": None}, "needs loss in"),
-        ({"solver": SkGD(accounting="hidden_state")}, "needs loss in"),
     ],
     ids=str,
 )

@@ -12,7 +12,6 @@ from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -102,7 +101,7 @@ def test_a_row_without_a_bound_is_refused():
 GAUSSIAN = GaussianEvent(2.0, 3)
 WITH_NOISE = [
     *(GAUSSIAN, SelectionEvent(0.5), LaplaceEvent(2.0), PureEvent(0.5), ZCDPEvent(0.1)),
-    *(CoveredEvent(2.0, 1e-12), HiddenStateEvent(2.0, 3, 0.5), PoissonSampledEvent(0.1, 2.0)),
+    *(CoveredEvent(2.0, 1e-12), PoissonSampledEvent(0.1, 2.0)),
     *(TuningEvent(FitEvent((GAUSSIAN,)), "geometric", 3.0), FitEvent((GAUSSIAN,))),
 ]
 

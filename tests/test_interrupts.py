@@ -29,14 +29,6 @@ MODELS = {
     "gcd, lazy": DPLinearRegressor(solver=GCD(selection="lazy"), penalty="l1", max_iter=1e5),
     "skgd": DPLinearRegressor(solver="skgd", max_iter=1e6),
     "skgd, nice": DPLinearRegressor(solver=SkGD(sampling="nice"), max_iter=1e6),
-    "hidden state": DPLinearRegressor(
-        penalty="l2",
-        alpha=1e-05,
-        penalize_intercept=True,
-        feature_bounds=(-1, 1),
-        max_iter=1e6,
-        solver=SkGD(accounting="hidden_state"),
-    ),
     "sgd": DPLinearRegressor(solver=SGD(sampling_rate=1.0), max_iter=1e6),
     "sgd, multinomial": DPLinearClassifier(**CLASSES, solver="sgd", max_iter=1e5),
     "svrg": DPLinearRegressor(solver="svrg", max_iter=1e5),
@@ -111,7 +103,7 @@ def test_ctrl_c_ends_a_fit_soon_and_its_charge_stays(name, interrupted):
 
 def test_every_solver_is_interrupted():
     solvers = {name.partition(",")[0] for name in MODELS}
-    assert solvers == set(SOLVERS) | {"hidden state"}
+    assert solvers == set(SOLVERS)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")

@@ -20,7 +20,6 @@ from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import epsilon_of
-from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 RNG = np.random.default_rng(0)
@@ -221,7 +220,6 @@ def test_a_warm_start_of_targets_begins_at_each():
         (sparse.csr_array(Y), {}, "not a sparse matrix"),
         (np.where(Y > 0, "a", "b"), {}, "real numbers"),
         (np.where(Y > 100, np.nan, Y), {}, "NaN"),
-        (Y, {"solver": SkGD(accounting="hidden_state"), "fit_intercept": False}, "one target"),
     ],
 )
 def test_targets_that_no_model_has_are_refused_before_the_charge(y, params, match):

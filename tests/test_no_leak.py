@@ -40,9 +40,6 @@ MODELS = {
     "ridge": DPRidgeSkGD(),
     "ridge, blocks": DPRidgeSkGD(sampling="block", block_size=2, feature_scale=2.0),
     "ridge, row norm": DPRidgeSkGD(row_norm_bound=3.0, target_bounds=(0, 1)),
-    "ridge, hidden state": DPLinearRegressor(
-        penalty="l2", alpha=0.083, penalize_intercept=True, row_norm_bound=3.0,
-        solver=SkGD(accounting="hidden_state")),
     "huber, periodic, path": DPLinearRegressor(
         "huber", penalty=Box(-1, 2), solver=CD(averaging="periodic"), coef_path=True),
     "nice": DPLinearRegressor(target_bounds=(-1, 3), solver=SkGD(sampling="nice", block_size=2)),
@@ -195,9 +192,8 @@ def test_weights_show_nowhere(model, data, weigh):
 
 @every_model
 def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
-    n_public = 100 if model.get_params().get("solver__accounting") == "hidden_state" else 50
     model = type(model)(**model.get_params(deep=False)).set_params(
-        neighboring="add_remove", n_public=n_public, delta=1e-3
+        neighboring="add_remove", n_public=50, delta=1e-3
     )
     X, y = data
     expected = public_outcome(model, X, y)
@@ -208,13 +204,11 @@ def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
 @every_model
 def test_the_true_number_of_records_decides_no_refusal_under_add_remove(model):
     # every check before the charge, without the records: they would be too many
-    # by n_public, a promise
-    bounded = model.get_params().get("solver__accounting") == "hidden_state"
     model = type(model)(**model.get_params(deep=False)).set_params(
         neighboring="add_remove", n_public=1000, delta=1e-3
     )
     expected = model.planned_event(1, N_FEATURES)
-    for n in (999, 1000) if bounded else (1000, 1001, 13_740, 13_742, 10**6, 2**28):
+    for n in (1000, 1001, 13_740, 13_742, 10**6, 2**28):
         assert model.planned_event(n, N_FEATURES) == expected
 
 

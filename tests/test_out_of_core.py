@@ -26,12 +26,9 @@ from dpcd_sklearn.testing import ReproducibleNoise
 
 N_SAMPLES, N_FEATURES = 500, 7
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
-HIDDEN = {"penalty": "l2", "alpha": 2e-3, "penalize_intercept": True, "row_norm_bound": 3.0}
-HIDDEN |= {"solver": SkGD(accounting="hidden_state", momentum=0, averaging="last")}
 MODELS = {
     "DPLogisticGCD": DPLogisticGCD(max_iter=5),
     "DPRidgeSkGD": DPRidgeSkGD(max_iter=5, target_bounds=(0, 1)),
-    "hidden state": DPLinearRegressor(max_iter=5, **HIDDEN),
     "DPLassoCD": DPLassoCD(0.01, max_iter=2),
     "DPLassoCD, bounds": DPLassoCD(0.01, epsilon=5.0, max_iter=2, feature_bounds=(-1, 2)),
     "without noise": DPRidgeSkGD(epsilon=float("inf"), max_iter=50),

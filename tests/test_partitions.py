@@ -21,7 +21,7 @@ from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
 from dpcd_sklearn.privacy.sums import Dialogue, LocalPlace
-from dpcd_sklearn.solvers import GCD, SkGD
+from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 211, 6
@@ -50,16 +50,6 @@ MODELS = {
             penalty=None,
             constraint="l1_ball",
             penalize_intercept=True,
-            **REGRESSION,
-        ),
-        Y,
-    ),
-    "hidden state": (
-        DPLinearRegressor(
-            solver=SkGD(accounting="hidden_state"),
-            penalty="l2",
-            alpha=0.1,
-            fit_intercept=False,
             **REGRESSION,
         ),
         Y,

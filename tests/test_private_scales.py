@@ -31,7 +31,7 @@ from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
 from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS, squares_sensitivity
-from dpcd_sklearn.solvers import SGD, SkGD, _coordinates
+from dpcd_sklearn.solvers import SGD, _coordinates
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, DELTA = 4000, 3, 1e-6
@@ -314,16 +314,6 @@ def _most_alpha(model):
         (DPLinearRegressor(solver="newton", **LOOSE), "needs a descent"),
         (DPLinearRegressor(inference=True, **LOOSE), "needs a descent"),
         (DPRidgeSkGD(solver="newton", **LOOSE), "needs a descent"),
-        (
-            DPLinearRegressor(
-                penalty="l2",
-                alpha=0.00025,
-                penalize_intercept=True,
-                solver=SkGD(accounting="hidden_state"),
-                **LOOSE,
-            ),
-            'needs accounting="composition"',
-        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_charge(model, message):

@@ -12,7 +12,6 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -48,12 +47,6 @@ DESCENTS = {
     "cd": (DPLinearRegressor(solver="cd", max_iter=3, **OF_TARGET), "y"),
     "gcd": (DPLinearRegressor(solver="gcd", penalty="l1", max_iter=4, **OF_TARGET), "y"),
     "skgd": (DPLinearRegressor(solver="skgd", max_iter=4, **OF_TARGET), "y"),
-    "hidden state": (
-        DPLinearRegressor(
-            penalty="l2", alpha=0.0025, penalize_intercept=True, max_iter=4,
-            feature_bounds=(-1, 1), solver=SkGD(accounting="hidden_state"), **OF_TARGET),
-        "y",
-    ),
     "sgd": (DPLinearRegressor(solver="sgd", max_iter=3, **OF_TARGET), "y"),
     "svrg": (DPLinearRegressor(solver="svrg", max_iter=4, **OF_TARGET), "y"),
     "compgd": (DPLinearRegressor(solver="compgd", max_iter=3, **OF_TARGET), "y"),
@@ -77,7 +70,6 @@ SCALES = {
     "a middle, no intercept": {"feature_bounds": (-1, 2), "fit_intercept": False},
     "found": {},
 }
-NO_BOUNDS = [scales for scales, stated in SCALES.items() if "feature_bounds" not in stated]
 
 
 def fitted(name, scales, layout):
@@ -95,8 +87,6 @@ def test_dense_layouts_release_the_same_bits_and_so_do_sparse_ones():
     unlike = []
     for name in DESCENTS | OTHERS:
         for scales in SCALES:
-            if name == "hidden state" and scales in NO_BOUNDS:  # asks for them
-                continue
             for layouts in (DENSE, SPARSE):
                 first, *others = [fitted(name, scales, layout) for layout in layouts.values()]
                 if not all(np.array_equal(first, other) for other in others):
@@ -114,29 +104,24 @@ def test_sparse_and_dense_records_release_the_same_bits_where_it_is_promised():
         scales: {
             name
             for name in DESCENTS | OTHERS
-            if not (name == "hidden state" and scales in NO_BOUNDS)
-            and np.array_equal(
-                fitted(name, scales, DENSE["C"]), fitted(name, scales, SPARSE["CSR"])
-            )
+            if np.array_equal(fitted(name, scales, DENSE["C"]), fitted(name, scales, SPARSE["CSR"]))
         }
         for scales in SCALES
     }
     descents = set(DESCENTS)
     assert descents <= kept["bounds and scales"]
     for scales in ("scales", "scales, no intercept"):
-        assert descents - {"hidden state"} <= kept[scales], scales
-    # which looks for no scale within bounds, as all others do, sparse rows in another way
-    for scales in ("bounds around zero", "a middle, no intercept"):
-        assert "hidden state" in kept[scales], scales
+        assert descents <= kept[scales], scales
     # and this is why no more is promised
     assert not kept["bounds and scales"] & set(OTHERS)
-    for scales in ("bounds around zero", "a middle, no intercept"):
-        assert kept[scales] <= {"hidden state", "frank-wolfe"}, scales
-    for scales in ("found", "bounds around a middle"):
+    for scales in (
+        "bounds around zero",
+        "a middle, no intercept",
+        "found",
+        "bounds around a middle",
+    ):
         assert kept[scales] <= {"frank-wolfe"}, scales  # without an intercept nothing is centred
 
 
 def test_every_solver_is_in_the_table():
-    assert {name.partition(" ")[0] for name in DESCENTS} - {"hidden", "softmax"} | {
-        "newton"
-    } == set(SOLVERS)
+    assert {name.partition(" ")[0] for name in DESCENTS} - {"softmax"} | {"newton"} == set(SOLVERS)

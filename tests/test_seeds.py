@@ -37,15 +37,6 @@ FITS = {
     "logistic": DPLogisticGCD(max_iter=5, classes=[0, 1], **UNIT),
     "lazy": DPLogisticGCD(max_iter=5, classes=[0, 1], solver=GCD(selection="lazy"), **UNIT),
     "ridge": DPRidgeSkGD(max_iter=5, **BOTH),
-    "hidden state": DPLinearRegressor(
-        penalty="l2",
-        alpha=0.005,
-        max_iter=5,
-        penalize_intercept=True,
-        row_norm_bound=3.0,
-        target_bounds=(-1, 1),
-        solver=SkGD(accounting="hidden_state"),
-    ),  # fmt: skip
     "sgd": DPLinearRegressor(solver=SGD(sampling_rate=0.3), max_iter=1, **BOTH),
     "svrg": DPLinearRegressor(solver=SVRG(sampling_rate=0.3), max_iter=1, **BOTH),
     "compgd": DPLinearRegressor(solver=CompGD(n_directions=2), max_iter=5, **BOTH),
@@ -137,8 +128,6 @@ def test_a_seeded_fit_is_charged_as_private(model):
 
 @every_fit
 def test_without_noise_a_seed_determines_the_fit(model):
-    if model.get_params().get("accounting") == "hidden_state":
-        pytest.skip("it has noise only")
     model = clone(model).set_params(epsilon=math.inf, random_state=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)

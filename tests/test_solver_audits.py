@@ -46,14 +46,6 @@ SOLVERS = {
         epsilon=2.0, loss="multinomial", solver=SGD(sampling_rate=1.0), classes=[0, 1, 2]
     ),
     "newton, softmax": DPLinearClassifier(epsilon=2.0, solver="newton", classes=[0, 1, 2]),
-    "hidden state": DPLinearRegressor(
-        penalty="l2",
-        alpha=0.05,
-        epsilon=2.0,
-        penalize_intercept=True,
-        row_norm_bound=1.0,
-        solver=SkGD(accounting="hidden_state"),
-    ),
 }
 # Differences of one record's gradients all point along the step: no pair is as bad as accounted.
 # Which of the pairs looks worst is itself chosen from noisy fits, and some pairs of a greedy model

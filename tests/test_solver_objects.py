@@ -44,7 +44,6 @@ TABLE = {
     "sampling": ("importance", WORDS),
     "rule": ("gs-q", WORDS),
     "selection": ("lazy", WORDS),
-    "accounting": ("hidden_state", WORDS),
     "averaging": ("last", WORDS),
     "block_size": (2, COUNTS),
     "n_inner": (4, COUNTS),

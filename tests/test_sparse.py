@@ -26,7 +26,7 @@ from dpcd_sklearn.privacy.mechanisms import CoordinateUnits
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
 from dpcd_sklearn.privacy.sums._records import canonical
-from dpcd_sklearn.solvers import GCD, SGD, CompGD, SkGD
+from dpcd_sklearn.solvers import GCD, SGD, CompGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
@@ -348,14 +348,6 @@ MODELS = {
     # with a free intercept dense records are seen from their mean, which sparse ones never are
     "newton": DPLinearRegressor(
         penalty="l1", solver="newton", feature_bounds=(-1, 1), penalize_intercept=True, **SEEDED
-    ),
-    "hidden state": DPLinearRegressor(
-        penalty="l2",
-        alpha=5.0 / N,
-        penalize_intercept=True,
-        row_norm_bound=1.0,
-        solver=SkGD(accounting="hidden_state"),
-        **SEEDED,
     ),
     "multinomial": DPLinearClassifier(
         "multinomial", solver=SGD(sampling_rate=0.5), classes=[0, 1, 2], **SEEDED

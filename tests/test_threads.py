@@ -47,13 +47,6 @@ TWO_COLUMNS = ONE_COLUMN // 2 + 77
 ALL_COLUMNS = ONE_COLUMN // N_FEATURES + 77
 
 BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
-HIDDEN = {
-    "penalty": "l2",
-    "alpha": 1 / ALL_COLUMNS,
-    "penalize_intercept": True,
-    "row_norm_bound": 3.0,
-    "solver": SkGD(accounting="hidden_state", momentum=0, averaging="last"),
-}
 BOUNDS = {"feature_bounds": (-1, 2)}
 THREE = {"classes": [0, 1, 2]}
 MODELS = {  # how many records they need, and the model
@@ -61,7 +54,6 @@ MODELS = {  # how many records they need, and the model
     "DPLassoCD, bounds": (ONE_COLUMN, DPLassoCD(1e-4, max_iter=2, **BOUNDS)),
     "DPRidgeSkGD": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4)),
     "DPRidgeSkGD, bounds": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, **BOUNDS)),
-    "hidden state": (ALL_COLUMNS, DPLinearRegressor(max_iter=4, **HIDDEN)),
     "DPLogisticGCD": (ALL_COLUMNS, DPLogisticGCD(max_iter=4)),
     "cd": (ONE_COLUMN, DPLinearClassifier(solver="cd", max_iter=2)),
     "gcd": (ALL_COLUMNS, DPLinearRegressor(solver=GCD(block_size=2), penalty="l1", max_iter=4)),

@@ -14,8 +14,6 @@ from dpcd_sklearn.privacy.mechanisms._units cimport CoordinateUnits, MeanUnits
 from dpcd_sklearn.privacy.noise._noise cimport NoiseSource
 from dpcd_sklearn.privacy.sums._sums cimport Place, Question, Sums, question_of
 
-from dpcd_sklearn.privacy.mechanisms._hidden_state import Descent
-
 
 cdef object answer_of(Sums sums, const Question *question, Py_ssize_t size):
     cdef const int64_t *integers
@@ -115,22 +113,6 @@ def released_mean(IterateOracle oracle, coef, *, bint sampled):
     if oracle.release_mean(sampled, &w[0], NULL, NULL, 0, &mean[0]) < 0:
         raise RuntimeError("the oracle refused a release")
     return np.asarray(mean)
-
-
-def step_without_noise(Place place, event, state, *, Loss loss, row_norm, double clip, double step,
-                       double l2, n_normalizer, bint fit_intercept):
-    """A step of a descent whose last state alone is released, and the descent's numbers."""
-    cdef Py_ssize_t p = place.n_features + fit_intercept
-    descent = Descent(event, n_samples=place.n_samples, n_coordinates=p,
-                      curvature=loss.curvature, squared_norm=row_norm**2 + fit_intercept,
-                      clip=clip, step=step, l2=l2, n_normalizer=n_normalizer)
-    cdef Sums gradients = place.stated(loss, np.ones(p), fit_intercept=fit_intercept,
-                                       row_norm=row_norm, max_weight=1.0)
-    cdef double[::1] w = np.asarray(state) * descent.unit
-    cdef Question question = question_of(NULL, p, True, descent.clip, descent.limit)
-    question.coef = &w[0]
-    decay = np.rint(step * l2 * np.asarray(state, dtype=float))
-    return np.asarray(state) - decay - answer_of(gradients, &question, p), descent
 
 
 def choices(LazyChoice choice, scores, Py_ssize_t size, NoiseSource noise, Py_ssize_t n_draws):

@@ -13,8 +13,7 @@ from sklearn.base import clone
 
 from ..exceptions import FewRecordsWarning, UnknownScaleWarning
 from ..pipeline._budget_of_step import last_step
-from ..privacy.accounting._events import HiddenStateEvent
-from ._likelihood import _clipped, _derivatives, log_ratios, pair_rows
+from ._likelihood import log_ratios, pair_rows
 from ._transcript import Transcript, is_recordable, recorded, records_of
 
 _CHUNK = 50
@@ -87,7 +86,7 @@ class Subject:
         self.fitted = fitted(copies[0], pair[0], transcript)
         if transcript is None or statistic is not None:
             return
-        if transcript.updates is not None or transcript.last_iterate is not None:
+        if transcript.updates is not None:
             fitted(copies[1], pair[1])
             self.rows = PairRows(pair, copies, transcript.plan)
 
@@ -100,11 +99,6 @@ class Subject:
         if not np.isfinite(found).all():
             raise ValueError("the statistic of a fit is not finite")
         return found
-
-
-def is_hidden(model):
-    """Whether a fit of this package released nothing but its last iterate."""
-    return isinstance(last_step(model).privacy_event_.releases[0], HiddenStateEvent)
 
 
 def fitted(model, data, recorder=None):
@@ -133,13 +127,7 @@ def _some_fits(model, data, statistic, rows, noise, size):
 
 def _ratio(transcript, pair):
     plan = transcript.plan
-    rows = pair.of(plan)
-    if transcript.updates is not None:
-        return log_ratios(plan, transcript.updates, rows)[0]
-    # nothing but the last iterate: along the gradients at the start
-    start = np.zeros((1, 1, rows.features.shape[1]))
-    r = _clipped(_derivatives(plan, rows, start), (rows.features**2).sum(axis=1), plan.clip)
-    return -float(rows.side @ (r[0] * rows.features) @ transcript.last_iterate)
+    return log_ratios(plan, transcript.updates, pair.of(plan))[0]
 
 
 def coefficients(model):
@@ -171,11 +159,8 @@ def best_test(subject, shown):
     size = shown[0].shape[1]
     if subject.rows is not None:
         values = [s[:, 0] for s in shown]
-        gap = 0.0
-        if is_hidden(subject.fitted):
-            gap = sum(map(np.mean, values)) / 2  # it is not centred
         alone = np.eye(1, size)[0]
-        tests.append(Test(alone, gap, separation(*values), "likelihood of all releases"))
+        tests.append(Test(alone, 0.0, separation(*values), "likelihood of all releases"))
     halves = [np.array_split(s[:, 1:], 2) for s in shown]
     learnt = _direction(*(half[0] for half in halves))
     found = separation(*(half[1] @ learnt for half in halves))

@@ -109,7 +109,7 @@ def audit_one_run(
     ----------
     estimator : linear model of this package with one output
         A clone of it is fitted once, without its accountant and seed. Its solver must release
-        noisy sums: not "frank-wolfe" alone, and not with hidden states.
+        noisy sums: not "frank-wolfe" alone.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     n_canaries : int >= 10, default=1000
@@ -167,7 +167,7 @@ def audit_one_run(
     transcript, rows, claim = _run(model, X, y, coins)
     if transcript.updates is None:
         raise ValueError(
-            "audit_one_run needs a transcript: accounting='hidden_state' has none, and one of more "
+            "audit_one_run needs a transcript: one of more "
             "than 5e7 numbers is not kept (lower max_iter)"
         )
     scores = log_ratios(transcript.plan, transcript.updates, rows)

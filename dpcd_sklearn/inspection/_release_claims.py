@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import CoveredEvent, PoissonSampledEvent, SelectionEvent
 from ..privacy.accounting._selections import choices_loss, is_tractable
 from ._claims import sampled_distance
@@ -87,8 +86,6 @@ def _mu_of_one(kind, size):
         return release.eta / 2 * math.sqrt(size)
     if isinstance(release, PoissonSampledEvent):
         return release.sampling_rate / release.noise_multiplier * math.sqrt(size)
-    if hasattr(release, "contraction") or kind.method == "release_last_iterate":
-        return math.sqrt(gdp_squared(kind.event))
     return math.sqrt(size) / release.noise_multiplier
 
 

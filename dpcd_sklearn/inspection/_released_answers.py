@@ -81,7 +81,6 @@ _WORDS = {
     "release_preconditioned": "Newton gradients",
     ("MomentOracle", "release_mean_square"): "mean square of gradients",
     "release_moments": "moments for inference",
-    "release_last_iterate": "last iterate",
     "release_running_counts": "running counts",
     "release_present_means": "means of what is present",
     "release_categories": "counts of categories",

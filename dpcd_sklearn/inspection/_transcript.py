@@ -44,7 +44,7 @@ def records_of(fitted, data):
 
 
 class Transcript:
-    """Keeps plan, updates and last iterate of one fit.
+    """Keeps plan and updates of one fit.
 
     Parameters
     ----------
@@ -55,12 +55,10 @@ class Transcript:
     ----------
     updates : RecordingOracle, RecordingIterateOracle, RecordingCurvatureOracle or None
         None if a fit has several outputs, each with updates of its own, or too many numbers.
-    last_iterate : ndarray of shape (n_coordinates,), or None
-        If that is all that was released.
     """
 
     def __init__(self, noise=1.0):
-        self.updates = self.last_iterate = None
+        self.updates = None
         self._noise, self._plan = noise, None
 
     def __reduce__(self):
@@ -78,8 +76,6 @@ class Transcript:
 
     def stand_before(self, mechanism, units):
         """The object that a solver sees in place of a mechanism."""
-        if hasattr(mechanism, "release_last_iterate"):
-            return _LastIterate(self, mechanism)
         if self.updates is not None or not self._is_kept():
             return mechanism  # what follows the updates is no part of the transcript
         if isinstance(mechanism, Oracle):
@@ -97,16 +93,3 @@ class Transcript:
         problem = self._plan.problem
         size = problem.n_updates * problem.n_coordinates * problem.n_outputs
         return size <= _MOST_NUMBERS
-
-
-class _LastIterate:
-    """Keeps the one release of a fit with hidden updates."""
-
-    def __init__(self, transcript, mechanism):
-        self._transcript, self._mechanism = transcript, mechanism
-
-    def release_last_iterate(self, *args, **options):
-        """As of the mechanism."""
-        found = self._mechanism.release_last_iterate(*args, **options)
-        self._transcript.last_iterate = found
-        return found

@@ -35,8 +35,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
       delta)-differentially private under the `neighboring` relation; all iterates, chosen
       coordinates, and what is released before the first iterate, could be published at the same
-      cost, except with ``SkGD(accounting="hidden_state")``. Who is in a mini-batch is never
-      published.
+      cost. Who is in a mini-batch is never published.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.
@@ -144,10 +143,9 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     What each solver releases, with the sensitivity and its proof: ``release_partial`` ("cd",
     "gcd"), ``release_argmax`` ("gcd", "frank-wolfe"), ``release_gradient`` ("skgd"),
     ``release_mean`` ("compgd", "sgd", "svrg"), ``release_mean_row``, ``release_curvature`` and
-    ``release_preconditioned`` ("newton") and ``release_last_iterate`` (hidden states), in
-    ``privacy/proofs``. Releases over all records are calibrated by the exact curve of Gaussian DP,
-    those of "gcd" and "frank-wolfe" by the tight curve of adaptive choices, and Poisson
-    mini-batches by Rényi divergences.
+    ``release_preconditioned`` ("newton"), in ``privacy/proofs``. Releases over all records are
+    calibrated by the exact curve of Gaussian DP, those of "gcd" and "frank-wolfe" by the tight
+    curve of adaptive choices, and Poisson mini-batches by Rényi divergences.
 
     Where noise is loud `coef_` and `intercept_` are shrunk towards the middle of a found target, by
     a factor that follows from public numbers and, where columns have one scale, from how long

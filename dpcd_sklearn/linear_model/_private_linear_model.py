@@ -335,8 +335,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         """Where a warm start begins, and None for a cold one; before the charge."""
         if self.warm_start and plan.forgets_its_start:
             raise ValueError(
-                "warm_start=True does nothing with solver='frank-wolfe', and "
-                "accounting='hidden_state' starts at zero: leave it False"
+                "warm_start=True does nothing with solver='frank-wolfe': leave it False"
             )
         return start_of(self, n_features, plan.request.n_outputs)
 
@@ -356,8 +355,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             words += ["target_bounds ((-1, 1)"]
         if not words or not request.private:
             return
-        if request.solver.accounting == "hidden_state":
-            return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
         warn(
             f"n={request.budget.n} and epsilon={request.budget.epsilon:g} are too small to find "

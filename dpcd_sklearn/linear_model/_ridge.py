@@ -37,8 +37,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
       delta)-differentially private under the `neighboring` relation; all iterates, and what is
-      released before the first one, could be published at the same cost, except with
-      ``SkGD(accounting="hidden_state")``.
+      released before the first one, could be published at the same cost.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       One person with several rows needs more.

@@ -199,21 +199,7 @@ def _prototypes(estimator, grids, budget, n_records, n_public):
 def set_n_public(model, n_records, n_public):
     """Tell a candidate the public number of the records that it fits, under add_remove.
 
-    It is the expected size of a slot of coins, or of all records where a fit refuses more than it
-    is told: half of all slots are larger than expected, and who fails would tell which.
+    It is the expected size of a slot of coins.
     """
-    if n_public is None:
-        return
-    part = _budget_of_run.budgeted_part(model)
-    told = n_public if _refuses_more_than_told(part) else n_records
-    part.set_params(n_public=told)
-
-
-def _refuses_more_than_told(part):
-    """Whether a hidden state is asked for, whose calibration counts with no more records."""
-    words = {
-        name: value
-        for name, value in part.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "accounting"
-    }
-    return "hidden_state" in words.values()
+    if n_public is not None:
+        _budget_of_run.budgeted_part(model).set_params(n_public=n_records)

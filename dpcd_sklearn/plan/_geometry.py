@@ -1,6 +1,6 @@
 """From public facts about the features to the geometry of a problem: M_j, bounds and spread."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,8 +25,6 @@ class Geometry:
         Records are clipped to these while they are read.
     largest_square : float
         Bound on the squared norm of a record in the geometry of (M / curvature)^(-1/2).
-    row_norm : float
-        Features of a record are scaled down to this norm; infinite when they are not.
     """
 
     smoothness: np.ndarray
@@ -34,7 +32,6 @@ class Geometry:
     lo: np.ndarray | None
     hi: np.ndarray | None
     largest_square: float
-    row_norm: float = np.inf
 
     def __post_init__(self):
         # a sampling is given `spread`, and through it all of this, while records are read
@@ -154,28 +151,6 @@ def public_geometry(request):
         narrowest = smoothness[:n_features].min() / curvature
         largest_square = row_norm_bound**2 / narrowest + request.fit_intercept
     return Geometry(smoothness, center, lo, hi, largest_square)
-
-
-def isotropic(geometry, request):
-    """The same bounds with one M for all coordinates, from a bound on rows that is enforced.
-
-    Raises
-    ------
-    ValueError
-        If nothing public bounds the rows.
-    """
-    row_norm = np.inf if request.row_norm_bound is None else float(request.row_norm_bound)
-    if geometry.lo is not None:
-        widest = np.maximum(geometry.hi - geometry.center, geometry.center - geometry.lo)
-        row_norm = min(row_norm, float(np.linalg.norm(widest)))
-    if not 0 < row_norm < np.inf:
-        raise ValueError(
-            'accounting="hidden_state" needs a public bound on the rows, which is enforced: state '
-            "row_norm_bound or feature_bounds"
-        )
-    square = row_norm**2 + request.fit_intercept
-    smoothness = np.full_like(geometry.smoothness, request.loss.curvature * square)
-    return replace(geometry, smoothness=smoothness, largest_square=1.0, row_norm=row_norm)
 
 
 def moment_geometry(moments, request):

@@ -257,8 +257,8 @@ def wanted_scales(request):
     Facts that are stated are not looked for. Of the ways to look for the others it is the finest
     one whose choices have evidence enough; without any, features have unit scale.
     """
-    if not request.private or request.solver.accounting == "hidden_state":
-        return NOTHING  # whose proof needs rows whose bound is stated
+    if not request.private:
+        return NOTHING
     _ = request.budget.mu  # which says what is too small for any noise
     rho = zcdp_rho(*request.budget[:2])
     for features, most in _ways(request):

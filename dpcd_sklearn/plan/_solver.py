@@ -37,4 +37,3 @@ class Solver(Stated):
     step_size = averaging = momentum = sampling = "auto"
     n_inner = block_size = None
     selection = "full"
-    accounting = "composition"

@@ -64,7 +64,7 @@ class SolverPlan(metaclass=ABCMeta):
     extra : dict
         Fields of the Problem that this solver looks at, beside those of all.
     forgets_its_start : bool
-        Whether its first update goes to the same point from everywhere, or must start at zero.
+        Whether its first update goes to the same point from everywhere.
     settles : bool
         Whether an intercept is set right after all updates.
     hides_updates : bool

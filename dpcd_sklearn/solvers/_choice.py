@@ -8,7 +8,6 @@ from ._cd import CD
 from ._compgd import CompGD
 from ._frank_wolfe import FrankWolfe
 from ._gcd import GCD
-from ._hidden_state import HiddenStatePlan
 from ._newton import Newton, NewtonPlan
 from ._scikit_learn import ScikitLearnPlan, with_all_targets
 from ._sgd import SGD
@@ -54,11 +53,7 @@ def plan_of(request):
     plan = _PLANS[solver]
     if request.asks_for_smoothness and (needs := _needs_for_smoothness(request, solver)):
         raise ValueError(f'feature_scale="private" needs {needs}')
-    if request.solver.accounting == "hidden_state":
-        if (needs := HiddenStatePlan.needs(request)) is not None:
-            raise ValueError(f'accounting="hidden_state" needs {needs}')
-        plan = HiddenStatePlan if request.private else plan
-    elif request.inference and (needs := plan.needs_for_inference(request)) is not None:
+    if request.inference and (needs := plan.needs_for_inference(request)) is not None:
         raise ValueError(f"inference=True needs {needs}")
     elif plan.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
@@ -120,8 +115,6 @@ def _needs_for_smoothness(request, solver):
     """The change of a request that lets M_j be released, in words; None if they can be."""
     if solver == "newton":
         return "a descent: Newton steps release moments of rows already, so leave it None for them"
-    if request.solver.accounting == "hidden_state":
-        return 'accounting="composition": of a hidden state one M is fixed before the charge'
     return None
 
 

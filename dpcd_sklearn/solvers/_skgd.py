@@ -189,14 +189,9 @@ class SkGD(Solver):
         Heavy ball in the (1 - momentum)-normalised form. "auto" follows n, p, epsilon and delta
         with full sampling, and is 0 otherwise.
     averaging : {"auto", "last", "tail", "periodic"}, default="auto"
-        See :class:`CD`; "auto" is "last" for a hidden state.
+        See :class:`CD`.
     n_inner : int >= 1, default=None
         See :class:`CD`.
-    accounting : {"composition", "hidden_state"}, default="composition"
-        "composition" counts every update, and all iterates could be published. "hidden_state"
-        counts the last iterate only. It needs full sampling, no momentum, an l2 penalty with
-        alpha > 0 on everything, and works with the squared and the Huber loss; it looks for no
-        scales of features.
 
     References
     ----------
@@ -218,7 +213,6 @@ class SkGD(Solver):
             "sampling": [StrOptions(set(SAMPLING_WORDS)), HasMethods(["draw"])],
             "block_size": COUNT_OR_NONE,
             "momentum": MOMENTUM,
-            "accounting": [StrOptions({"composition", "hidden_state"})],
         }
     )
 
@@ -231,7 +225,6 @@ class SkGD(Solver):
         momentum: Auto = "auto",
         averaging: str = "auto",
         n_inner: int | None = None,
-        accounting: str = "composition",
     ):
         self.sampling = sampling
         self.block_size = block_size
@@ -239,4 +232,3 @@ class SkGD(Solver):
         self.momentum = momentum
         self.averaging = averaging
         self.n_inner = n_inner
-        self.accounting = accounting

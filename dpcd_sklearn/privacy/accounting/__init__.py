@@ -5,8 +5,8 @@ calibrated to a loss is at least what the loss needs; an event without a row in 
 (``_accounting.COSTS``) is refused. Relies on no other room of privacy: no record and no noise is
 seen here; an event is public numbers, and a receipt says that it was charged. Proofs:
 ``proofs/accounting.md`` (Gaussians, zCDP), ``proofs/selections.md`` (choices), ``proofs/loss.md``
-(distributions of loss), ``proofs/renyi.md`` (orders, samples), ``proofs/private_tuning.md`` (the
-best of a secret number of runs) and ``proofs/release_last_iterate.md`` (hidden states). Mutants:
+(distributions of loss), ``proofs/renyi.md`` (orders, samples) and ``proofs/private_tuning.md`` (the
+best of a secret number of runs). Mutants:
 half the noise counts at least twice the loss, in ``tests/test_selections.py``; made-up events
 without a row are refused, in ``tests/test_costs.py``.
 """
@@ -27,7 +27,6 @@ from ._calibration import (
     curvature_fit_event,
     gaussian_fit_event,
     greedy_fit_event,
-    hidden_state_fit_event,
     moments_event,
     sampled_fit_event,
     with_noise,
@@ -37,7 +36,6 @@ from ._events import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -54,12 +52,12 @@ from ._receipt import Receipt
 from ._search_event import search_fit_event
 from ._spent import PrivacyCost, PrivacySpent
 
-__all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent", "HiddenStateEvent"]
+__all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent"]
 __all__ += ["LaplaceEvent", "Loss"]
 __all__ += ["NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent", "PureEvent"]
 __all__ += ["Receipt", "SelectionEvent", "TuningEvent", "ZCDPEvent", "choices_event", "composed"]
 __all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]
 __all__ += ["gdp_delta", "gdp_epsilon", "gdp_mu", "gdp_squared", "greedy_fit_event"]
-__all__ += ["hidden_state_fit_event", "joined", "joint_budgets", "loss_of", "moments_event"]
+__all__ += ["joined", "joint_budgets", "loss_of", "moments_event"]
 __all__ += ["of_points", "on_grid", "rdp", "rdp_epsilon", "residue", "sampled_fit_event"]
 __all__ += ["search_fit_event", "with_noise", "zcdp", "zcdp_epsilon", "zcdp_rho"]

@@ -29,7 +29,6 @@ from ._events import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    HiddenStateEvent,
     LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
@@ -38,7 +37,7 @@ from ._events import (
     TuningEvent,
     ZCDPEvent,
 )
-from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu, hidden_state_factor
+from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._loss import WIDEST, Loss, composed, covered_loss, of_points, pure_loss
 from ._renyi import (
     laplace_divergence,
@@ -128,20 +127,11 @@ def _loss_of_tuning(release, tail):
     return tuning_loss(base, release.distribution, release.mean, covered)
 
 
-def _hidden_mu_squared(e):
-    return hidden_state_factor(e.count, e.contraction) / e.noise_multiplier**2
-
-
 COSTS = {
     GaussianEvent: Cost(
         checked=checked_numbers(noise_multiplier=None),
         mu_squared=lambda e: e.count / e.noise_multiplier**2,
         rho=lambda e: e.count / (2 * e.noise_multiplier**2),
-    ),
-    HiddenStateEvent: Cost(
-        checked=checked_numbers(noise_multiplier=None, contraction=1.0),
-        mu_squared=_hidden_mu_squared,
-        rho=lambda e: _hidden_mu_squared(e) / 2,
     ),
     SelectionEvent: Cost(
         checked=checked_numbers(eta=None),

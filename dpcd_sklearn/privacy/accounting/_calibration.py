@@ -13,7 +13,6 @@ from ._accounting import log_excess, zcdp_rho
 from ._events import (
     FitEvent,
     GaussianEvent,
-    HiddenStateEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
     PureEvent,
@@ -21,7 +20,6 @@ from ._events import (
     TuningEvent,
     ZCDPEvent,
 )
-from ._gaussian_dp import hidden_state_factor
 from ._roots import largest_within
 from ._selections import is_tractable
 
@@ -151,12 +149,6 @@ def curvature_fit_event(budget, count, share, n_matrices=1, of_rows=0.0, n_of_ro
     if of_rows:
         found.append(releases(n_of_rows * n_matrices, of_rows))
     return FitEvent(tuple(found), budget.neighboring)
-
-
-def hidden_state_fit_event(budget, count, contraction):
-    """The last of `count` steps that contract, which takes a Budget, exactly calibrated."""
-    noise_multiplier = math.sqrt(hidden_state_factor(count, contraction)) / budget.mu * _UP
-    return FitEvent((HiddenStateEvent(noise_multiplier, count, contraction),), budget.neighboring)
 
 
 @lru_cache(maxsize=1024)  # the curve takes up to a second

@@ -9,7 +9,6 @@ Events are known by the names of their classes, because they import this file an
 
 import math
 
-from ._gaussian_dp import hidden_state_factor
 from ._tuning import shape_of
 
 
@@ -21,12 +20,6 @@ def _tuning(peer, event, _):
 
 def _repeated(peer, single, count):
     return single if count == 1 else peer.SelfComposedDpEvent(single, count)
-
-
-def _hidden_state(peer, event, neighboring):
-    # Gaussian DP: one Gaussian release of the same loss
-    factor = hidden_state_factor(event.count, event.contraction)
-    return peer.GaussianDpEvent(event.noise_multiplier / math.sqrt(factor))
 
 
 def _poisson_sampled(peer, event, neighboring):
@@ -51,7 +44,6 @@ _TRANSLATIONS = {
     "GaussianEvent": lambda peer, e, _: _repeated(
         peer, peer.GaussianDpEvent(e.noise_multiplier), e.count
     ),
-    "HiddenStateEvent": _hidden_state,
     "SelectionEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.eta**2 / 8), e.count),
     "LaplaceEvent": lambda peer, e, _: _repeated(
         peer, peer.LaplaceDpEvent(e.noise_multiplier), e.count

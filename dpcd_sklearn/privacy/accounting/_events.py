@@ -171,32 +171,6 @@ class PoissonSampledEvent:
 
 
 @dataclass(frozen=True)
-class HiddenStateEvent:
-    """The last iterate of a noisy descent that contracts; the iterates before it stay hidden.
-
-    Parameters
-    ----------
-    noise_multiplier : float, > 0
-        Standard deviation of the noise of one step over the l2 sensitivity of one step, rounding
-        included.
-    count : int, >= 1
-        Number of steps, T.
-    contraction : float in (0, 1]
-        c: a step without noise brings two iterates together by this factor; 1 is no contraction.
-    """
-
-    noise_multiplier: float
-    count: int
-    contraction: float
-
-    def __str__(self):
-        return (
-            f"the last of {_plural(self.count, 'noisy step')} with noise multiplier "
-            f"{self.noise_multiplier:.4g} and contraction {self.contraction:.4g}"
-        )
-
-
-@dataclass(frozen=True)
 class TuningEvent:
     """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
 

@@ -85,17 +85,3 @@ def gdp_mu(epsilon, delta):
             "release at all; raise one of them"
         )
     return mu
-
-
-def hidden_state_factor(count, contraction):
-    """How many releases the last of `count` noisy steps is worth: (1-c^T)/(1+c^T) (1+c)/(1-c).
-
-    It grows from 1 for c = 0 to `count` for c = 1; rounded upwards. Bok, Su & Altschuler (2024),
-    Theorem 4.2; proof: ``proofs/release_last_iterate.md``.
-    """
-    if contraction >= 1:
-        return float(count)
-    log_c = math.log(contraction)
-    power = math.exp(count * log_c)
-    factor = -math.expm1(count * log_c) / (1 + power) * (1 + contraction) / -math.expm1(log_c)
-    return min(float(count), max(1.0, factor) * (1 + _ROUNDING))

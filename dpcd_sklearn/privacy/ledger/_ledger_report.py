@@ -12,7 +12,7 @@ from ...leaks import RULES
 from ._ledger_entries import LedgerEntry
 
 _SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
-_KINDS = {"SelectionEvent": "choice", "HiddenStateEvent": "hidden step"}
+_KINDS = {"SelectionEvent": "choice"}
 _WIDEST = 40  # of the columns that say what was fitted and what was released
 _NOT_COUNTED = (
     "Not in this sum, nor covered by it: "

@@ -9,11 +9,11 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``proofs/release_counts.md``, ``proofs/release_mean_squares.md``, ``proofs/release_mean_row.md``,
 ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``, ``proofs/release_score.md``,
 ``proofs/release_categories.md``, ``proofs/release_present_means.md``,
-``proofs/release_columns.md``, ``proofs/release_running_counts.md``,
-``proofs/release_target_sums.md`` and ``proofs/release_last_iterate.md``. Mutants with half the
+``proofs/release_columns.md``, ``proofs/release_running_counts.md`` and
+``proofs/release_target_sums.md``. Mutants with half the
 noise are caught in ``tests/test_privacy_audit.py``, ``tests/test_solver_audits.py``,
 ``tests/test_quantiles.py``, ``tests/test_label_prior.py``, ``tests/test_scorers.py``,
-``tests/test_hidden_state.py``, ``tests/test_smoothness.py``, ``tests/test_row_moments.py``,
+``tests/test_smoothness.py``, ``tests/test_row_moments.py``,
 ``tests/test_partition_selection.py``, ``tests/test_sums_of_steps.py``,
 ``tests/test_select_k_best.py`` and ``tests/test_curvature.py``, choices that are not as random as
 they claim in ``tests/test_lazy_selection.py``.
@@ -24,7 +24,6 @@ from ._counts import CountOracle, CountUnits, OutsideOracle
 from ._curvature import CurvatureOracle
 from ._curvature_units import CurvatureUnits
 from ._gradient_moments import MomentOracle, MomentUnits
-from ._hidden_state import Descent, release_last_iterate
 from ._lazy_choice import LazyChoice
 from ._mean_squares import SmoothnessOracle, SmoothnessUnits
 from ._oracle import RecordOracle
@@ -40,9 +39,9 @@ from ._units import CoordinateUnits, MeanUnits
 
 __all__ = ["BatchOracle", "ColumnOracle", "ColumnUnits"]
 __all__ += ["CoordinateUnits", "CountOracle", "CountUnits", "CurvatureOracle"]
-__all__ += ["CurvatureUnits", "LazyChoice", "Descent", "MeanUnits", "MomentOracle", "MomentUnits"]
+__all__ += ["CurvatureUnits", "LazyChoice", "MeanUnits", "MomentOracle", "MomentUnits"]
 __all__ += ["PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits"]
 __all__ += ["RunningOracle", "RunningUnits", "TargetOracle", "TargetUnits"]
 __all__ += ["SecondMomentOracle", "SecondMomentUnits"]
 __all__ += ["OutsideOracle", "QuantileOracle", "QuantileUnits", "RecordOracle", "ScoreOracle"]
-__all__ += ["ScoreUnits", "SmoothnessOracle", "SmoothnessUnits", "release_last_iterate"]
+__all__ += ["ScoreUnits", "SmoothnessOracle", "SmoothnessUnits"]

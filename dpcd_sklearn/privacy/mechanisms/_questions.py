@@ -57,14 +57,6 @@ class MeanGradient(Answered):
 
 
 @dataclass(frozen=True, eq=False)
-class LastIterate(Answered):
-    """The last state of a noisy descent."""
-
-    count: int
-    clip: float
-
-
-@dataclass(frozen=True, eq=False)
 class Gram(Question):
     """Sums of products of rows that are clipped to a norm, which has so many units."""
 

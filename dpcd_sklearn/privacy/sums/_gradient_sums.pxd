@@ -13,7 +13,6 @@ cdef struct Tile:
 
 
 cdef class GradientSums(LocalSums):
-    cdef double row_norm
     cdef double[::1] _inverses, _ones
 
     cdef Py_ssize_t _size(self, const Question *question) noexcept nogil
@@ -21,11 +20,9 @@ cdef class GradientSums(LocalSums):
     cdef void _add_tile(self, const Question *question, const Py_ssize_t *rows, Py_ssize_t n_rows,
                         Py_ssize_t tile_rows, const double *scale, double *room,
                         double *sums) noexcept nogil
-    cdef void _shrink(self, const Tile *tile, double *norms, double *factors) noexcept nogil
-    cdef void _products(self, const Tile *tile, const double *w, const double *factors,
-                        double *out) noexcept nogil
+    cdef void _products(self, const Tile *tile, const double *w, double *out) noexcept nogil
     cdef void _derivatives(self, const Tile *tile, const double *coef,
-                           const double *target, const double *factors, double *out,
+                           const double *target, double *out,
                            double *margins) noexcept nogil
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
                         double *out) noexcept nogil

@@ -5,11 +5,9 @@
 (b) One record's vector is v_i = r_i f_i: r_i the derivatives of its loss in its margins (or how
     they differ from those at an anchor) times its weight, f_i its features, or their products with
     public directions. It is clipped by its norm, rounded to integers and summed.
-(c) With a row norm, longer feature vectors are first scaled down to it.
 """
 
 import numpy as np
-from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -47,10 +45,6 @@ cdef inline void _read(const double *values, bint in_order, const Py_ssize_t *ro
         out[i] = values[rows[i]]
 
 
-# More than the rounding of a computed norm: no row counts longer than stated.
-cdef double SHORTER = 1 - 2.0**-30
-
-
 cdef class GradientSums(LocalSums):
     """Integer sums of clipped gradients over records.
 
@@ -65,17 +59,11 @@ cdef class GradientSums(LocalSums):
     fit_intercept : bool
     n_outputs : int, default=1
         Margins of a record; its vector is the outer product of their derivatives and features.
-    row_norm : float, default=inf
-        Features of a record (without the intercept's 1) are scaled down to this euclidean norm;
-        for a smoothness of one only.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
-                 Py_ssize_t n_outputs=1, double row_norm=INFINITY):
+                 Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs, False)
-        if row_norm < INFINITY and not (smoothness == 1).all():
-            raise ValueError("a row norm is euclidean: it needs a smoothness of one")
-        self.row_norm = row_norm
         self._inverses = np.divide(1, smoothness, dtype=np.float64)
         self._ones = np.ones(self.n_coordinates)
 
@@ -118,10 +106,10 @@ cdef class GradientSums(LocalSums):
         cdef Py_ssize_t n_cells = 0 if self.records.is_sparse else self.n_coordinates
         cdef Py_ssize_t widest = max(n_cells, K + m), n_rows, j, k
         cdef Py_ssize_t tile_rows = dpcd_tile_rows(&self.records.X, widest, DPCD_READ_AGAIN)
-        # the tile; margins and derivatives of two iterates; norms, factors, targets, weights,
+        # the tile; margins and derivatives of two iterates; norms, targets, weights,
         # products with the directions
         cdef double *room = <double *>malloc(
-            tile_rows * (n_cells + 3 * K + 4 + m) * sizeof(double))
+            tile_rows * (n_cells + 3 * K + 3 + m) * sizeof(double))
         cdef Py_ssize_t *rows = <Py_ssize_t *>malloc(tile_rows * sizeof(Py_ssize_t))
         cdef double *scale = <double *>malloc(max(self.n_coordinates, m) * sizeof(double))
         cdef bint enough = room != NULL and rows != NULL and scale != NULL
@@ -151,8 +139,7 @@ cdef class GradientSums(LocalSums):
         cdef double *other = r + tile_rows * K
         cdef double *margins = other + tile_rows * K
         cdef double *norms = margins + tile_rows * K
-        cdef double *factors = norms + tile_rows
-        cdef double *target = factors + tile_rows
+        cdef double *target = norms + tile_rows
         cdef double *weights = target + tile_rows
         cdef double *products = weights + tile_rows
         cdef bint ones = self.fit_intercept and m == 0
@@ -162,7 +149,7 @@ cdef class GradientSums(LocalSums):
             chosen = rows
         if question.rows != NULL or K > 1 or m:  # read often: copied once
             copy = room
-        # 1. the records, and how much each row is scaled down
+        # 1. the records and their norms
         tile.is_sparse, tile.rows, tile.n_rows = self.records.is_sparse, rows, n_rows
         tile.next_rows = dpcd_rows_ahead(tile_rows, self.records.n - rows[n_rows - 1] - 1)
         if not tile.is_sparse:
@@ -173,15 +160,15 @@ cdef class GradientSums(LocalSums):
         else:
             _read(self.records.weights, question.rows == NULL, rows, n_rows, weights)
         if question.square_norms == NULL:
-            self._shrink(&tile, norms, factors)
+            for i in range(n_rows):
+                norms[i] = 0.0
+            self._row_sums(&tile, &self._inverses[0], 1, norms)
         else:
             _read(question.square_norms, question.rows == NULL, rows, n_rows, norms)
-            for i in range(n_rows):
-                factors[i] = 1.0
         # 2. derivatives in the margins, times the weight
-        self._derivatives(&tile, question.coef, target, factors, r, margins)
+        self._derivatives(&tile, question.coef, target, r, margins)
         if question.anchor != NULL:
-            self._derivatives(&tile, question.anchor, target, factors, other, margins)
+            self._derivatives(&tile, question.anchor, target, other, margins)
             for i in range(n_rows * K):
                 r[i] -= other[i]
         for k in range(K):
@@ -189,13 +176,12 @@ cdef class GradientSums(LocalSums):
         # 3. features, or their products with the directions
         if m:
             for j in range(m):
-                self._products(&tile, question.directions + j * self.n_coordinates, factors,
+                self._products(&tile, question.directions + j * self.n_coordinates,
                                products + j * n_rows)
             for i in range(n_rows * m):  # finite, so that the norm is a number
                 products[i] = _bounded(products[i])
             for i in range(n_rows):
                 norms[i] = 0.0
-                factors[i] = 1.0
             tile.is_sparse = False
             tile.dense = dpcd_tile_of(products, n_rows, n_rows, m, False)
             KERNELS.rows_dot(&tile.dense, &self._ones[0], True, 0, norms)
@@ -211,8 +197,6 @@ cdef class GradientSums(LocalSums):
                     n_rows, r + k * n_rows, scale[p], question.limit)
             elif ones:
                 sums[k * size + p] += KERNELS.plain_sum_of_ones(n_rows, r + k * n_rows)
-            for i in range(n_rows):
-                r[k * n_rows + i] *= factors[i]
             self._column_sums(&tile, r + k * n_rows, scale, question.limit, sums + k * size)
 
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
@@ -233,40 +217,21 @@ cdef class GradientSums(LocalSums):
         else:
             KERNELS.plain_sums(&tile.dense, r, sums)
 
-    cdef void _shrink(self, const Tile *tile, double *norms,
-                      double *factors) noexcept nogil:
-        """Squared norms of the features in the geometry of M^(-1/2), scaled down by factors."""
-        cdef Py_ssize_t i
-        for i in range(tile.n_rows):
-            norms[i] = 0.0
-            factors[i] = 1.0
-        self._row_sums(tile, &self._inverses[0], 1, norms)
-        if self.row_norm == INFINITY:
-            return
-        for i in range(tile.n_rows):
-            factors[i] = self.row_norm / sqrt(norms[i]) * SHORTER if norms[i] > 0.0 else 1.0
-            factors[i] = factors[i] if factors[i] < 1.0 else 1.0
-            # one factor after the other: their square may underflow
-            norms[i] = norms[i] * factors[i] * factors[i] if factors[i] > 0.0 else 0.0
-
-    cdef void _products(self, const Tile *tile, const double *w, const double *factors,
-                        double *out) noexcept nogil:
-        """out = X @ w, rows scaled down, the intercept included."""
+    cdef void _products(self, const Tile *tile, const double *w, double *out) noexcept nogil:
+        """out = X @ w, the intercept included."""
         cdef Py_ssize_t i
         cdef double intercept = w[self.records.p] if self.fit_intercept else 0.0
         for i in range(tile.n_rows):
             out[i] = 0.0
         self._row_sums(tile, w, 0, out)
         for i in range(tile.n_rows):
-            # a row of infinite norm is scaled down to zero, whatever its product
-            out[i] = (out[i] * factors[i] if factors[i] > 0.0 else 0.0) + intercept
+            out[i] += intercept
 
     cdef void _derivatives(self, const Tile *tile, const double *coef,
-                           const double *target, const double *factors, double *out,
+                           const double *target, double *out,
                            double *margins) noexcept nogil:
         """out[k, i] = derivative of the loss of record i in its margin k."""
         cdef Py_ssize_t k
         for k in range(self.n_outputs):
-            self._products(tile, coef + k * self.n_coordinates, factors,
-                           margins + k * tile.n_rows)
+            self._products(tile, coef + k * self.n_coordinates, margins + k * tile.n_rows)
         self.loss.derivatives(tile.n_rows, self.n_outputs, margins, target, out)

@@ -42,31 +42,18 @@ class LocalPlace(Place):
         kind = SparseSums if records.is_sparse else DenseSums
         return kind(records, loss, smoothness, fit_intercept, n_outputs)
 
-    def stated(
-        self,
-        loss,
-        smoothness,
-        *,
-        fit_intercept,
-        n_outputs=1,
-        row_norm=math.inf,
-        max_weight=math.inf,
-    ):
-        records = self._weighed(self._arrays[0], max_weight)
-        return GradientSums(records, loss, smoothness, fit_intercept, n_outputs, row_norm)
+    def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
+        records = Records(*self._arrays, n_threads=self._n_threads)
+        return GradientSums(records, loss, smoothness, fit_intercept, n_outputs)
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
-        X, _, _, bounds = self._arrays
+        X, y, weights, bounds = self._arrays
         if issparse(X):
             X = canonical(X).tocsr()
-        records = self._weighed(X, max_weight)
-        return GeometrySums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
-
-    def _weighed(self, X, max_weight):
-        _, y, weights, bounds = self._arrays
         if weights is not None and max_weight < math.inf:
             weights = np.clip(weights, 0.0, max_weight)
-        return Records(X, y, weights, bounds, n_threads=self._n_threads)
+        records = Records(X, y, weights, bounds, n_threads=self._n_threads)
+        return GeometrySums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
 
     def counts(self, of, *, edges=None, divisor=None):
         X, y, *_ = self._arrays

@@ -172,18 +172,8 @@ class RemotePlace(Place):
         opening = Opening("moving", loss, smoothness, fit_intercept, n_outputs=n_outputs)
         return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
 
-    def stated(
-        self,
-        loss,
-        smoothness,
-        *,
-        fit_intercept,
-        n_outputs=1,
-        row_norm=math.inf,
-        max_weight=math.inf,
-    ):
-        options = {"row_norm": row_norm, "max_weight": max_weight}
-        opening = Opening("stated", loss, smoothness, fit_intercept, options, n_outputs)
+    def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
+        opening = Opening("stated", loss, smoothness, fit_intercept, n_outputs=n_outputs)
         return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):

@@ -57,8 +57,7 @@ cdef class Place:
         """
         raise NotImplementedError
 
-    def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1, row_norm=float("inf"),
-               max_weight=float("inf")):
+    def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         """Sums of whole gradients, or of their products with directions, at stated iterates.
 
         Parameters
@@ -66,10 +65,6 @@ cdef class Place:
         loss, fit_intercept, n_outputs : as of `moving`
         smoothness : ndarray of shape (n_coordinates,)
             M_j, public, of every output.
-        row_norm : float, default=inf
-            Features of a record are scaled down to this norm.
-        max_weight : float, default=inf
-            Weights above it count as it.
 
         Returns
         -------
@@ -83,9 +78,11 @@ cdef class Place:
 
         Parameters
         ----------
-        loss, fit_intercept, n_outputs, max_weight : as of `moving` and `stated`
+        loss, fit_intercept, n_outputs : as of `moving`
         smoothness : ndarray of shape (n_coordinates,)
             M_j, public.
+        max_weight : float, default=inf
+            Weights above it count as it.
 
         Returns
         -------
