@@ -226,7 +226,8 @@ def test_what_is_stated_of_one_leaves_the_other_to_be_found():
     assert model.target_bounds_[1] > 100
     model = DPRidgeSkGD(target_bounds=(-1, 1), **params).fit(X, y)
     assert model.privacy_event_.releases[0].count == 4 * P
-    assert -1 <= model.target_bounds_[0] < model.target_bounds_[1] <= 1 and model.feature_bounds_[1][1] > 100
+    lo, hi = model.target_bounds_
+    assert -1 <= lo < hi <= 1 and model.feature_bounds_[1][1] > 100
 
 
 def test_nothing_is_found_without_noise():
