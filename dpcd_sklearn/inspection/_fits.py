@@ -4,15 +4,14 @@ Nothing here enters what an audit proves: a test is fixed before the fits that i
 """
 
 import functools
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..exceptions import FewRecordsWarning, UnknownScaleWarning
 from ..pipeline._budget_of_step import last_step
+from ..utils._warnings import silence
 from ._likelihood import log_ratios, pair_rows
 from ._transcript import Transcript, is_recordable, recorded, records_of
 
@@ -105,9 +104,7 @@ def fitted(model, data, recorder=None):
     """A model, which nobody else uses, after its fit; a recorder listens to that."""
     X, y, *weights = data
     options = {"sample_weight": weights[0]} if weights else {}
-    with warnings.catch_warnings():  # an audit's data are small, and what it asks is another thing
-        warnings.simplefilter("ignore", UnknownScaleWarning)
-        warnings.simplefilter("ignore", FewRecordsWarning)
+    with silence():  # an audit's data are small, and what it asks is another thing
         if recorder is None:
             return model.fit(X, y, **options)
         return recorded(model, recorder, lambda: model.fit(X, y, **options))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
@@ -19,6 +18,7 @@ from ..privacy.accounting._promise import resolved_delta
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._public import check_count, check_real
 from ..utils._typing import ArrayLike, Seed
+from ..utils._warnings import silence
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)
 _MOST_CELLS = 2_000_000  # of simulations with more records than were asked for
@@ -216,8 +216,7 @@ def plan(
     event, delta = _event_of(part, n_samples, rows, n_outputs)
     make_data = make_data or simulated_records(model, n_features, n_outputs, signal)
     sizes = _sizes(n_samples, n_features, sizes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # too few records is what is asked about
+    with silence():  # too few records is what is asked about
         scores, plain_scores = _simulated(model, sizes, n_repeats, make_data, random_state)
     return FitPlan(
         name=type(estimator).__name__,

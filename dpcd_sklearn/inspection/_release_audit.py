@@ -14,7 +14,6 @@
 
 import functools
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,6 +25,7 @@ from sklearn.base import clone
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ..privacy.mechanisms._running_counts import halfway
+from ..utils._warnings import silence
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._fits import separation
 from ._release_claims import game_of, unused
@@ -182,8 +182,7 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
     """
     generator = np.random.default_rng()
     runs = Runs(model, int(generator.integers(2**31)), n_jobs)
-    with warnings.catch_warnings():  # made-up records are what warnings would speak of
-        warnings.simplefilter("ignore")
+    with silence():  # made-up records are what warnings would speak of
         usual = made_up.usual(generator)
         leader, fitted = runs.lead(usual)
         kinds = [kind for kind in leader.drawn if only is None or kind.words in only]

@@ -301,7 +301,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         # 1. plan
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
         name, last = copy.steps[-1]
-        n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
+        with held_back() as warned:
+            n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
         plan = copy._plan(n_samples, X_rows, n_outputs)
         self._warn_before_charge(plan.budget)
         account = Prepaid(
@@ -325,11 +326,11 @@ class PrivatePipeline(PrivateFit, Pipeline):
                 n_public=self.n_public,
             )
         # 2. a private step pays for those behind it, which must not refuse after the charge
-        with held_back() as warned:
+        with held_back() as also_warned:
             if plan.steps and plan.steps[0].step is not last:
                 refuse_what_steps_refuse(copy.steps, X, y, params)
         # 3. the fit, in which the first private step charges for all
-        with repeat(warned):
+        with repeat([*warned, *also_warned]):
             answer = getattr(super(PrivatePipeline, copy), method)(X, y, **params)
         account.refuse_leftovers()
         for (_, fitted), (_, step) in zip(copy.steps, stated, strict=True):

@@ -5,6 +5,7 @@ step are looked at, or what it has released.
 """
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 from scipy.sparse import issparse
@@ -48,9 +49,9 @@ class StandIn(BoundsScaler):
     """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
 
     What it puts out has the width, the layout, the dtype and the column names of what the step
-    will. Cells are zeros, whatever the records are; where the step passes cells on as they are
-    (imputers) it passes them too, and fills the missing ones with what the next steps take. If it
-    `refuses` it refuses what the step would before a charge, on a copy of it.
+    will. Its cells are constants, whatever the records are; where the step passes cells on as they
+    are (imputers) it passes them too, and fills the missing ones with what the next steps take. If
+    it `refuses` it refuses what the step would before a charge, on a copy of it.
     """
 
     def __init__(self, name, of, refuses=False):
@@ -101,7 +102,9 @@ class StandIn(BoundsScaler):
         shape = n_samples, width_of(first)
         if issparse(first):
             return type(first)(shape, dtype=first.dtype)
-        return np.zeros(shape, dtype=np.asarray(first).dtype)
+        # of numbers a half, which roots, logarithms and quotients behind it take as well
+        cell = 0.0 if hasattr(self.of, "categories") else 0.5
+        return np.full(shape, cell, dtype=np.asarray(first).dtype)
 
     def get_feature_names_out(self, input_features=None):
         if self.without_records is not None:
@@ -169,11 +172,14 @@ def _first_present(X):
     words = X.dtype.kind not in "biufc" if isinstance(X, np.ndarray) else hasattr(X, "columns")
     if hasattr(X, "__dask_graph__") or not (listed or words):
         return []
-    found = []
+    found = set()
     for j in range(width_of(X)):
-        cells = (row[j] for row in X) if listed else safe_indexing(X, j, axis=1)
-        found += [i for i in [next((i for i, c in enumerate(cells) if is_present(c)), 0)] if i > 1]
-    return sorted(set(found))
+        cells = map(itemgetter(j), X) if listed else safe_indexing(X, j, axis=1)
+        try:
+            found.add(next((i for i, cell in enumerate(cells) if is_present(cell)), 0))
+        except (IndexError, TypeError):  # rows of several lengths: the steps say so
+            return []
+    return sorted(found - {0, 1})
 
 
 @dataclass(frozen=True, eq=False)

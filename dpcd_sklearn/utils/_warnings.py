@@ -62,7 +62,7 @@ def held_back():
 @contextmanager
 def repeat(kept):
     """Warn of what was held back, and not again in this call."""
-    for one in kept:
+    for one in dict.fromkeys(kept):
         warn(*one)
     outer = _listener.get()  # of a pipeline around this one
     with _heard_by(lambda one: one in kept or (outer is not None and outer(one))):
