@@ -36,6 +36,8 @@ _TAILS = {
     for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
 }
 _BEYOND = 5.0
+# Within stated bounds nothing is gained where there is next to no noise.
+_LOUDEST = 1e9
 # Each time finer cells are looked at they are so many times finer, at three cells' width.
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
@@ -81,7 +83,7 @@ def wanted_target(request):
     if not (request.private and request.n_targets):
         return NO_TARGET
     within = not request.finds_target
-    if within and request.inference:
+    if within and (request.inference or request.budget.mu > _LOUDEST):
         return NO_TARGET
     rho = zcdp_rho(*request.budget[:2])
     for zooms, (most, aim, least) in _ways(request, within):
@@ -89,8 +91,8 @@ def wanted_target(request):
         of_one = 1 + (1 + zooms) * request.fit_intercept
         of_one += request.fit_intercept and not within
         count = of_one * request.n_targets
-        share = min(count / (8 * rho) * (aim / request.budget.n) ** 2, most)
-        eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
+        # η = sqrt(8 share ρ / count)
+        eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
         evidence = request.budget.n * eta
         if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
             spent = count * eta**2 / (8 * rho)
