@@ -85,6 +85,7 @@ def wanted_target(request):
     within = not request.finds_target
     if within and (request.inference or request.budget.mu > _LOUDEST):
         return NO_TARGET
+    _ = request.budget.mu  # refuses what is too small for any noise, and says so
     rho = zcdp_rho(*request.budget[:2])
     for zooms, (most, aim, least) in _ways(request, within):
         # without an intercept nothing but the size is looked for
