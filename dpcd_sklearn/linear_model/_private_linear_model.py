@@ -33,6 +33,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..solvers._choice import plan_of
+from ..utils._cells import read_labels
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
@@ -361,6 +362,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             "unit scale), which costs nothing",
             UnknownScaleWarning,
         )
+
+    _labels = staticmethod(read_labels)
 
     def _check_records(self, X, y):
         X, y = read_records(

@@ -16,9 +16,8 @@ from scipy.sparse import issparse
 from sklearn.utils import get_tags
 
 from ..leaks import full_name
-from ..privacy.sums._records import canonical
 from ..utils._compat import safe_indexing
-from ..utils._input import columns_of_words, read_input, read_records, refuse_broken
+from ..utils._input import columns_of_words, read_input, read_records, without_duplicates
 from ..utils._warnings import silence
 
 _OURS = "dpcd_sklearn."
@@ -183,8 +182,7 @@ def read(X):
     if X is None or isinstance(X, (str, bytes, dict)) or np.isscalar(X):
         raise TypeError(f"X must be a table of records, got {type(X).__name__}")
     if issparse(X):
-        refuse_broken(X)
-        X = read_input(canonical, X, name="X").tocsr()
+        X = without_duplicates(X).tocsr()
     elif not _is_frame(X):
         X = read_input(np.asarray, X, name="X")
     if len(X.shape) != 2 and _kind_of_texts(X) is None:

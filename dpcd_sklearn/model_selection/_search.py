@@ -27,8 +27,9 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.noise._noise import NoiseSource
+from ..utils._cells import read_labels
 from ..utils._compat import available_if, num_samples
-from ..utils._input import read_input, read_labels, refuse_broken
+from ..utils._input import read_input, without_duplicates
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed
@@ -304,8 +305,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _check_records(self, X, y):
         """The records, of which rows can be taken; a candidate says what else is wrong of them."""
         if issparse(X):
-            refuse_broken(X)
-            X = X if X.format in ("csr", "csc") else X.tocsr()
+            X = without_duplicates(X)
         X, n_samples = first_rows(X, whole=True)
         y = read_labels(y)
         if y.ndim == 2 and y.shape[1] == 1:

@@ -19,7 +19,7 @@ from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
-from ..utils._input import read_input, read_labels
+from ..utils._input import read_input
 from ..utils._public import check_real
 from ._budget_of_step import is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
@@ -351,7 +351,7 @@ def n_outputs_of(step, X, y, sample_weight=None):
     step = last_step(step)
     if not hasattr(step, "_encode_labels"):
         return 1
-    target = read_labels(y)
+    target = step._labels(y)
     # what is no number is no number for the fit either; all else is left as it stands
     if step._target_is_numeric and target.dtype.kind == "O":
         target = read_input(np.asarray, y, dtype=np.float64, name="y")

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..privacy.accounting._promise import promised, public_number
+from ..privacy.mechanisms._questions import is_tape
 from ..utils._compat import ScoringMonitor, is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
@@ -144,6 +145,8 @@ class PrivateFit:
         generator = np.random.default_rng(list(random_state.bytes(16)))
         if math.isinf(self.epsilon):  # nothing is protected
             return key, generator
+        if is_tape(self.random_state):
+            key = self.random_state
         if not by_name:
             return None, generator
         warn(
