@@ -443,7 +443,7 @@ def fitted_objects(accountant):
 
 
 def held(root, allowed):
-    """What an object reaches by attributes and containers and must not hold, each with its path."""
+    """The paths by which an object reaches what it must not hold."""
     seen, left = {}, [(root, type(root).__name__)]
     while left:
         value, path = left.pop()

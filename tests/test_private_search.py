@@ -744,7 +744,7 @@ def test_a_refit_that_plans_otherwise_than_the_runs_is_a_part_of_the_plan(n, eps
 
 
 class TwoKinds(ToyMean):
-    """Of many records it releases more, whatever its epsilon is."""
+    """It releases more from many records, whatever its epsilon is."""
 
     def planned_event(self, n_samples, n_features, n_outputs=1):
         if n_samples < 40:
