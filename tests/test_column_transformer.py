@@ -1,6 +1,7 @@
 """Private steps side by side: one budget, one entry, a public layout, bounds that are told on."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tables import table
 
 from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.compose import DPColumnTransformer, make_private_column_transformer
@@ -259,3 +261,39 @@ def test_it_is_a_step_and_no_pipeline():
     assert not isinstance(transformer, PrivatePipeline)
     assert set(transformer.private_names()) == set(NAMES)
     assert "DPOneHotEncoder" in repr(transformer)
+
+
+SCALED = BoundsScaler((-1, 1))
+
+
+@table("kind", [DPColumnTransformer, partial(ColumnTransformer, sparse_threshold=0)])
+@table(
+    ("transformers", "remainder", "n_left"),
+    [
+        ([("a", DPStandardScaler(), []), ("b", SCALED, [0, 1])], "drop", 2),
+        ([("a", DPStandardScaler(), [False, False])], "passthrough", 2),
+        ([("a", "drop", [0])], "passthrough", 1),
+        ([], "passthrough", 2),
+        ([("a", "drop", [0, 1])], "drop", 0),
+        ([("a", DPStandardScaler(), [])], "drop", 0),
+        ([], "drop", 0),
+    ],
+)
+def test_no_columns_all_dropped_and_no_transformers_are_taken_as_scikit_learn_takes_them(
+    kind, transformers, remainder, n_left
+):
+    X = np.random.default_rng(0).uniform(-1, 1, (N, 2))
+    accountant = PrivacyAccountant(2.0, DELTA)
+    columns = kind(transformers, remainder=remainder)
+    assert clone(columns).fit(X).transform(X).shape == (N, n_left)
+    model = make_private_pipeline(
+        columns, DPLinearClassifier(classes=[0, 1]), epsilon=1.0, accountant=accountant
+    )
+    if n_left:
+        model.fit(X, X[:, 1] > 0)
+        assert sum(model.shares_.values()) == pytest.approx(1.0)
+        assert epsilon_of(model.privacy_event_, model.privacy_spent_.delta) > 0.999
+    else:
+        with pytest.raises(ValueError, match="leaves no column"):
+            model.fit(X, X[:, 1] > 0)
+    assert len(accountant.entries()) == (n_left > 0)

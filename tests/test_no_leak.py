@@ -1,13 +1,21 @@
 """Public things follow from public facts: no record moves a count, a shape or a message."""
 
+import copy
 import dataclasses
 import pickle
 import warnings
+from functools import partial
+from types import FunctionType, ModuleType
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from tables import table
 
+import dpcd_sklearn
 from dpcd_sklearn import (
     BudgetExceededError,
     DPLassoCD,
@@ -17,9 +25,23 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.compose import DPColumnTransformer
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.penalties import Box
-from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPQuantileTransformer,
+    DPSimpleImputer,
+    DPStandardScaler,
+)
+from dpcd_sklearn.privacy.accounting import FitEvent, Receipt
+from dpcd_sklearn.privacy.ledger import Prepaid
+from dpcd_sklearn.privacy.ledger._unpaid import Unpaid
+from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.solvers import CD, GCD, SGD, CompGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -363,3 +385,101 @@ def test_scaling_to_public_bounds_warns_about_no_record(data, alike, dtype):
         warnings.simplefilter("error")
         Z = BoundsScaler((-2, 2)).fit(X).transform(X)
     assert (np.abs(Z) <= 1).all() and Z.dtype == dtype
+
+
+# ---- what fitted objects hold -------------------------------------------------------------------
+
+FRAME = pd.DataFrame(
+    {"word": np.resize(["a", "b", None], 151), "number": np.linspace(-1.0, 1.0, 151)}
+)
+FRAME_LABELS = np.arange(151) % 2
+IN_FLIGHT = Prepaid, Receipt, Unpaid, NoiseSource, np.random.Generator, np.random.RandomState
+
+
+def mixed(kind):
+    """A transformer of two columns by private steps, one of them within a pipeline."""
+    numbers = make_pipeline(DPSimpleImputer(), DPStandardScaler())
+    return kind([("w", DPOneHotEncoder(max_categories=3), ["word"]), ("n", numbers, ["number"])])
+
+
+def fitted_objects(accountant):
+    """Every kind of estimator of the package, fitted to FRAME or to numbers."""
+    options = {"epsilon": 3.0, "delta": 1e-6, "accountant": accountant}
+    model = DPLinearClassifier(classes=[0, 1], max_iter=2)
+    plain = partial(ColumnTransformer, sparse_threshold=0)
+    rooms = dpcd_sklearn, dpcd_sklearn.preprocessing
+    numbers, target = FRAME[["number"]].assign(square=FRAME["number"] ** 2), FRAME["number"]
+    for name in sorted(name for room in rooms for name in room.__all__):
+        kind = getattr(dpcd_sklearn, name, None) or getattr(dpcd_sklearn.preprocessing, name)
+        if not hasattr(kind, "fit"):
+            continue
+        estimator = kind()
+        given = {key: value for key, value in options.items() if key in estimator.get_params()}
+        is_word = is_classifier(estimator) or "classes" in estimator.get_params()
+        yield estimator.set_params(**given).fit(numbers, FRAME_LABELS if is_word else target)
+    for kind in (plain, DPColumnTransformer):
+        yield make_private_pipeline(mixed(kind), model, **options).fit(FRAME, FRAME_LABELS)
+    union = FeatureUnion([("a", DPStandardScaler()), ("b", DPQuantileTransformer())])
+    yield make_private_pipeline(union, model, **options).fit(numbers, FRAME_LABELS)
+    inner = make_private_pipeline(DPStandardScaler(), model)
+    yield make_private_pipeline(DPStandardScaler(), inner, **options).fit(numbers, FRAME_LABELS)
+    yield mixed(DPColumnTransformer).set_params(**options).fit(FRAME)
+    for n_jobs in (1, 2):
+        base = make_private_pipeline(mixed(plain), model)
+        grid = {"dplinearclassifier__alpha": [0.1, 1.0]}
+        how = options | {"n_iter": 1.5, "n_jobs": n_jobs, "refit": n_jobs == 1}
+        search = PrivateSearchCV(base, grid, **how)
+        yield search.fit(FRAME, FRAME_LABELS)
+        assert search.best_estimator_ is not None
+        scorer = make_private_scorer("accuracy", 0.5, accountant)
+        scorer(search.best_estimator_, FRAME, FRAME_LABELS)
+        yield scorer
+
+
+def held(root, allowed):
+    """The paths by which an object reaches what it must not hold."""
+    seen, left = {}, [(root, type(root).__name__)]
+    while left:
+        value, path = left.pop()
+        if id(value) in seen or isinstance(value, (type, ModuleType, FunctionType, *allowed)):
+            continue
+        seen[id(value)] = value  # kept, so that no other object gets its id
+        shape = getattr(value, "shape", None)
+        n_rows = shape[:1] == (len(FRAME),) if isinstance(shape, tuple) else False
+        is_list = isinstance(value, (list, tuple)) and len(value) == len(FRAME)
+        in_flight = isinstance(value, IN_FLIGHT) or type(value).__name__.endswith("Oracle")
+        if in_flight or n_rows or is_list:
+            yield f"{path}: {type(value).__name__}"
+        if isinstance(value, dict):
+            left += [(item, f"{path}[{key!r}]") for key, item in value.items()]
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            left += [(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        elif isinstance(value, np.ndarray):
+            left += [(value.base, f"{path}.base")]
+            left += [(value.ravel().tolist(), f"{path}[:]")] * (value.dtype == object)
+        slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+        names = {*getattr(value, "__dict__", ()), *slots}
+        left += [(getattr(value, name, None), f"{path}.{name}") for name in names]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_fitted_object_holds_budgets_in_flight_noise_or_records():
+    with PrivacyAccountant(1000.0, 0.5) as accountant:
+        objects = list(fitted_objects(accountant))
+        found = [one for each in objects for one in held(each, [PrivacyAccountant])]
+        assert not found, "\n".join(found)
+        assert len(objects) > 20
+        for each in objects:
+            for again in pickle.loads(pickle.dumps(each)), copy.deepcopy(each):
+                assert type(again) is type(each)
+
+
+def test_the_walk_over_fitted_objects_finds_what_it_looks_for():
+    receipt = Receipt(FitEvent(()), None)
+    records = FRAME, list(range(151)), FRAME_LABELS[::-1]
+    for value in (receipt, Prepaid(None, FitEvent(())), *records):
+        model = DPRidgeSkGD()
+        model._deep = {"a": [(np.array([value, None], dtype=object),)]}
+        if isinstance(value, (pd.DataFrame, np.ndarray, list)):
+            model._deep = {"a": [(value,)]}
+        assert list(held(model, []))

@@ -1,6 +1,7 @@
 """Pipelines whose private steps share one budget: claims, charges, refusals, what is handed on."""
 
 import math
+import threading
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,12 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
 from dpcd_sklearn.pipeline._budget_of_step import private_part
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPSimpleImputer,
+    DPStandardScaler,
+    RowNormClipper,
+)
 from dpcd_sklearn.privacy.accounting import (
     Budget,
     FitEvent,
@@ -562,3 +568,96 @@ def test_a_union_costs_epsilon_and_its_parts_are_planned_few_times(n_features, e
     assert len(calls) <= 2 and len(models) <= 3
     assert event == joined([scaler(of_scaler), model(of_model)])
     assert epsilon * (1 - 2e-6) <= epsilon_of(event, 1e-8) <= epsilon
+
+
+# ---- budgets in flight --------------------------------------------------------------------------
+
+
+def fitted_by_threads(models):
+    """Fit each model in a thread of its own, all at once; returns what they raised."""
+    gate, raised = threading.Barrier(len(models)), []
+
+    def fit(model):
+        gate.wait()
+        try:
+            model.fit(X, Y)
+        except Exception as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=fit, args=[model]) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+@pytest.mark.parametrize("share", ["pipeline", "steps"])
+def test_fifty_threads_fit_one_pipeline_or_steps_that_are_shared_and_each_is_charged(share):
+    accountant = ledger(500.0)
+    steps = DPStandardScaler(), DPRidgeSkGD(**TARGET)
+    before = repr(steps), [step.get_params() for step in steps]
+    made = [make_private_pipeline(*steps, accountant=accountant, delta=1e-9) for _ in range(50)]
+    models = made if share == "steps" else made[:1] * 50
+    assert fitted_by_threads(models) == []
+    assert len(accountant.entries()) == 50
+    assert (repr(steps), [step.get_params() for step in steps]) == before
+    assert not any(hasattr(step, "privacy_event_") for step in steps)
+    for model in models:
+        assert joined([step.privacy_event_ for _, step in model.steps]) == model.privacy_event_
+        assert model[1].accountant is None and model[1].epsilon == 1.0
+
+
+class ChargesNobody(DPRidgeSkGD):
+    """A mutant that is fitted without its charge."""
+
+    def fit(self, X, y):
+        self.set_params(accountant=None)
+        return super().fit(X, y)
+
+
+def test_a_part_that_was_planned_and_not_released_is_no_fit():
+    accountant = ledger()
+    model = make_private_pipeline(DPStandardScaler(), ChargesNobody(**TARGET))
+    with pytest.raises(RuntimeError, match="never released"):
+        model.set_params(accountant=accountant).fit(X, Y)
+    assert len(accountant.entries()) == 1
+    assert not hasattr(model[0], "center_") and not hasattr(model, "privacy_event_")
+
+
+@table(
+    "steps",
+    [
+        (BoundsScaler((0, 1e5), copy=False), DPRidgeSkGD(**TARGET)),
+        (RowNormClipper(1.0, copy=False), DPStandardScaler(), DPRidgeSkGD(**TARGET)),
+        (FunctionTransformer(lambda Z: np.add(Z, 1.0, out=Z)), DPStandardScaler()),
+    ],
+)
+def test_plans_and_rehearsals_map_copies_of_the_records(steps):
+    given = X.copy()
+    model = make_private_pipeline(*steps)
+    model.set_params(public_steps=[n for n, _ in model.steps if n == "functiontransformer"])
+    model.planned_event(N, given)
+    if isinstance(steps[-1], DPRidgeSkGD):
+        ledger().cost(make_pipeline(*map(clone, steps)), N, given)
+    np.testing.assert_array_equal(given, X)
+    once = steps[0].fit(X).transform(X.copy())
+    model.fit(given, Y)  # in place, as it was asked to, and once
+    np.testing.assert_array_equal(given, once)
+
+
+PUBLIC = OneHotEncoder(categories=[["north", "south"]], sparse_output=False)
+
+
+@table("outer", [lambda step: step, lambda step: ColumnTransformer([("all", step, [0])])])
+@table("container", [pd.DataFrame, list, lambda cells: np.array(cells, dtype=object)])
+@table("missing", [[], [0], [0, 1], [77]])
+def test_missing_words_decide_no_exception(missing, container, outer):
+    """The imputer's stand-in passes cells on, and fills with one of them."""
+    cells = [[None if i in missing else ("north", "south")[i % 2]] for i in range(N)]
+    inner = outer(DPSimpleImputer("most_frequent"))
+    accountant = ledger(50.0)
+    steps = inner, clone(PUBLIC), DPLinearClassifier(classes=["no", "yes"])
+    model = make_private_pipeline(*steps, epsilon=5.0, accountant=accountant)
+    model.fit(container(cells), LABELS)
+    assert len(accountant.entries()) == 1

@@ -4,6 +4,7 @@ import math
 import os
 import pickle
 import signal
+import threading
 import warnings
 
 import numpy as np
@@ -32,6 +33,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import (
@@ -59,6 +61,7 @@ from dpcd_sklearn.privacy.accounting import (
     search_fit_event,
 )
 from dpcd_sklearn.testing import ReproducibleNoise
+from dpcd_sklearn.utils import _warnings
 
 RELATIONS = ["replace_one", "add_remove"]
 IN_UNITS = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # so that no scale is looked for
@@ -726,3 +729,104 @@ def test_shuffled_splits_may_be_scored_several_times():
         counts[train] += 1
         counts[test] += 1
     assert slots.n_seen == counts.max() == 3
+
+
+# ---- what a search decides beforehand, and what it says -----------------------------------------
+
+
+@table(("n", "epsilon"), [(150, 1.0), (300, 1.0), (150, 0.2), (1000, 4.0)])
+def test_a_refit_that_plans_otherwise_than_the_runs_is_a_part_of_the_plan(n, epsilon):
+    """Half of 150 records look for no scale, all of them do: their choices are no Gaussians."""
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 3))
+    model = DPRidgeSkGD(target_bounds=(-2, 2), max_iter=3)
+    search = PrivateSearchCV(model, GRID, epsilon=epsilon, n_iter=2, validation=0.5, refit=True)
+    assert search.fit(X, X @ [1.0, -1.0, 0.0]).best_estimator_ is not None
+
+
+class TwoKinds(ToyMean):
+    """It releases more from many records, whatever its epsilon is."""
+
+    def planned_event(self, n_samples, n_features, n_outputs=1):
+        if n_samples < 40:
+            return super().planned_event(n_samples, n_features)
+        return FitEvent((GaussianEvent(1e-3),))
+
+
+def test_a_refit_that_no_budget_is_small_enough_for_is_refused_before_the_charge(calls):
+    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
+    search, X, y = toy(accountant=accountant, refit=True, validation=0.5)
+    search.estimator = TwoKinds()
+    with pytest.raises(ValueError, match="refit of .* on all 40 records can't be planned"):
+        search.fit(X, y)
+    assert calls == [] and accountant.entries() == []
+
+
+def test_runs_in_threads_are_silent_and_leave_no_trace_and_others_are_heard(monkeypatch):
+    monkeypatch.setattr(_warnings, "said", set())
+    with_count(monkeypatch, 5)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 2))
+    gate = threading.Barrier(4)
+
+    class Loud(DPRidgeSkGD):
+        def fit(self, X, y):
+            warnings.warn("a secret of a run", UserWarning, stacklevel=2)
+            return super().fit(X, y)
+
+    columns = ColumnTransformer([("all", BoundsScaler(), [0, 1])], sparse_threshold=0)
+    models = [Loud(target_bounds=(-2, 2), max_iter=2), None]
+    models[1] = make_pipeline(columns, clone(models[0]))  # scikit-learn copies filters there
+
+    def search(model):
+        gate.wait()
+        grid = {name: [1.0, 2.0] for name in model.get_params() if name.endswith("alpha")}
+        PrivateSearchCV(model, grid, epsilon=9.0, delta=1e-4).fit(X, X[:, 0])
+
+    def other():
+        gate.wait()
+        for _ in range(200):
+            warnings.warn("of another thread", UserWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        threads = [threading.Thread(target=search, args=[model]) for model in models]
+        threads += [
+            threading.Thread(target=search, args=models[:1]),
+            threading.Thread(target=other),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        warnings.warn("afterwards", UserWarning, stacklevel=1)
+    words = [str(one.message) for one in heard]
+    assert "a secret of a run" not in words and words[-1] == "afterwards"
+    assert words.count("of another thread") == 200
+    assert _warnings.said == set()
+
+
+def test_a_search_warns_of_its_own_promise_and_before_its_charge(monkeypatch):
+    monkeypatch.setattr(_warnings, "said", set())
+    accountant = PrivacyAccountant(epsilon=50.0, delta=0.1)
+    search, X, y = toy(accountant=accountant)
+    for words, params in {
+        "epsilon=20 promises little": {"epsilon": 20.0},
+        "delta=0.05 is no less than 1/n for n=40": {"epsilon": 1.0, "delta": 0.05},
+    }.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(PrivacyLeakWarning, match=words):
+                search.set_params(**params).fit(X, y)
+    assert accountant.entries() == []
+
+
+def test_a_search_leaves_the_records_as_they_are():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (300, 2))
+    given = X.copy()
+    steps = BoundsScaler((0, 10), copy=False), DPRidgeSkGD(target_bounds=(-9, 9), max_iter=2)
+    for model in make_pipeline(*steps), make_private_pipeline(*steps):
+        PrivateSearchCV(model, {"dpridgeskgd__alpha": [1.0]}, n_iter=2, refit=True).fit(
+            given, X[:, 0]
+        )
+        np.testing.assert_array_equal(given, X)

@@ -254,7 +254,7 @@ def walked(steps, rows, shares, n_outputs=1):
             if hasattr(tried, "fit_transform")
             else tried.fit(rows, None).transform(rows)
         )
-        if width_of(rows) == 0:
+        if width_of(rows) == 0 and not last:
             raise ValueError(
                 f"step {name!r} leaves no column to the steps behind it; give it columns, or pass "
                 'the others on (remainder="passthrough")'

@@ -314,6 +314,8 @@ def _after_function(step, before, n_features):
 
 
 def _after_columns(step, before, n_features):
+    if n_features == 0:  # then it has no output_indices_
+        return PublicFacts(0)
     lo, hi = np.empty(n_features), np.empty(n_features)
     for name, inner, _ in step.transformers_:
         here = step.output_indices_[name]
