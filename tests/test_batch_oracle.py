@@ -388,6 +388,8 @@ def test_more_directions_than_coordinates_are_refused():
     problem = Wide(ElasticNet(), np.ones(9), 2, 1, n_directions=5)
     with pytest.raises(RuntimeError, match="refused a release"):
         _compgd.solve(case.oracle(), problem, None, np.random.default_rng(0))
+    with pytest.raises(MemoryError):  # the sums themselves refuse, too
+        case.sums_of().of(np.zeros((1, 3)), directions=np.ones((4, 3)))
 
 
 @table(

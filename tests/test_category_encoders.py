@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.compose import make_private_column_transformer
@@ -75,6 +76,15 @@ def test_frames_come_out_with_names(frame):
     assert Z.shape == (N, 12) and set(np.unique(Z)) == {0.0, 1.0}
     Z = DPOrdinalEncoder(epsilon=5.0).set_output(transform="pandas").fit_transform(frame)
     assert list(Z.columns) == list(frame.columns)
+
+
+@table("cells", [["infrequent", "b"], [1, "1"], ["unused0", "c"], ["", "_"]])
+@table("library", ["pandas", "polars"])
+def test_names_of_columns_are_there_once_whatever_is_released(cells, library):
+    pytest.importorskip(library)
+    X = np.array(cells * 2000, dtype=object)[:, None]
+    encoder = DPOneHotEncoder(epsilon=1.0, max_categories=5).set_output(transform=library)
+    assert len(set(encoder.fit_transform(X).columns)) == 5
 
 
 def test_unknown_and_rare_categories_are_infrequent(frame):

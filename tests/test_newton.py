@@ -327,3 +327,16 @@ def test_margins_tell_how_far_a_softmax_is_from_its_bound(n_outputs, size):
     expected = np.maximum(found, max(0.1, 0.33 * found[-1]))
     np.testing.assert_allclose(shares, expected, rtol=0.1)
     np.testing.assert_allclose(axes @ axes.T, np.eye(n_outputs), atol=1e-12)
+
+
+def test_bounds_of_coefficients_without_a_strength_are_fitted():
+    # they leave no normal law, so the noise of such coefficients is not followed
+    model = DPLinearRegressor(
+        penalty=Box(-1, 1), alpha=0.0, solver="newton", epsilon=10.0, feature_bounds=(-1, 1),
+        target_bounds=(-4, 4),
+    )  # fmt: skip
+    X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 3))
+    model.fit(X, X @ [0.5, 2.0, -0.5])
+    assert np.abs(model.coef_ - [0.5, 1.0, -0.5]).max() < 0.2
+    with pytest.raises(AttributeError):
+        _ = model.privacy_std_

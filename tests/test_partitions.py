@@ -432,6 +432,20 @@ def counted(ask, sums):
     return noted
 
 
+def test_lists_are_records_too():
+    X, y = np.linspace(-1, 1, 60).reshape(30, 2), np.arange(30) % 2
+    model = DPLinearClassifier(
+        classes=[0, 1], feature_bounds=(-1, 1), random_state=ReproducibleNoise(0)
+    )
+    lists = [(0, X[:9].tolist(), y[:9].tolist()), (1, X[9:], y[9:].tolist()), (2, [], [])]
+    arrays = [(0, X[:9], y[:9]), (1, X[9:], y[9:])]
+    of_lists, of_arrays = (
+        fit_partitions(clone(model), lambda task, parts=parts: [task(*part) for part in parts])
+        for parts in (lists, arrays)
+    )
+    np.testing.assert_array_equal(of_lists.coef_, of_arrays.coef_)
+
+
 @pytest.mark.parametrize("fault", [dropped, duplicated, instead_of_another, renumbered, words])
 def test_a_look_without_each_partition_once_is_refused_uncharged(fault):
     accountant = PrivacyAccountant(50, 1e-3)

@@ -289,10 +289,11 @@ def _of_one_kind(y):
     """Labels that are published: objects that are numbers as an array of numbers."""
     if y.dtype.kind != "O":
         return y
-    kind = kind_of_values(y.tolist())
+    labels = y.tolist()
+    kind = "objects" if None in labels else kind_of_values(labels)
     if kind == "objects":
         raise ValueError(
             "y holds objects that are not all strings or all numbers, and no classes are stated: "
             "convert y, as by y.astype(str), or state the public labels as classes=[...]"
         )
-    return as_array(y.tolist()) if kind == "numbers" else y
+    return as_array(labels) if kind == "numbers" else y

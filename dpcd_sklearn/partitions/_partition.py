@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..linear_model._records_in_memory import RecordsInMemory
 from ..privacy.sums._remote_place import Part
-from ..utils._compat import check_sample_weight
+from ..utils._compat import check_sample_weight, num_samples
 from ..utils._input import read_input
 
 
@@ -91,8 +91,8 @@ class Partition:
         raise found  # outside of `except`: no chain of errors
 
     def _checked(self, X, y, sample_weight):
-        model, n_samples = self._reader, X.shape[0]
-        rows = [array.shape[0] for array in (y, sample_weight) if array is not None]
+        model, n_samples = self._reader, num_samples(X)
+        rows = [num_samples(array) for array in (y, sample_weight) if array is not None]
         if rows != [n_samples] * len(rows):
             raise ValueError(f"X has {n_samples} rows, y and sample_weight have {rows}")
         if n_samples == 0:
@@ -155,5 +155,6 @@ def _sum_of_bits(array):
 
 def _nothing(X, y):
     """The facts of a partition without records."""
-    y = np.asarray(y)
-    return PartitionFacts(0, X.shape[1] if X.ndim == 2 else 0, "", issparse(X), None, y[:0], False)
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    n_features = shape[1] if len(shape) == 2 else 0
+    return PartitionFacts(0, n_features, "", issparse(X), None, np.asarray(y)[:0], False)

@@ -178,7 +178,8 @@ class Request:
     @property
     def has_smooth_penalty(self):
         """Whether the penalty is a ridge, or none at all, whatever its word."""
-        return not self.positive and (self.l1_share == 0 or self.strength == 0)
+        has_no_l1 = self.penalty in ("l1", "elasticnet") and self.strength == 0
+        return not self.positive and (self.l1_share == 0 or has_no_l1)
 
     @property
     def l1_share(self):

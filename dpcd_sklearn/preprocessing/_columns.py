@@ -1,5 +1,6 @@
 """Tables of any cells, read column by column; no error quotes one."""
 
+import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, validate_data
@@ -112,6 +113,16 @@ def _refuse_other_cells(column):
         )
     if column.dtype.kind not in "biufUO" or not all(map(may_be_category, kinds)):
         raise TypeError(NO_CATEGORY)
+
+
+def each_once(names):
+    """Names of columns that come out, with underscores behind those that are there already."""
+    found = {}
+    for name in names:
+        while name in found:
+            name += "_"
+        found[name] = None
+    return np.array(list(found), dtype=object)
 
 
 def names_of(estimator, input_features=None):

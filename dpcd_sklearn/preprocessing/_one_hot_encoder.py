@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike
 from ._category_encoder import CategoryEncoder
-from ._columns import names_of
+from ._columns import each_once, names_of
 
 
 class DPOneHotEncoder(CategoryEncoder):
@@ -182,7 +182,7 @@ class DPOneHotEncoder(CategoryEncoder):
         -------
         names : ndarray of objects
             The name of the column and the category; "infrequent", and "unused" for columns that
-            stay zero.
+            stay zero. Equal ones, such as those of 1 and "1", get underscores.
         """
         names = []
         given = names_of(self, input_features)
@@ -191,4 +191,4 @@ class DPOneHotEncoder(CategoryEncoder):
             if self._has_infrequent:
                 names.append(f"{name}_infrequent")
             names += [f"{name}_unused{i}" for i in range(room - len(known))]
-        return np.array(names, dtype=object)
+        return each_once(names)

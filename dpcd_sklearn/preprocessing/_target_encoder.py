@@ -18,7 +18,7 @@ from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._typing import ArrayLike
 from ._category_encoder import CategoryEncoder
-from ._columns import columns_of, names_of
+from ._columns import columns_of, each_once, names_of
 from ._stated_target import read_target, stated_bounds, stated_classes
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
@@ -374,7 +374,7 @@ class DPTargetEncoder(CategoryEncoder):
         names = list(names_of(self, input_features))
         if self._n_encodings > 1:
             names = [f"{name}_{label}" for name in names for label in self.classes]
-        return np.array(names, dtype=object)
+        return each_once(names)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

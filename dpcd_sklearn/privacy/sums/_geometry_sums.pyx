@@ -12,7 +12,7 @@
 """
 
 import numpy as np
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
@@ -99,7 +99,9 @@ cdef class GeometrySums(CurvatureSums):
             for i in range(m):
                 norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
                 norm /= ROW_UNITS * self._root_curvature * self._smallest
-                self._square_norms[i0 + i] = norm * norm
+                norm = norm * norm
+                # an undefined one, of a row that overflows, is infinite: it is multiplied by zero
+                self._square_norms[i0 + i] = norm if norm == norm else INFINITY
             i0 += m
         return 0
 

@@ -86,8 +86,14 @@ cdef class GradientSums(LocalSums):
 
     cdef bint _add(self, const Question *question, Py_ssize_t size) noexcept nogil:
         cdef Py_ssize_t k, n_threads = 1, n_cells = self.n * self.n_coordinates
-        if question.coef == NULL or question.block != NULL or not self._has_room(
-                size, True, question.limit > 0):
+        if question.coef == NULL or question.block != NULL:
+            return False
+        if question.directions == NULL and question.n_directions != 0:
+            return False
+        # products are as many as coordinates at most: vectors of ones are no longer
+        if not 0 <= question.n_directions <= self.n_coordinates:
+            return False
+        if not self._has_room(size, True, question.limit > 0):
             return False
         if self.records.is_sparse and not self.records.holds(True):
             return False

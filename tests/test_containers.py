@@ -1,0 +1,300 @@
+"""One record decides nothing of how all others are read, in any container.
+
+Errors are promises about the domain: the dtype of a container, or a cell that no column may hold.
+What is read must be the same for all other records, to the bit.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from containers import CHANGES, COLUMNS, EXTREMES, TABLES, UnfitError, changed, column_in, table_in
+from tables import table
+
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyAccountant
+from dpcd_sklearn import preprocessing as p
+from dpcd_sklearn.compose import make_private_column_transformer
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.privacy.sums._categories import coded
+from dpcd_sklearn.privacy.sums._records import canonical
+from dpcd_sklearn.utils._cells import (
+    cells_of,
+    kind_of_dtype,
+    numbers_of,
+    read_labels,
+    stated_labels,
+)
+from dpcd_sklearn.utils._input import read_records, without_duplicates
+
+STARTS = {
+    "numbers": [1, 2, 1, 1, 2, 2] * 5,
+    "words": ["a", "b", "a", "a", "b", "b"] * 5,
+    "large numbers": [2**53 + 1, 2**53, 2**53 + 1] * 10,
+}
+LABELS = {"numbers": [1, 2], "words": ["a", "b"], "large numbers": [2**53, 2**53 + 1]}
+
+
+def pairs(container, start):
+    """The same column twice, but for its first cell; nothing where the container has none."""
+    for change in CHANGES:
+        try:
+            yield (
+                change,
+                column_in(container, STARTS[start]),
+                column_in(container, changed(STARTS[start], change)),
+            )
+        except UnfitError:
+            pass
+
+
+def holds(container, start):
+    try:
+        return column_in(container, STARTS[start]) is not None
+    except UnfitError:
+        return False
+
+
+HELD = [(container, start) for container in COLUMNS for start in STARTS if holds(container, start)]
+
+
+def test_the_table_is_large():
+    n_pairs = sum(len(list(pairs(container, start))) for container, start in HELD)
+    assert len(HELD) >= 30 and n_pairs >= 250
+
+
+@table(("container", "start"), HELD)
+def test_other_labels_are_read_alike(container, start):
+    classes = stated_labels(LABELS[start])
+    numbers = [LABELS[start].index(label) for label in STARTS[start]]
+    lossy = container in ("float64", "float32", "Float64") and start == "large numbers"
+    for change, y, other in pairs(container, start):
+        found = numbers_of(read_labels(y, classes), classes)
+        of_other = numbers_of(read_labels(other, classes), classes)
+        np.testing.assert_array_equal(found[1:], of_other[1:], err_msg=change)
+        assert found.dtype == of_other.dtype
+        if not lossy:
+            assert found.tolist() == numbers
+            expected = LABELS[start].index(CHANGES[change]) if _is_label(change, start) else -1
+            assert of_other[0] == expected or isinstance(CHANGES[change], bool)
+
+
+def _is_label(change, start):
+    value = CHANGES[change]
+    return type(value) is type(LABELS[start][0]) and value in LABELS[start]
+
+
+@table(("container", "start"), HELD)
+def test_other_categories_are_read_alike(container, start):
+    for change, column, other in pairs(container, start):
+        one, two = cells_of(column), cells_of(other)
+        assert one.dtype == two.dtype or one.dtype.kind == two.dtype.kind == "U", change
+        assert isinstance(one, np.ma.MaskedArray) == isinstance(two, np.ma.MaskedArray)
+        assert one[1:].tolist() == two[1:].tolist(), change
+        known = (*LABELS[start], 7, "odd")
+        try:
+            places = coded(two, known)
+        except TypeError:  # no category, which is refused before a charge
+            continue
+        np.testing.assert_array_equal(coded(one, known)[1:], places[1:], err_msg=change)
+
+
+ENCODERS = {
+    "one-hot": lambda known: p.DPOneHotEncoder(categories=[known]),
+    "ordinal": lambda known: p.DPOrdinalEncoder(categories=[known]),
+    "most frequent": lambda known: p.DPSimpleImputer("most_frequent", epsilon=np.inf),
+}
+
+
+def table_of(column):
+    if hasattr(column, "to_frame"):
+        return column.to_frame()
+    return column[:, None] if isinstance(column, np.ndarray) else [[cell] for cell in column]
+
+
+@table("name", ENCODERS)
+@table(("container", "start"), HELD)
+def test_other_records_are_encoded_alike(name, container, start):
+    if container.startswith("pyarrow.Array"):  # which is no table
+        return
+    for change, column, other in pairs(container, start):
+        step = ENCODERS[name](LABELS[start]).fit(table_of(column))
+        if change in ("bytes", "a pair") and cells_of(other).dtype == object:
+            with pytest.raises(TypeError, match="categories are strings"):  # of the domain
+                step.transform(table_of(other))
+            continue
+        found = step.transform(table_of(other))
+        expected = step.transform(table_of(column))
+        assert found.dtype == expected.dtype, change
+        np.testing.assert_array_equal(expected[1:], found[1:], err_msg=change)
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3)).round(3)
+
+
+def dense(Z):
+    return Z.toarray() if hasattr(Z, "toarray") else np.asarray(Z)
+
+
+@table("container", TABLES)
+@table("value", EXTREMES.values())
+def test_other_rows_are_read_alike(container, value):
+    other = X.copy()
+    other[0, 0] = value
+    model = DPLinearRegressor()
+    if container == "float32" and not abs(np.float32(value)) < np.inf:
+        return
+    checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
+    one, two = (read_records(model, table_in(container, Z), **checks) for Z in (X, other))
+    assert one.dtype == two.dtype and type(one) is type(two)
+    np.testing.assert_array_equal(dense(one)[1:], dense(two)[1:])
+
+
+@table("kind", ["csr", "csc", "coo"])
+def test_an_entry_of_one_record_moves_no_sum_of_another(kind):
+    make = TABLES[f"{kind} with duplicates"]
+    before = make(X)
+    expected = dense(canonical(before))
+    for row in (0, 30, 59):
+        for column in range(3):
+            # in one more entry, or in entries that are out of order
+            for extra in ([(row, column, 1.0)], [(row, 2, 1.0), (row, 0, 1.0)]):
+                found = make(X, extra)
+                for read in (canonical, without_duplicates):
+                    rows = dense(read(found))
+                    others = np.arange(len(X)) != row
+                    np.testing.assert_array_equal(rows[others], expected[others])
+    # the same record has the same sum in every layout
+    for other in ("csr", "csc", "coo"):
+        found = canonical(TABLES[f"{other} with duplicates"](X))
+        np.testing.assert_array_equal(dense(found), expected)
+
+
+@table("dtype", [np.float64, np.float32])
+@table(
+    "step",
+    [
+        p.BoundsScaler((-4, 4)),
+        p.DPStandardScaler(epsilon=50.0),
+        p.DPRobustScaler(epsilon=50.0),
+        p.DPQuantileTransformer(epsilon=50.0),
+        p.DPSimpleImputer("constant", fill_value=1e300),
+        p.DPPCA(2, feature_bounds=(-1e8, 1e8), epsilon=50.0),
+        p.DPSelectKBest(2, target_bounds=(-4, 4), epsilon=50.0),
+        p.GroupNormalizer(),
+        p.RowNormClipper(1e300),
+    ],
+)
+def test_what_comes_out_is_finite_for_all_that_is_finite(dtype, step):
+    small = np.asarray(np.tile(X * 1e-6, (50, 1)), dtype=dtype)
+    step.fit(small, small[:, 0])
+    edge = np.finfo(dtype)
+    cells = [edge.max, -edge.max, edge.tiny, 0.0, edge.max / 3, -1.0]
+    records = np.array(np.meshgrid(cells, cells, cells), dtype=dtype).reshape(3, -1).T
+    for method in ("transform", "inverse_transform"):
+        if hasattr(step, method) and not isinstance(step, p.DPSelectKBest):
+            found = getattr(step, method)(records)
+            assert found.dtype == dtype and np.isfinite(found).all(), method
+    if isinstance(step, p.DPSimpleImputer):
+        records[0, 0] = np.nan
+        assert np.isfinite(step.transform(records)).all()
+
+
+# ---- what is refused, and by which name ----------------------------------------------------------
+
+
+def test_kinds_are_told_by_dtypes():
+    kinds = {name: kind_of_dtype(getattr(column_in(name, STARTS[start]), "dtype", None))
+             for name, start in HELD}  # fmt: skip
+    assert kinds["list"] == kinds["object"] == kinds["Index"] == "objects"
+    assert {kinds[name] for name in ("int32", "Int64", "categorical of numbers")} == {"numbers"}
+    assert {kinds[name] for name in ("words", "Series of strings")} == {"words"}
+
+
+N = 400
+T = pd.DataFrame({"code": np.arange(N) % 3 + 1, "size": np.linspace(-1, 1, N)})
+Y = (T["code"] == 2).astype(int)
+WORDS = T.assign(code=T["code"].astype("string"))
+DAYS = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=N)})
+
+
+def encoding(categories, ledger):
+    columns = make_private_column_transformer((p.DPOneHotEncoder(categories), ["code"]))
+    return make_private_pipeline(columns, DPLogisticGCD(classes=[0, 1]), accountant=ledger)
+
+
+@pytest.fixture
+def ledger():
+    with PrivacyAccountant(100.0, 1e-4) as ledger:
+        yield ledger
+
+
+def twice_named():
+    return pd.DataFrame(np.zeros((N, 2)), columns=["a", "a"])
+
+
+def in_bytes():
+    return pd.DataFrame({"c": np.array([b"u", b"v"] * (N // 2), dtype=object)})
+
+
+NAMED = {
+    "two columns of one name": ("names .'a'.: rename", lambda model: model.fit(twice_named(), Y)),
+    "dates": ("'when' .datetime.*days", lambda model: model.fit(DAYS, Y)),
+    "missing dates": ("'when' .datetime.*days", lambda model: model.fit(DAYS.mask(Y == 1), Y)),
+    "dates beside numbers": ("1 of 2 columns", lambda model: model.fit(DAYS.assign(x=1.0), Y)),
+    "an array of dates": ("X holds dates", lambda model: model.fit(DAYS.to_numpy(), Y)),
+    "durations": ("no numbers: 'when'", lambda model: model.fit(DAYS - DAYS.iloc[0], Y)),
+    "bytes": ("Decode y", lambda model: model.fit(T, np.where(Y, b"u", b"v"))),
+}
+
+
+@table("name", NAMED)
+def test_a_fit_refuses_by_the_true_name(name, ledger):
+    match, fit = NAMED[name]
+    with pytest.raises(ValueError, match=match):
+        fit(DPLogisticGCD(classes=[0, 1], accountant=ledger))
+    assert not ledger.entries()
+
+
+def test_steps_refuse_dates_bytes_and_repeated_names(ledger):
+    with pytest.raises(TypeError, match="decode them"):
+        p.DPOneHotEncoder(accountant=ledger).fit(in_bytes())
+    with pytest.raises(ValueError, match="rename"):
+        p.DPOneHotEncoder(accountant=ledger).fit(twice_named())
+    with pytest.raises(ValueError, match="numbers of days"):
+        p.DPSimpleImputer(accountant=ledger).fit(DAYS.mask(Y == 1))
+    assert not ledger.entries()
+
+
+def test_categories_of_another_kind_than_the_column_are_refused(ledger):
+    for categories, given, kinds in (
+        ([["1", "2", "3"]], T, "numbers .* words"),
+        ([[1, 2, 3]], WORDS, "words .* numbers"),
+    ):
+        with pytest.raises(ValueError, match=f"'code' of X holds {kinds}"):
+            encoding(categories, ledger).fit(given, Y)
+    assert not ledger.entries()
+    for categories in ([[1, 2, 3]], "auto"):
+        model = encoding(categories, None).fit(T, Y)
+        with pytest.raises(ValueError, match="'code' of X holds words .* held numbers in the fit"):
+            model.predict(WORDS)
+    imputer = p.DPSimpleImputer("most_frequent").fit(T[["code"]])
+    with pytest.raises(ValueError, match="held numbers in the fit"):
+        imputer.transform(WORDS[["code"]])
+
+
+def test_a_warm_start_names_the_labels_that_changed(ledger):
+    model = DPLogisticGCD(feature_bounds=(-4, 4), warm_start=True, accountant=ledger)
+    model.fit(T, np.arange(N) % 3)
+    with pytest.raises(ValueError, match=r"labels of the earlier fit, \[0, 1, 2\], and now"):
+        model.fit(T, Y)
+    assert len(ledger.entries()) == 1
+
+
+def test_objects_that_are_whole_numbers_are_labels():
+    model = DPLogisticGCD(epsilon=np.inf, tol=1e-2)
+    assert model.fit(T, Y.astype(object)).classes_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="y holds objects that are not all strings"):
+        model.fit(T, [None, 0] * (N // 2))
+    assert DPLinearClassifier(classes=[2**63 + 1, -1])._stated_classes().tolist() == [-1, 2**63 + 1]
