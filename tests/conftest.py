@@ -20,12 +20,12 @@ import pytest
 from entropy import replace_entropy
 from hypothesis import settings
 
-from dpcd_sklearn.plan import _private_fit
 from dpcd_sklearn.privacy.ledger import _files
+from dpcd_sklearn.utils import _warnings
 
 # Words that come once a process do not come here, where many tests fit with a large epsilon and no
 # ledger; the tests of these warnings forget it.
-_private_fit._said |= {
+_warnings.said |= {
     "score", "second charge", "uncounted search", "large epsilon", "large delta"
 }  # fmt: skip
 _files._said_where = True

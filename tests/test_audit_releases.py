@@ -118,10 +118,10 @@ FLAWS = {
     "a quarter of the noise of counts": _narrower("CountUnits", _label_prior, "bits", bits=2),
     "half the noise of records outside": _narrower("CountUnits", _records_outside, "bits"),
     "a quarter of the Gumbel scale": _replaced(
-        _quantiles.QuantileUnits, "noise_scale", lambda scale: scale / 4
+        _quantiles.QuantileChoices, "noise_scale", lambda scale: scale / 4
     ),
     "half the Gumbel scale": _replaced(
-        _quantiles.QuantileUnits, "noise_scale", lambda scale: scale / 2
+        _quantiles.QuantileChoices, "noise_scale", lambda scale: scale / 2
     ),
     "half the noise of Newton gradients": _replaced(NEWTON, "gradient_grid", _gradient_bits),
     "a dropped root of two": _replaced(

@@ -411,7 +411,7 @@ def test_weights_that_leave_one_class_are_refused_unless_classes_are_stated(acco
 def test_classes_of_another_kind_than_y_are_refused(accountant, data, classes, kind):
     X, y = data
     model = DPLogisticGCD(accountant=accountant, classes=classes)
-    refuse(model, X, y.astype(kind), match="y has dtype .* and classes has dtype")
+    refuse(model, X, y.astype(kind), match="y holds .* by its dtype and classes holds")
 
 
 LONG = np.finfo(np.longdouble).max > np.finfo(np.float64).max  # elsewhere they are doubles
@@ -664,10 +664,13 @@ def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(accountan
     steps += [DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, estimator]
     scope = {step.__name__: step for step in steps}
     pipeline = eval(textwrap.dedent(text.split("\n\n")[1]), scope)
+    expression = text.split("such as ")[1].split(";")[0].replace("date", "since")
+    days = eval(expression, {"X": TABLE, "pd": pd})
+    table = TABLE.assign(since=days)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # forty records are few
-        pipeline.fit(TABLE, y)
-    assert pipeline.predict(TABLE).shape == (40,)
+        pipeline.fit(table, y)
+    assert pipeline.predict(table).shape == (40,)
     if hasattr(pipeline[-1], "classes"):
         pipeline[-1].set_params(classes=[0, 1])
     assert {leak.severity for leak in find_leaks(pipeline)} <= {"note"}

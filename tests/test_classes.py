@@ -261,7 +261,6 @@ CONTAINERS = [
     (HALVES, [0, 1], [2, -5, 2**40]),
     (HALVES.astype(np.uint8), [0, 1], [255]),
     (HALVES * 1.0, [0, 1], [2.5, -1e300]),
-    (HALVES, ["a", "b"], [2, -3]),  # numbered by a meta-estimator
     (LETTERS, ["a", "b"], ["strange", ""]),
     (LETTERS.astype(object), ["a", "b"], ["strange", 3, None, 1.5, math.inf]),
     (HALVES.tolist(), [0, 1], [7, "strange", 2.5, None, b"strange", 1j, 2**70, (1,)]),

@@ -16,6 +16,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     CurvatureUnits,
     _curvature,
     _curvature_units,
+    _questions,
 )
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
 from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity, matrix_sensitivity
@@ -526,7 +527,7 @@ class HalfOffTheDiagonal(Source):
 
 
 def test_a_mutant_with_half_the_noise_off_the_diagonal_is_caught(monkeypatch):
-    monkeypatch.setattr(_curvature, "NoiseSource", HalfOffTheDiagonal)
+    monkeypatch.setattr(_questions, "NoiseSource", HalfOffTheDiagonal)
     # half of the squared difference lies off the diagonal, where it counts four times as much
     assert curvature_separation("add_remove", off_diagonal=4.0) > 1 + 2 * ROOM  # 1.58
 
@@ -570,7 +571,7 @@ def test_a_mutant_that_clips_before_it_preconditions_is_caught():
 
 
 def test_a_mutant_with_half_the_noise_is_caught(monkeypatch):
-    monkeypatch.setattr(_curvature, "NoiseSource", HalfTheNoise)
+    monkeypatch.setattr(_questions, "NoiseSource", HalfTheNoise)
     assert gradient_separation() > 1 + 2 * ROOM  # 2
 
 

@@ -89,14 +89,6 @@ def test_a_label_outside_weighs_what_the_first_class_weighs():
     )
 
 
-def test_class_weights_follow_words_that_were_numbered():
-    weights = {"no": 0.25}
-    params = {"random_state": ReproducibleNoise(0), **UNIT}
-    words = DPLogisticGCD(classes=["no", "yes"], class_weight=weights, **params)
-    numbers = DPLogisticGCD(classes=[0, 1], class_weight={0: 0.25}, **params)
-    assert_array_equal(words.fit(X, LABELS).coef_, numbers.fit(X, LABELS).coef_)
-
-
 def test_three_classes_have_weights_too():
     three = np.digitize(REAL, [-0.3, 0.3])
     weights = {0: 1.0, 1: 0.2, 2: 2.0}

@@ -37,6 +37,7 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits
+from dpcd_sklearn.privacy.mechanisms._quantiles import QuantileChoices
 from dpcd_sklearn.privacy.sums import LocalPlace, Place
 from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD, _coordinates
 from dpcd_sklearn.solvers._compgd import CompGDPlan
@@ -429,7 +430,7 @@ def test_a_narrow_target_far_from_zero_is_found_at_the_least_evidence(center):
 def wild_cells(rng):
     """Choices of any cells at all, the first and last ones above all."""
 
-    def choose(self, counts, quantile, prior):
+    def choose(self, counts, quantile, noise):
         n_cells, size = counts.shape[1], counts.shape[0]
         if rng.random() < 0.5:
             return rng.choice([0, 1, n_cells - 2, n_cells - 1], size)
@@ -473,7 +474,7 @@ def test_whatever_is_found_the_charged_updates_are_carried_out(name, wild, watch
     except ValueError:  # refused before anything is charged
         event = None
     rng = np.random.default_rng(sum(map(ord, name + wild)))
-    monkeypatch.setattr(QuantileOracle, "_choose", wild_cells(rng))
+    monkeypatch.setattr(QuantileChoices, "_chosen", wild_cells(rng))
     if event is None:
         accountant = PrivacyAccountant(epsilon=10 * EPSILON, delta=1e-2)
         with pytest.raises(ValueError):
@@ -708,8 +709,8 @@ def test_choices_of_twice_the_range_are_caught_and_the_real_ones_are_not(monkeyp
         return math.log(np.max(ratios))
 
     assert 0.5 * eta < shown() <= eta
-    scale = QuantileUnits.noise_scale
-    monkeypatch.setattr(QuantileUnits, "noise_scale", lambda *args: scale(*args) / 2)
+    scale = QuantileChoices.noise_scale
+    monkeypatch.setattr(QuantileChoices, "noise_scale", lambda *args: scale(*args) / 2)
     assert shown() > eta
 
 

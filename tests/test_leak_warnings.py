@@ -19,7 +19,6 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.plan import _private_fit
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
@@ -27,6 +26,7 @@ from dpcd_sklearn.preprocessing import (
     DPSimpleImputer,
     DPStandardScaler,
 )
+from dpcd_sklearn.utils import _warnings
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (200, 3))
@@ -47,7 +47,7 @@ def ledger():
 
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch):
-    monkeypatch.setattr(_private_fit, "_said", set())
+    monkeypatch.setattr(_warnings, "said", set())
 
 
 def silent(call, *args):
@@ -105,7 +105,7 @@ def test_a_large_epsilon_and_a_large_delta_are_named_once_and_before_a_charge(le
             silent(clone(model).set_params(accountant=ledger, **params).fit, X, y)
         silent(clone(model).set_params(**params).fit, X, y)
     assert ledger.entries() == []
-    _private_fit._said.clear()
+    _warnings.said.clear()
     silent(clone(model).set_params(epsilon=10.0, delta=0.0049).fit, X, y)
     silent(clone(model).set_params(epsilon=math.inf).fit, X, y)
     with pytest.raises(PrivacyLeakWarning, match="delta"):
@@ -120,13 +120,13 @@ def test_a_search_of_scikit_learn_without_an_accountant_is_told_so_once(ledger):
         GridSearchCV(model, grid, cv=KFold(3), error_score="raise"),
         GridSearchCV(pipeline, {"dplassocd__alpha": [0.1]}, cv=KFold(3), error_score="raise"),
     ):
-        _private_fit._said.clear()
+        _warnings.said.clear()
         with warnings.catch_warnings(record=True) as shown:
             warnings.simplefilter("always")
             search.fit(X, y)
         told = [w for w in shown if "search without an accountant" in str(w.message)]
         assert len(told) == 1 and told[0].category is PrivacyLeakWarning
-    _private_fit._said.clear()
+    _warnings.said.clear()
     counted = clone(model).set_params(accountant=ledger)
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
@@ -221,7 +221,7 @@ def test_of_every_estimator_a_warning_that_is_made_an_error_costs_nothing(name, 
             clone(model).set_params(accountant=told).fit(FEW, y)
         assert len(told.entries()) == 1
         assert shown or (epsilon > 1.0 and name in TOGETHER) or name not in WITH_FEW
-        _private_fit._said.clear()
+        _warnings.said.clear()
         if shown:
             again = clone(model).set_params(accountant=ledger)
             with warnings.catch_warnings():

@@ -29,7 +29,7 @@ from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.privacy.accounting import Budget, Receipt, curvature_fit_event, epsilon_of
-from dpcd_sklearn.privacy.mechanisms import CurvatureOracle, CurvatureUnits, _curvature
+from dpcd_sklearn.privacy.mechanisms import CurvatureOracle, CurvatureUnits, _questions
 from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
 from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity
 from dpcd_sklearn.privacy.sums import LocalPlace
@@ -239,7 +239,7 @@ def test_a_mutant_that_clips_before_it_preconditions_is_caught():
 
 
 def test_a_mutant_with_half_the_noise_is_caught(monkeypatch):
-    monkeypatch.setattr(_curvature, "NoiseSource", HalfTheNoise)
+    monkeypatch.setattr(_questions, "NoiseSource", HalfTheNoise)
     assert class_separation() > 1 + 2 * ROOM  # 2
 
 
@@ -252,7 +252,7 @@ class NoiseOfOneClass(Source):
 
 def test_a_mutant_that_shares_its_noise_among_classes_is_caught(monkeypatch):
     """The pull that parts classes has no noise then."""
-    monkeypatch.setattr(_curvature, "NoiseSource", NoiseOfOneClass)
+    monkeypatch.setattr(_questions, "NoiseSource", NoiseOfOneClass)
     assert class_separation() > 10
 
 

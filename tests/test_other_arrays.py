@@ -18,7 +18,7 @@ from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, RowNormClipper
 from dpcd_sklearn.testing import ReproducibleNoise
-from dpcd_sklearn.utils import _other_arrays
+from dpcd_sklearn.utils import _warnings
 
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(500, 3))
@@ -56,7 +56,7 @@ class Tensor:
 
 @pytest.fixture(autouse=True)
 def nothing_was_said(monkeypatch):
-    monkeypatch.setattr(_other_arrays, "_said", set())
+    monkeypatch.setattr(_warnings, "said", set())
 
 
 @pytest.mark.filterwarnings("ignore:arrays of")

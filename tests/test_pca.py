@@ -45,7 +45,7 @@ def sums_of(X, **options):
     """The integers of a release before their noise, with its units."""
     oracle = oracle_of(X, **options)
     units = oracle._units
-    return oracle._sums.gram(units.row_norm, float(units.row_units)), units
+    return oracle._place.gram(units.row_norm, float(units.row_units)), units
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
@@ -71,11 +71,14 @@ def test_neighbours_are_told_apart_as_far_as_is_claimed(neighboring):
 def test_the_matrix_has_the_noise_that_is_charged(monkeypatch, mutant):
     """Half the noise is noticed."""
     if mutant:
-        exact = mechanism.SecondMomentUnits.noisy_mean
-        monkeypatch.setattr(
-            mechanism.SecondMomentUnits, "noisy_mean",
-            lambda self, noise, sums, bits, unit: exact(self, noise, sums, bits - 1, unit),
-        )  # fmt: skip
+        kind = mechanism.SecondMomentUnits
+        exact = kind.matrix_grid
+
+        def half(*args):
+            bits, units = exact(*args)
+            return bits - 1, units
+
+        monkeypatch.setattr(kind, "matrix_grid", half)
     X = np.random.default_rng(1).uniform(-0.4, 0.4, (50, 3))
     z, norm2 = 3.0, 1.25
     found = np.array([oracle_of(X, z).release_curvature() for _ in range(500)])

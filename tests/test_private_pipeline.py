@@ -34,7 +34,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
-from dpcd_sklearn.pipeline._budget_of_step import private_part, set_budget
+from dpcd_sklearn.pipeline._budget_of_step import private_part
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting import (
     Budget,
@@ -351,9 +351,10 @@ STEPS = [
 
 @pytest.mark.parametrize("steps", STEPS, ids=str)
 def test_scikit_learns_checks_hold(steps):
-    reason = "steps are fitted in place, as those of scikit-learn's Pipeline are"
+    reason = "fitted steps take the place of those that were passed, as in scikit-learn's Pipeline"
     model = make_private_pipeline(*steps, epsilon=math.inf)
-    pass_checks(model, {"check_estimators_overwrite_params": reason})
+    checks = "check_estimators_overwrite_params", "check_dont_overwrite_parameters"
+    pass_checks(model, dict.fromkeys(checks, reason))
 
 
 def test_clone_params_and_a_search():
@@ -450,21 +451,15 @@ def test_what_a_step_states_itself_stays():
 # ---- where a budget is kept ---------------------------------------------------------------------
 
 
-def test_a_budget_is_set_where_it_is_kept():
-    accountant = ledger()
-    for model in (
-        DPLassoCD(),
-        pipeline(),
-        Pipeline([("scale", BoundsScaler()), ("model", DPLassoCD())]),
-        Pipeline([("inner", Pipeline([("model", DPLassoCD())]))]),
-    ):
-        assert set_budget(model, 0.3, 1e-7, accountant) is model
-        part = private_part(model)
-        assert (part.epsilon, part.delta, part.accountant) == (0.3, 1e-7, accountant)
+def test_the_part_that_has_a_budget_is_found_where_it_is_kept():
+    lasso, whole = DPLassoCD(), pipeline()
+    assert private_part(Pipeline([("scale", BoundsScaler()), ("model", lasso)])) is lasso
+    assert private_part(Pipeline([("inner", Pipeline([("model", lasso)]))])) is lasso
+    assert private_part(whole) is whole
     with pytest.raises(TypeError, match="has no budget"):
-        set_budget(Ridge(), 0.3)
+        private_part(Ridge())
     with pytest.raises(ValueError, match="make it a PrivatePipeline"):
-        set_budget(Pipeline([("a", DPStandardScaler()), ("b", DPLassoCD())]), 0.3)
+        private_part(Pipeline([("a", DPStandardScaler()), ("b", DPLassoCD())]))
 
 
 def test_a_scaler_that_would_make_sparse_records_dense_is_refused_before_the_charge():

@@ -16,6 +16,7 @@ from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateE
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
 from dpcd_sklearn.privacy.mechanisms._quantiles import (
+    QuantileChoices,
     quantile_scores,
     reach_counts,
     score_sensitivity,
@@ -359,8 +360,8 @@ def test_half_the_noise_is_caught_and_the_real_choice_is_not(neighboring, monkey
         return math.log(np.max(ratios))
 
     assert 0.3 * eta < shown() <= eta  # about .60, with a spread of .04
-    scale = QuantileUnits.noise_scale
-    monkeypatch.setattr(QuantileUnits, "noise_scale", lambda *args: scale(*args) / 2)
+    scale = QuantileChoices.noise_scale
+    monkeypatch.setattr(QuantileChoices, "noise_scale", lambda *args: scale(*args) / 2)
     assert shown() > eta
 
 

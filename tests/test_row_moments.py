@@ -31,8 +31,8 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.mechanisms import (
     CurvatureOracle,
     CurvatureUnits,
-    _curvature,
     _curvature_units,
+    _questions,
 )
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import _newton
@@ -172,7 +172,7 @@ def test_mean_squares_are_told_apart_as_far_as_is_claimed_and_no_farther(monkeyp
 
 @pytest.mark.parametrize("name", ["release_mean_row", "release_mean_square"])
 def test_a_mutant_with_half_the_noise_is_caught(name, monkeypatch):
-    monkeypatch.setattr(_curvature, "NoiseSource", HalfTheNoise)
+    monkeypatch.setattr(_questions, "NoiseSource", HalfTheNoise)
     assert apart(getattr(CurvatureOracle, name), [LONG], [NONE], "add_remove") > 1 + 2 * ROOM
 
 

@@ -22,7 +22,7 @@ from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
-from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _gaussian_sum
+from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _questions
 from dpcd_sklearn.privacy.mechanisms._scores import pair_weights, score_sensitivity
 from dpcd_sklearn.privacy.sums import _score_sums
 
@@ -213,8 +213,10 @@ def test_noise_has_at_least_its_standard_deviation_and_hardly_more(kind, size, z
 def test_released_sums_are_those_plus_the_noise():
     units, draws = units_of(3.0, "pairs", 2), []
     for k in range(600):
-        oracle = ScoreOracle(Receipt(units.event, None), units, key=k.to_bytes(32, "little"))
-        draws.append(oracle.release_score([10**6, 25]))
+        oracle = ScoreOracle(
+            Receipt(units.event, None), units, lambda: [10**6, 25], key=k.to_bytes(32, "little")
+        )
+        draws.append(oracle.release_score())
     errors = (np.array(draws) - [10**6, 25]) / units.noise_std
     assert stats.kstest(errors.ravel(), "norm").pvalue > 1e-6
 
@@ -226,8 +228,9 @@ def shown(n_runs=400):
         runs = []
         for k in range(n_runs):
             key = (2 * k + total % 2).to_bytes(32, "little")
-            oracle = ScoreOracle(Receipt(units.event, None), units, key=key)
-            runs += oracle.release_score([total])
+            sums = [total].copy
+            oracle = ScoreOracle(Receipt(units.event, None), units, sums, key=key)
+            runs += oracle.release_score()
         values.append(runs)
     return (np.sum(np.array(values[0]) > 20.5) + np.sum(np.array(values[1]) < 20.5)) / 2 / n_runs
 
@@ -235,7 +238,7 @@ def shown(n_runs=400):
 def test_half_the_noise_is_caught_and_the_real_score_is_not(monkeypatch):
     # z = 1/2 is 2-GDP: at least 15.9 % of the guesses are wrong
     assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) > 1e-3
-    monkeypatch.setattr(_gaussian_sum, "NoiseSource", HalfTheNoise)
+    monkeypatch.setattr(_questions, "NoiseSource", HalfTheNoise)
     assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) < 1e-6
 
 
@@ -245,16 +248,16 @@ def test_half_the_noise_is_caught_and_the_real_score_is_not(monkeypatch):
 def test_a_score_is_released_once():
     units = units_of(2.0)
     receipt = Receipt(units.event, None)
-    oracle = ScoreOracle(receipt, units)
-    oracle.release_score([3])
+    oracle = ScoreOracle(receipt, units, lambda: [3])
+    oracle.release_score()
     with pytest.raises(RuntimeError, match="once"):
-        oracle.release_score([3])
+        oracle.release_score()
     with pytest.raises(RuntimeError, match="redeemed"):
-        ScoreOracle(receipt, units)
+        ScoreOracle(receipt, units, None)
     with pytest.raises(TypeError, match="pickled"):
         pickle.dumps(oracle)
     with pytest.raises(ValueError, match="1 sums"):
-        ScoreOracle(Receipt(units.event, None), units).release_score([1, 2])
+        ScoreOracle(Receipt(units.event, None), units, lambda: [1, 2]).release_score()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPSelectKBest, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits
+from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits, _questions
 from dpcd_sklearn.privacy.mechanisms import _top_columns as mechanism
 from dpcd_sklearn.privacy.sums import TargetPlace
 
@@ -58,12 +58,12 @@ class _Zeros:
 def scores_of(monkeypatch, X, target, means, bounds, neighboring):
     kept = []
     with monkeypatch.context() as patch:
-        patch.setattr(mechanism, "NoiseSource", _Zeros)
+        patch.setattr(_questions, "NoiseSource", _Zeros)
         patch.setattr(mechanism.np, "argsort", lambda keys, kind: kept.append(keys) or keys)
         oracle = oracle_of(X, target, neighboring=neighboring)
         oracle.release_columns(means, bounds)
     n_classes = 0 if bounds is not None else len(means)
-    return -kept[0] * oracle._units.noise_scale(n_classes)
+    return -kept[0] * oracle._units.choices(n_classes).noise_scale
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
 from ..pipeline._joint_plan import private_parts, with_stand_ins
-from ..pipeline._private_pipeline import first_rows
+from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import PrivateFit
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -263,16 +263,19 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
             refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
             plain = self._plain()
             answer = getattr(plain, method)(X, y)
-            self._take(plain)
-            self.shares_, self.privacy_event_ = {}, FitEvent((), self.neighboring)
-            self.privacy_spent_ = PrivacySpent(0.0, 0.0)
+            nothing = FitEvent((), self.neighboring)
+            spent = PrivacySpent(0.0, 0.0)
+            self._take(plain, shares_={}, privacy_event_=nothing, privacy_spent_=spent)
             return answer
         fitted = self._pipeline()
         answer = getattr(fitted, method)(X, y)
-        self._take(fitted.named_steps[_WITHIN])
         start = len(_WITHIN) + 2
-        self.shares_ = {name[start:]: share for name, share in fitted.shares_.items()}
-        self.privacy_event_, self.privacy_spent_ = fitted.privacy_event_, fitted.privacy_spent_
+        self._take(
+            fitted.named_steps[_WITHIN],
+            shares_={name[start:]: share for name, share in fitted.shares_.items()},
+            privacy_event_=fitted.privacy_event_,
+            privacy_spent_=fitted.privacy_spent_,
+        )
         return answer
 
     def fitted_without_records(self, X):
@@ -315,10 +318,10 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         check_is_fitted(self, "transformers_")  # a refused fit leaves nothing
         return super().transform(X)
 
-    def _take(self, fitted):
+    def _take(self, fitted, **released):
         """Become what a plain one of these steps has become."""
         kept = {name: value for name, value in vars(fitted).items() if _is_fitted_name(name)}
-        vars(self).update(kept)
+        vars(self).update(kept | released)
 
 
 def _is_fitted_name(name):

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..losses import stated_loss
 from ..plan._label_prior import found_intercepts
-from ..utils._input import read_input, read_labels
+from ..utils._cells import as_array, kind_of_values, numbers_of, read_labels, stated_labels
+from ..utils._input import read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
@@ -53,29 +54,19 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             self._refuse_heavy(self._stated_weights())
 
     def _check_records(self, X, y):
-        if self.classes is not None and isinstance(y, (list, tuple)):
-            y = read_labels(y)
-        return super()._check_records(X, y)
+        return super()._check_records(X, y if self.classes is None else self._labels(y))
+
+    def _labels(self, y):
+        return read_labels(y, None if self.classes is None else self._stated_classes())
 
     def _encode_labels(self, y, sample_weight):
         if self.classes is None:
             # both publish the labels, and may raise or warn about them: documented
+            y = _of_one_kind(y)
             check_classification_targets(y)
             classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
         else:
             classes = self._stated_classes()
-            if y.dtype.kind in "iu" and all(_is_word(label) for label in classes):
-                # a meta-estimator numbered them by their order; dtypes are public
-                classes = np.arange(len(classes))
-            kinds = [_kind(array.dtype) for array in (y, classes)]
-            if "objects" not in kinds and kinds[0] != kinds[1]:
-                # kinds only: the width of a dtype of words is that of the longest label
-                raise ValueError(
-                    f"y has dtype kind {kinds[0]!r} and classes has dtype kind {kinds[1]!r}: no "
-                    "label of y could be among classes; state them as they stand in y "
-                    "(OneVsRestClassifier and its like give their members 0 and 1 in place of the "
-                    "labels; DPLinearClassifier fits all classes by itself)"
-                )
         self._check_number_of(classes)
         if self.classes is not None and self.unknown_label == "raise":
             self._refuse_unknown(y, classes)
@@ -84,7 +75,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _refuse_unknown(self, y, classes):
         """An error that tells of one fact: that there is such a label (never which, or where)."""
-        if (_numbers_of(y, classes) < 0).any():
+        if (numbers_of(y, classes) < 0).any():
             raise ValueError(
                 "y holds a label that is not among classes: state it too, or let such labels count "
                 "as the first of classes with unknown_label='first'"
@@ -155,19 +146,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _stated_classes(self):
         """The labels of `classes`, each once, in order."""
-        try:
-            classes = np.asarray(self.classes)
-            labels = np.unique(classes)
-        except (TypeError, ValueError):  # ragged, or labels without an order
-            raise TypeError(
-                f"classes must be a list of labels of one kind, got {self.classes!r}"
-            ) from None
-        if classes.ndim != 1 or not (labels == labels).all():
-            raise ValueError(
-                "classes must be a list of labels, each equal to itself (NaN is not), got "
-                f"{self.classes!r}"
-            )
-        return labels
+        return stated_labels(self.classes)
 
     def _check_number_of(self, classes):
         if len(classes) == 2 or (len(classes) > 2 and self._has_many_classes):
@@ -187,7 +166,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _scale_target(self, y, request):
         # a label outside `classes` counts as the first one: a fixed rule for each record
-        return np.maximum(_numbers_of(y, self.classes_), 0.0)
+        return numbers_of(y, self.classes_, otherwise=0).astype(np.float64)
 
     def _set_coef(self, coef, intercept):
         self.coef_ = np.atleast_2d(coef)
@@ -306,33 +285,14 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         return tags
 
 
-def _kind(dtype):
-    """Which labels could equal each other."""
-    words = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "words"}
-    return (words | {"T": "words", "O": "objects"}).get(dtype.kind, dtype.kind)
-
-
-def _is_word(label):
-    """Whether a public label can't stand for an integer: "1" may be meant for 1."""
-    return isinstance(label, str) and not label.strip().lstrip("+-").isdigit()
-
-
-def _numbers_of(y, classes):
-    """The number of each label among the classes, as floats; -1 is none of them."""
-    y = np.asarray(y)
-    found = np.full(len(y), -1.0)
-    if "O" in (y.dtype.kind, classes.dtype.kind):
-        numbers = {label: k for k, label in enumerate(classes.tolist())}
-        found[:] = [_number_of(label, numbers) for label in y.tolist()]
-        return found
-    for k, label in enumerate(classes):
-        found[y == label] = k
-    return found
-
-
-def _number_of(label, numbers):
-    """The number of any object among the classes, by hash: no comparison of its own can raise."""
-    try:
-        return numbers.get(label, -1)
-    except Exception:
-        return -1
+def _of_one_kind(y):
+    """Labels that are published: objects that are numbers as an array of numbers."""
+    if y.dtype.kind != "O":
+        return y
+    kind = kind_of_values(y.tolist())
+    if kind == "objects":
+        raise ValueError(
+            "y holds objects that are not all strings or all numbers, and no classes are stated: "
+            "convert y, as by y.astype(str), or state the public labels as classes=[...]"
+        )
+    return as_array(y.tolist()) if kind == "numbers" else y

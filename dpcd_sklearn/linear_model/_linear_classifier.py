@@ -103,10 +103,9 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     classes : array-like of labels, default=None
         Public labels: two, or more unless `loss` is "logistic". A class may have no record, and a
         label outside of them counts as the smallest of them, in silence: see `unknown_label`. None
-        takes the labels from y, which publishes
-        them. Words for which y holds integers were numbered 0, 1, ... in their order by a
-        meta-estimator, and are read so. Members of OneVsRestClassifier and its like are given 0 and
-        1 in place of the labels: state [0, 1] there, or better fit all classes without it.
+        takes the labels from y, which publishes them. Each label is compared with them by itself,
+        exactly. Members of VotingClassifier, BaggingClassifier, StackingClassifier get labels that
+        are numbered from 0, those of OneVsRestClassifier and its like 0 and 1: state [0, 1, ...].
     $class_weight
     unknown_label : {"first", "raise"}, default="first"
         What a label outside of the stated `classes` does: it counts as the smallest of them

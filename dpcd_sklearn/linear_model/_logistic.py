@@ -88,8 +88,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     classes : array-like of labels, default=None
         Public labels, two or more. A class may have no record, and a label outside of them counts
         as the smallest of them, in silence: see `unknown_label`. None takes the labels from y,
-        which publishes them. Words for which y holds integers were numbered 0, 1, ... in their
-        order by a meta-estimator, and are read so.
+        which publishes them. Each label is compared with them by itself, exactly.
     $class_weight
     $feature_bounds
     $feature_scale

@@ -9,7 +9,6 @@
 """
 
 import math
-import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
@@ -34,12 +33,14 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..solvers._choice import plan_of
+from ..utils._cells import read_labels
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count, check_real
 from ..utils._shared_texts import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike
+from ..utils._warnings import warn
 from ._constraints import COMMON
 from ._export import exported
 from ._progress import Progress
@@ -266,7 +267,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
-        warn_of_few_records(plan.request, stacklevel=5)  # the caller of fit, beyond two decorators
+        warn_of_few_records(plan.request)
         # 3. charge
         receipt = charge(
             self.accountant,
@@ -294,11 +295,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         # 5. what was released
         self._set_released(plan, shrunk(plan, solution, start), records.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
-            warnings.warn(
+            warn(
                 f"sampling failed after its trial ({failure}); in its place the first "
-                f"{plan.sampling.block_size} coordinates were moved",
-                UserWarning,
-                stacklevel=4,  # the caller of fit, beyond two decorators
+                f"{plan.sampling.block_size} coordinates were moved"
             )
         progress.end()
         return self
@@ -341,11 +340,9 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def _warn_of_unused_alpha(self):
         if self._penalty_word in _WITH_STRENGTH or self.alpha in (0, _DEFAULT_ALPHA):
             return
-        warnings.warn(
+        warn(
             f"alpha={self.alpha!r} is not used: penalty={self.penalty!r} has no strength. Write "
-            'penalty="l2" (or "l1", "elasticnet"), or leave alpha out',
-            UserWarning,
-            stacklevel=5,  # the caller of fit, beyond two decorators
+            'penalty="l2" (or "l1", "elasticnet"), or leave alpha out'
         )
 
     def _warn_of_unknown_scales(self, request):
@@ -359,13 +356,14 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         if request.solver.accounting == "hidden_state":
             return  # it never looks, which is documented
         stated = " if it is unit scale) and ".join(words)
-        warnings.warn(
+        warn(
             f"n={request.budget.n} and epsilon={request.budget.epsilon:g} are too small to find "
             f"scales in the records, and without them nothing can be told: State {stated} if it is "
             "unit scale), which costs nothing",
             UnknownScaleWarning,
-            stacklevel=5,  # the caller of fit, beyond two decorators
         )
+
+    _labels = staticmethod(read_labels)
 
     def _check_records(self, X, y):
         X, y = read_records(
@@ -446,11 +444,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing
         if math.isinf(self.epsilon) and not solution.converged:
-            warnings.warn(
+            warn(
                 f"the fit without noise stopped after {solution.n_updates} updates, before it met "
                 f"tol={self.tol:g}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,  # the caller of fit, beyond two decorators
             )
 
     def _set_inference(self, plan, solution):

@@ -1,6 +1,5 @@
 """The base of private regressors: a target with public bounds, and predictions."""
 
-import warnings
 from abc import ABCMeta
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..utils._input import read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
+from ..utils._warnings import warn
 from ._constraints import REGRESSION, of
 from ._prediction import margins_of_model, within
 from ._private_linear_model import PrivateLinearModel
@@ -91,11 +91,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         if y.ndim == 1:
             return y, 1
         if y.shape[1] == 1:
-            warnings.warn(
+            warn(
                 "A column-vector y was passed when a 1d array was expected: its one column is the "
                 "target",
                 DataConversionWarning,
-                stacklevel=5,  # the caller of fit, beyond two decorators
             )
             return y[:, 0], 1
         return y, y.shape[1]

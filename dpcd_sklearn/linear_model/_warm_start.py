@@ -18,12 +18,13 @@ class EarlierFit:
 
     accountant: object
     digest: str
+    labels: tuple
 
     @classmethod
     def of(cls, model):
         # what stands in for a ledger in one fit only is no ledger to come back to
         accountant = model.accountant if hasattr(model.accountant, "entries") else None
-        return cls(accountant, _digest(model))
+        return cls(accountant, _digest(model), _labels(model))
 
 
 def start_of(model, n_features, n_outputs):
@@ -50,13 +51,23 @@ def start_of(model, n_features, n_outputs):
             "warm_start=True needs the earlier fit in the same ledger: it was charged to another "
             "one, or to none. Fit a clone, which starts anew, or use the accountant of that fit"
         )
+    if earlier is not None and earlier.labels != _labels(model):
+        raise ValueError(
+            f"warm_start=True needs the labels of the earlier fit, {list(earlier.labels)}, and now "
+            f"they are {list(_labels(model))}: state classes=[...], all labels that may occur, in "
+            "both fits, or fit a clone, which starts anew"
+        )
     if earlier is None or earlier.digest != _digest(model):
         raise ValueError(
-            "warm_start=True needs coef_, intercept_ and the classes as the earlier fit left them; "
-            "they were changed since. Fit a clone, which starts anew"
+            "warm_start=True needs coef_ and intercept_ as the earlier fit left them; they were "
+            "changed since. Fit a clone, which starts anew"
         )
     coef = np.atleast_2d(_dense(model.coef_)).astype(np.float64)
-    if coef.shape != (n_outputs, n_features):
+    if len(coef) != n_outputs:
+        raise ValueError(
+            f"warm_start=True needs the {len(coef)} targets of the earlier fit, y has {n_outputs}"
+        )
+    if coef.shape[1] != n_features:
         raise ValueError(
             f"warm_start=True needs the {coef.shape[1]} features of the earlier fit, X has "
             f"{n_features}"
@@ -68,9 +79,14 @@ def _dense(coef):
     return coef.toarray() if issparse(coef) else np.asarray(coef)
 
 
+def _labels(model):
+    """The labels of a classifier, which a fit sets before it asks for a start."""
+    return tuple(np.asarray(getattr(model, "classes_", ())).tolist())
+
+
 def _digest(model):
     parts = [_dense(model.coef_), np.asarray(model.intercept_)]
-    digest = hashlib.sha256(repr(list(getattr(model, "classes_", ()))).encode())
+    digest = hashlib.sha256()
     for part in parts:
         digest.update(repr((part.shape, part.dtype.str)).encode())
         digest.update(np.ascontiguousarray(part).tobytes())

@@ -10,16 +10,15 @@
 """
 
 import math
-import warnings
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import get_tags
 
 from ..leaks import full_name
-from ..privacy.sums._records import canonical
 from ..utils._compat import safe_indexing
-from ..utils._input import columns_of_words, read_input, read_records, refuse_broken
+from ..utils._input import columns_of_words, read_input, read_records, without_duplicates
+from ..utils._warnings import silence
 
 _OURS = "dpcd_sklearn."
 _MODELS = {
@@ -127,7 +126,7 @@ class Model:
     def _refuses(self, X, cell):
         """The error of a model that does not answer for a record whose cells are all `cell`."""
         try:
-            with _silence():
+            with silence():  # a warning would tell about the records
                 found = np.asarray(self._ask(_made_up(X, cell)), dtype=self._dtype).shape
         except Exception as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -143,7 +142,7 @@ class Model:
 
     def answers(self, X):
         """An array of the answers for the records; NaN or None where there is no answer."""
-        with _silence():
+        with silence():  # a warning would tell about the records
             if answers_in_batches(self._estimator):
                 try:
                     return np.asarray(self._ask(X))
@@ -169,11 +168,6 @@ class Model:
         return getattr(self._estimator, self._method)(X)
 
 
-def _silence():
-    """A context without warnings: they would tell about the records."""
-    return warnings.catch_warnings(action="ignore")
-
-
 # ---- containers ----------------------------------------------------------------------------------
 
 
@@ -188,8 +182,7 @@ def read(X):
     if X is None or isinstance(X, (str, bytes, dict)) or np.isscalar(X):
         raise TypeError(f"X must be a table of records, got {type(X).__name__}")
     if issparse(X):
-        refuse_broken(X)
-        X = read_input(canonical, X, name="X").tocsr()
+        X = without_duplicates(X).tocsr()
     elif not _is_frame(X):
         X = read_input(np.asarray, X, name="X")
     if len(X.shape) != 2 and _kind_of_texts(X) is None:

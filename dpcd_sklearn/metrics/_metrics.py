@@ -17,6 +17,7 @@ from ..privacy.sums._score_sums import (
     sum_bounded,
     sum_pairs,
 )
+from ..utils._cells import numbers_of
 from ..utils._elementwise import elementwise
 
 
@@ -79,16 +80,7 @@ class Metric:
 
 def codes_of(labels, classes, otherwise=0):
     """Numbers of labels among the classes; a label outside them counts as the first one."""
-    numbers = {label: k for k, label in enumerate(classes.tolist())}
-    found = [_number_of(label, numbers, otherwise) for label in np.asarray(labels).tolist()]
-    return np.array(found, dtype=np.int64)
-
-
-def _number_of(label, numbers, otherwise):
-    try:
-        return numbers.get(label, otherwise)
-    except Exception:  # an object whose hash raises
-        return otherwise
+    return numbers_of(np.asarray(labels), classes, otherwise)
 
 
 # ---- what models are asked -----------------------------------------------------------------------

@@ -14,7 +14,8 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
-from ..utils._input import read_input, read_labels
+from ..utils._cells import read_labels
+from ..utils._input import read_input
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike, Auto
 from ._answers import Model, read
@@ -119,10 +120,10 @@ class PrivateScorer:
         """Check all that is public, and return what releases the score for a receipt of `event`."""
         X, n_samples = read(X)
         metric = self._metric
-        y = _target(y, n_samples, metric.task)
         if holds_private(estimator):  # any other is public: it was fitted on other records
             refuse_leaks(estimator, dense=not may_be_sparse(X))
         facts = self._facts(estimator, n_samples)
+        y = _target(y, n_samples, facts.classes)
         units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples)
         facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std))
         model = Model(estimator, metric.methods(facts))
@@ -130,9 +131,10 @@ class PrivateScorer:
 
         @np.errstate(all="ignore")  # a floating point warning would tell about the records
         def release(receipt, key=None):
-            oracle = ScoreOracle(receipt, units, key=key)
-            sums = metric.sums(model.answers(X), y, facts)
-            return metric.score(oracle.release_score(sums), facts)
+            oracle = ScoreOracle(
+                receipt, units, lambda: metric.sums(model.answers(X), y, facts), key=key
+            )
+            return metric.score(oracle.release_score(), facts)
 
         return release
 
@@ -200,14 +202,14 @@ def _sane(bounds):
     return bounds
 
 
-def _target(y, n_samples, task):
-    """y as an array, in words that quote no record; of a regression finite doubles."""
+def _target(y, n_samples, classes):
+    """y as an array, in words that quote no record; without classes finite doubles."""
     if issparse(y):
         raise TypeError("y must be an array, not a sparse matrix; pass y.toarray()")
-    y = read_labels(y)
+    y = read_labels(y, classes)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
-    if task == "classification":
+    if classes is not None:
         return y
     if y.dtype.kind not in "biufO":
         raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")

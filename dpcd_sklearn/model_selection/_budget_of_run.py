@@ -6,7 +6,8 @@ from functools import cache
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget_of_step import private_part
 from ..pipeline._joint_plan import width_of
-from ..pipeline._private_pipeline import PrivatePipeline, first_rows
+from ..pipeline._private_pipeline import PrivatePipeline
+from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import mu_of
 from ..privacy.accounting._gaussian_dp import gdp_epsilon
 from ..privacy.accounting._roots import largest_within

@@ -1,7 +1,6 @@
 """How much privacy loss a score would take: simulated on made-up records, which cost nothing."""
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import Seed
+from ..utils._warnings import silence
 from . import _budget_of_run
 from ._search import PrivateSearchCV
 from ._simulated_data import simulated_records
@@ -109,8 +109,7 @@ def _score(model, draw, n_samples, seed):
     """The score of one fit on other such records; a search without a model scores as nothing."""
     rng = np.random.default_rng(seed)
     X, y = draw(n_samples + _N_TEST, rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silence():
         fitted = clone(model).fit(X[:n_samples], y[:n_samples])
         if getattr(fitted, "best_estimator_", fitted) is None:
             return 0.0

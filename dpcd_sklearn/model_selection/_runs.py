@@ -1,9 +1,8 @@
 """One run of a search: fit, score, and nothing that leaves but the two of the winner."""
 
-import contextlib
 import math
-import warnings
 from concurrent.futures import BrokenExecutor
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
+from ..utils._warnings import silence
 from ._budget_of_run import budgeted_part, excess
 
 _TRIES = 5
@@ -32,23 +32,16 @@ def score_event(release, neighboring):
     return FitEvent((GaussianEvent(release.noise_multiplier),), neighboring)
 
 
-@contextlib.contextmanager
-def silence():
-    """No warning leaves: it would tell of a run that did not win."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
-
-
 def fitted(model, X, y, release):
     """Fit a candidate so that it releases no more than it may, and return it.
 
     Where the plan did not know a public fact (the size of a fold, columns that a step makes) a fit
-    may have released a little more: nobody sees it, and it is made again with less.
+    may have released a little more: nobody sees it, and it is made again with less. Steps before
+    the model may map records in place, so they are given copies.
     """
+    part = budgeted_part(model)
     for _ in range(_TRIES):
-        model.fit(X, y)
-        part = budgeted_part(model)
+        model.fit(deepcopy(X) if hasattr(model, "steps") else X, y)
         if (over := excess(part.privacy_event_, release)) <= 1:
             return model
         part.set_params(epsilon=part.epsilon / over**2)
@@ -66,7 +59,7 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring):
     if candidate is None:
         return Outcome()
     try:
-        with silence():
+        with silence():  # a warning would tell of a run that did not win
             scores, model = [], None
             event = score_event(release, neighboring)
             for split in splits:

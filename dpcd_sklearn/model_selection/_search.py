@@ -8,7 +8,6 @@
 (b) Nothing else leaves: not K, not what was tried, no other score, no warning of a run.
 """
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -20,18 +19,21 @@ from sklearn.utils import get_tags
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import width_of
-from ..pipeline._private_pipeline import first_rows
+from ..pipeline._public_facts import first_rows
+from ..plan._private_fit import warn_of_weak_promise
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.noise._noise import NoiseSource
+from ..utils._cells import read_labels
 from ..utils._compat import available_if, num_samples
-from ..utils._input import read_input, read_labels, refuse_broken
+from ..utils._input import read_input, without_duplicates
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._typing import ArrayLike, Auto, Seed
+from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
 from ._search_plan import planned, refuse_what_runs_refuse, set_n_public
 from ._splits import refuse_number
@@ -264,7 +266,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         plan = planned(self, num_samples(X), (columns, 1, may_be_sparse(X)))
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
-        refuse_what_runs_refuse(plan, X, y)
+        warn_of_weak_promise(plan.budget)
+        with silence():  # as the runs are
+            refuse_what_runs_refuse(plan, X, y)
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,
@@ -283,7 +287,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             model = None if best.params is None else self._refitted(plan, best.params, X, y)
         self._set_released(plan, best, model, X)
         if model is None:  # which is released
-            warnings.warn(f"{_NO_MODEL}. The charge stays", UserWarning, stacklevel=3)
+            warn(f"{_NO_MODEL}. The charge stays")
         return self
 
     def _refuse_partitions(self, *records):
@@ -301,8 +305,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _check_records(self, X, y):
         """The records, of which rows can be taken; a candidate says what else is wrong of them."""
         if issparse(X):
-            refuse_broken(X)
-            X = X if X.format in ("csr", "csc") else X.tocsr()
+            X = without_duplicates(X)
         X, n_samples = first_rows(X, whole=True)
         y = read_labels(y)
         if y.ndim == 2 and y.shape[1] == 1:
@@ -323,10 +326,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         generator = _candidates.secret_generator()
         splits = plan.slots.rows(num_samples(X))
         tasks = []
-        with _runs.silence():
+        with silence():
             for _ in range(count):
                 params = _candidates.draw(plan.grids, generator)
                 model = self._budgeted(plan, params, min(plan.slots.n_train))
+                if self.refit and self._budgeted(plan, params, plan.budget.n) is None:
+                    model = None  # it may not win what can't be fitted again
                 scorer = self._scorer_of(plan)
                 tasks.append(
                     (model, params, scorer, X, y, splits, plan.release, plan.budget.neighboring)
@@ -353,7 +358,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _refitted(self, plan, params, X, y):
         try:
-            with _runs.silence():
+            with silence():
                 model = self._budgeted(plan, params, plan.budget.n)
                 return _runs.fitted(model, X, y, plan.release)
         except Exception:  # it is paid for, and what failed might tell of records

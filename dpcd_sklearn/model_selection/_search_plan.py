@@ -1,6 +1,7 @@
 """The plan of a search: everything that is public and fixed before a record is used."""
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -94,14 +95,25 @@ def planned(search, n_samples, shape):
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
     sizes = (min(slots.n_train), *shape)
     prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public)
+    refits = [clone(model) for model in prototypes] if search.refit else []
+    for model in refits:
+        set_n_public(model, budget.n, n_public)
+    fits = [(model, (n, *shape)) for n in {*slots.n_train} for model in prototypes]
+    fits += [(model, (budget.n, *shape)) for model in refits]
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
-    gaussian = all(
-        gdp_squared(_budget_of_run.planned_event(model, sizes)) is not None for model in prototypes
-    )
+    gaussian = all(gdp_squared(_budget_of_run.planned_event(*fit)) is not None for fit in fits)
     event, release = search_fit_event(budget, law, mean, slots.n_seen, gaussian, int(search.refit))
     mu = math.inf
     for model in prototypes:
         mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
+    for model in refits:
+        try:
+            _budget_of_run.give_budget(model, release, budget, (budget.n, *shape), mu)
+        except ValueError as error:
+            raise ValueError(
+                f"the refit of {model!r} on all {budget.n} records can't be planned within the "
+                f"budget of a run ({error}); pass refit=False, or leave this candidate out"
+            ) from None
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
@@ -132,8 +144,10 @@ def refuse_what_runs_refuse(plan, X, y):
     refusals = []
     for prototype in plan.prototypes:
         model = clone(prototype)
+        part = _budget_of_run.budgeted_part(model)
         try:
-            return fit_up_to_charge(model, _budget_of_run.budgeted_part(model), X, y)
+            # steps before the model may map records in place
+            return fit_up_to_charge(model, part, deepcopy(X) if hasattr(model, "steps") else X, y)
         except (TypeError, ValueError) as error:
             refusals.append(error)
     raise refusals[0] from None

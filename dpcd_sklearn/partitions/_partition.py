@@ -25,7 +25,7 @@ class PartitionFacts(NamedTuple):
     dtype: str
     sparse: bool
     columns: tuple | None
-    labels: np.ndarray  # of a classifier without stated classes; else none, of the dtype of y
+    labels: np.ndarray  # of a classifier without stated classes; of a regressor the dtype alone
     weighs: bool  # whether any weight is positive
 
     def differing(self, other):
@@ -107,7 +107,7 @@ class Partition:
             labels = np.unique(y if weights is None else y[weights > 0])
         else:
             y, _ = model._encode_labels(y, weights)
-            labels = y[:0]
+            labels = np.empty(0) if is_classifier(model) else y[:0]
         columns = getattr(model, "feature_names_in_", None)
         facts = PartitionFacts(
             *X.shape,

@@ -1,11 +1,14 @@
-"""Where an estimator keeps its budget, and how to give it another one."""
+"""Where an estimator keeps its budget, and copies that are given another one."""
 
 import inspect
 
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 # Parameters of a private estimator about its budget and what it protects.
 BUDGET = ("epsilon", "delta", "accountant", "neighboring", "n_public")
+# Parameters that state public facts about records; a step before may have made them public.
+FACTS = ("feature_bounds", "row_norm_bound", "feature_scale")
 
 
 def is_private(estimator):
@@ -18,22 +21,8 @@ def is_private(estimator):
     return not getattr(estimator, "charges_nothing", False)
 
 
-def set_budget(estimator, epsilon, delta="auto", accountant=None):
-    """Give an estimator a budget, wherever in it the budget is kept.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A private estimator, a PrivatePipeline among them, or scikit-learn's Pipeline of one
-        private step and others. It is changed in place; `clone` it before.
-    epsilon : float in (0, inf]
-    delta : "auto" or float in (0, 1), default="auto"
-    accountant : PrivacyAccountant or Prepaid, default=None
-
-    Returns
-    -------
-    estimator : estimator
-        The same.
+def private_part(estimator):
+    """The one part of an estimator that has a budget.
 
     Raises
     ------
@@ -42,12 +31,6 @@ def set_budget(estimator, epsilon, delta="auto", accountant=None):
     ValueError
         If several steps are: only a PrivatePipeline divides a budget.
     """
-    private_part(estimator).set_params(epsilon=epsilon, delta=delta, accountant=accountant)
-    return estimator
-
-
-def private_part(estimator):
-    """The one part of an estimator that has a budget, as `set_budget` finds it."""
     if is_private(estimator):
         return estimator
     found = []
@@ -86,3 +69,32 @@ def stated_budget(step):
         and params[name] is not defaults[name].default
         and params[name] != defaults[name].default
     ]
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+def copy_of(step):
+    """A clone, with the fitted state that a warm start begins at."""
+    if step in (None, "passthrough"):
+        return step
+    copy = clone(step)
+    if getattr(step, "warm_start", False):
+        vars(copy).update(vars(step) | vars(copy))
+    return copy
+
+
+def give_back(copy, stated):
+    """Put budgets and facts that a fitted copy was given back to what its user stated."""
+    if is_private(stated):
+        params = stated.get_params(deep=False)
+        copy.set_params(**{name: params[name] for name in (*BUDGET, *FACTS) if name in params})
+        return
+    for attribute in ("steps", "transformer_list", "transformers", "transformers_"):
+        by_name = dict(item[:2] for item in getattr(stated, attribute.removesuffix("_"), ()))
+        by_name["remainder"] = getattr(stated, "remainder", None)
+        for name, part, *_ in getattr(copy, attribute, ()):
+            if hasattr(by_name[name], "get_params"):
+                give_back(part, by_name[name])
+    if hasattr(getattr(stated, "remainder", None), "get_params"):
+        give_back(copy.remainder, stated.remainder)

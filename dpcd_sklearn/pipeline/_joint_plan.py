@@ -1,10 +1,10 @@
 """The joint release of a pipeline's private steps, from public facts alone.
 
-A few rows go through copies of the steps that learn nothing, and through a stand-in for each
-private one: what is taken from them is their width, what is public about them by then, and whether
-they are sparse. Nothing of their values is.
+Copies of a few rows go through copies of the steps that learn nothing, and through a stand-in for
+each private one. Only their width, their layout and what is public about them by then is used.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
-from ..utils._input import read_input, read_labels
+from ..utils._input import read_input
 from ..utils._public import check_real
 from ._budget_of_step import is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
@@ -84,9 +84,19 @@ class PipelinePlan:
     budgets: list
     event: FitEvent
 
+    @property
+    def shares(self):
+        """Share of μ² of each step; they sum to one."""
+        total = sum(step.share for step in self.steps)
+        return {step.name: step.share / total for step in self.steps}
+
 
 def planned(steps, n_samples, budget, relation):
     """Divide a budget over `steps`, as `walked` returns them."""
+    if not steps:  # the only private ones are given no columns
+        return PipelinePlan(
+            [], budget._replace(epsilon=0.0, delta=0.0), [], FitEvent((), budget.neighboring)
+        )
     planners = [step.planned(n_samples, relation) for step in steps]
     budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
     return PipelinePlan(steps, budget, budgets, event)
@@ -217,7 +227,8 @@ def walked(steps, rows, shares, n_outputs=1):
     steps : list of (name, estimator)
         As `check_steps` passed them.
     rows : array-like of shape (n_rows, n_features)
-        A few records, or made-up ones. The steps themselves are not fitted, copies are.
+        A few records, or made-up ones. The steps themselves are not fitted, and these rows are not
+        changed: copies are.
     shares : dict
         As `shares_of` returns them.
     n_outputs : int
@@ -227,6 +238,7 @@ def walked(steps, rows, shares, n_outputs=1):
     -------
     list of StepPlan
     """
+    rows = deepcopy(rows)
     found, facts = [], PublicFacts(width_of(rows))
     for name, step in steps:
         last = step is steps[-1][1]
@@ -242,9 +254,14 @@ def walked(steps, rows, shares, n_outputs=1):
             if hasattr(tried, "fit_transform")
             else tried.fit(rows, None).transform(rows)
         )
+        if width_of(rows) == 0:
+            raise ValueError(
+                f"step {name!r} leaves no column to the steps behind it; give it columns, or pass "
+                'the others on (remainder="passthrough")'
+            )
         facts = facts_after(tried, facts, width_of(rows))
         for path, given in stand_ins.items():
-            if path != name:  # a step within this one
+            if path != name and given.columns is not None:  # within this step, and of some columns
                 found.append(
                     StepPlan(path, given.of, {}, given.columns, 1, given.sparse, shares[path])
                 )
@@ -276,6 +293,9 @@ def refuse_what_steps_refuse(steps, X, y, params):
         if step not in (None, "passthrough"):
             step, _ = with_stand_ins(name, step, refuses=True)
         copies.append((name, step))
+    first = next((step for _, step in steps if step not in (None, "passthrough")), None)
+    if not is_private(first):  # it may map records in place
+        X = deepcopy(X)
     Pipeline(copies).fit(X, y, **params)
 
 
@@ -331,7 +351,7 @@ def n_outputs_of(step, X, y, sample_weight=None):
     step = last_step(step)
     if not hasattr(step, "_encode_labels"):
         return 1
-    target = read_labels(y)
+    target = step._labels(y)
     # what is no number is no number for the fit either; all else is left as it stands
     if step._target_is_numeric and target.dtype.kind == "O":
         target = read_input(np.asarray, y, dtype=np.float64, name="y")

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..leaks import may_be_sparse, refuse_leaks
@@ -16,12 +16,12 @@ from ..privacy.accounting._events import NEIGHBORING, FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
-from ..utils._compat import HasMethods, Interval, StrOptions, available_if, safe_indexing
-from ..utils._input import refuse_broken
+from ..utils._compat import HasMethods, Interval, StrOptions, available_if
 from ..utils._other_arrays import on_host
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
-from ._budget_of_step import BUDGET
+from ..utils._warnings import held_back, repeat
+from ._budget_of_step import copy_of, give_back
 from ._joint_plan import (
     check_steps,
     n_outputs_of,
@@ -31,7 +31,7 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
-from ._public_facts import width_of
+from ._public_facts import first_rows, width_of
 
 
 class PrivatePipeline(PrivateFit, Pipeline):
@@ -121,8 +121,12 @@ class PrivatePipeline(PrivateFit, Pipeline):
 
     What is told: bounds after BoundsScaler, DPStandardScaler (and the scale of features), encoders
     with public categories, and a ColumnTransformer of these; the norm of rows after RowNormClipper
-    and Normalizer. A parameter that the next step states itself stays as it is, and all are put
-    back after the fit: `clone` and searches see what you wrote.
+    and Normalizer. A parameter that the next step states itself stays as it is.
+
+    A fit works on copies of the steps, which are the steps of the fitted pipeline afterwards, with
+    the parameters that you stated: `clone` and searches see what you wrote. The objects that you
+    passed are not fitted; look at ``pipeline[-1]``. Several threads may fit one pipeline, or
+    pipelines that share steps; each fit is charged, and the last one is kept.
 
     What follows a step that learns its width is planned for the public one (`max_categories`, `k`,
     `n_components`), so columns that stay zero cost a little: of 54 columns, of which 29 were used,
@@ -224,7 +228,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
             rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
-            rows = n_features
+            rows, _ = first_rows(n_features, whole=bool(self.public_steps))
         return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
@@ -264,9 +268,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
-        X, y = on_host(X), on_host(y)
-        with self._one_budget(X, y, params):
-            return super().fit(X, y, **params)
+        self._fit_copy("fit", X, y, params)
+        return self
 
     @available_if(lambda self: hasattr(Pipeline(self.steps), "fit_transform"))
     @np.errstate(all="ignore")
@@ -283,20 +286,24 @@ class PrivatePipeline(PrivateFit, Pipeline):
         X_transformed : array-like of shape (n_samples, n_transformed_features)
             Not private.
         """
-        X, y = on_host(X), on_host(y)
-        with self._one_budget(X, y, params):
-            return super().fit_transform(X, y, **params)
+        return self._fit_copy("fit_transform", X, y, params)
 
-    @contextmanager
-    def _one_budget(self, X, y, params):
-        """Plan, give the private steps their parts of it, and take them back afterwards."""
+    def _fit_copy(self, method, X, y, params):
+        """Fit copies of the steps on one budget by a method of Pipeline; then take them.
+
+        The steps that the user holds are never changed, so threads may share them.
+        """
+        X, y = on_host(X), on_host(y)
         self._validate_params()
         self._validate_steps()
-        self._warn_of_monitor(6)  # the caller of fit, beyond a context and a decorator
+        stated, copy = self.steps, clone(self)
+        copy.steps = [(name, copy_of(step)) for name, step in stated]
+        # 1. plan
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
-        name, last = self.steps[-1]
+        name, last = copy.steps[-1]
         n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
-        plan = self._plan(n_samples, X_rows, n_outputs)
+        plan = copy._plan(n_samples, X_rows, n_outputs)
+        self._warn_before_charge(plan.budget)
         account = Prepaid(
             self.accountant,
             plan.event,
@@ -308,30 +315,35 @@ class PrivatePipeline(PrivateFit, Pipeline):
                 isinstance(value, ReproducibleNoise) for value in self.get_params().values()
             ),
         )
-        before = [(s.step, s.step.get_params(deep=False)) for s in plan.steps]
-        steps = self.steps  # scikit-learn's fit puts a copy of the list in its place
-        try:
-            for part, own in zip(plan.steps, plan.budgets, strict=True):
-                part.step.set_params(
-                    **part.told,
-                    epsilon=own.epsilon,
-                    delta=own.delta,
-                    accountant=account,
-                    neighboring=self.neighboring,
-                    n_public=self.n_public,
-                )
-            if plan.steps[0].step is not last:  # it pays for others, which must not refuse later
-                refuse_what_steps_refuse(steps, X, y, params)
-            yield
-        finally:
-            for part, (step, params_before) in zip(plan.steps, before, strict=True):
-                changed = (*BUDGET, *part.told)
-                step.set_params(**{key: params_before[key] for key in changed})
-            self.steps = steps
-        self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(*plan.budget[:2])
-        self.shares_ = {part.name: part.share for part in plan.steps}
-        self.told_ = {part.name: part.told for part in plan.steps if part.told}
+        for part, own in zip(plan.steps, plan.budgets, strict=True):
+            part.step.set_params(
+                **part.told,
+                epsilon=own.epsilon,
+                delta=own.delta,
+                accountant=account,
+                neighboring=self.neighboring,
+                n_public=self.n_public,
+            )
+        # 2. a private step pays for those behind it, which must not refuse after the charge
+        with held_back() as warned:
+            if plan.steps and plan.steps[0].step is not last:
+                refuse_what_steps_refuse(copy.steps, X, y, params)
+        # 3. the fit, in which the first private step charges for all
+        with repeat(warned):
+            answer = getattr(super(PrivatePipeline, copy), method)(X, y, **params)
+        account.refuse_leftovers()
+        for (_, fitted), (_, step) in zip(copy.steps, stated, strict=True):
+            if hasattr(step, "get_params"):
+                give_back(fitted, step)
+        vars(self).update(
+            steps=copy.steps,
+            _was_charged=self.accountant is not None,
+            privacy_event_=plan.event,
+            privacy_spent_=PrivacySpent(*plan.budget[:2]),
+            shares_=plan.shares,
+            told_={part.name: part.told for part in plan.steps if part.told},
+        )
+        return answer
 
     @available_if(lambda self: hasattr(self.steps[-1][1], "summary"))
     def summary(self, level: float = 0.95):
@@ -364,24 +376,6 @@ class PrivatePipeline(PrivateFit, Pipeline):
                 raise ValueError("Pipeline slicing only supports a step of 1")
             return Pipeline(self.steps[index], verbose=self.verbose)
         return super().__getitem__(index)
-
-
-def first_rows(X, whole):
-    """The rows that copies of public steps are tried on, and the number of all."""
-    refuse_broken(X)
-    if not hasattr(X, "shape") and hasattr(X, "__array__"):
-        X = np.asarray(X)
-    shape = getattr(X, "shape", None)
-    if shape is None and not isinstance(X, (list, tuple)):
-        raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
-    if shape is not None and len(shape) != 2:
-        raise ValueError(f"Expected 2D array, got {len(shape)} dimension(s) instead")
-    n_samples = len(X) if shape is None else shape[0]
-    if n_samples == 0:
-        raise ValueError("X has no records; at least one is needed")
-    if whole:
-        return X, n_samples
-    return safe_indexing(X.tocsr() if issparse(X) else X, slice(0, 2)), n_samples
 
 
 def make_private_pipeline(

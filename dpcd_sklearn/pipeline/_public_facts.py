@@ -37,13 +37,19 @@ from ..preprocessing import (
 from ..preprocessing._quantile_transformer import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.sums._categories import category_of
+from ..utils._compat import safe_indexing
+from ..utils._input import refuse_broken
 from ..utils._public import check_bounds
+from ._budget_of_step import copy_of
 
 
 class StandIn(BoundsScaler):
     """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
 
-    What it puts out has the width, the layout and the column names of what the step will. If it
+    What it puts out has the width, the layout, the dtype and the column names of what the step
+    will. Cells are zeros, whatever the records are; where the step passes cells on as they are
+    (imputers) it passes them too, and fills the missing ones with what the next steps take. If it
     `refuses` it refuses what the step would before a charge, on a copy of it.
     """
 
@@ -58,16 +64,15 @@ class StandIn(BoundsScaler):
                 "features (OneToOneFeatureMixin), or have a public one (fitted_without_records), "
                 "may stand before others"
             )
-        self.name, self.of, self.refuses, self.sparse = name, of, refuses, False
+        self.name, self.of, self.refuses = name, of, refuses
+        self.sparse, self.columns = False, None
         if hasattr(of, "_sklearn_output_config"):
             self.set_output(transform=of._sklearn_output_config["transform"])
 
     def fit(self, X, y=None, **params):
         self.sparse = issparse(X)
         if self.refuses:
-            tried = clone(self.of)
-            if getattr(self.of, "warm_start", False):  # it looks at what it was fitted to before
-                vars(tried).update(vars(self.of) | vars(tried))
+            tried = copy_of(self.of)
             fit_up_to_charge(tried, tried, X, y, **params)
         elif self.sparse and not get_tags(self.of).input_tags.sparse:
             # the step would say so too, but after the charge
@@ -78,6 +83,8 @@ class StandIn(BoundsScaler):
         if hasattr(self.of, "fitted_without_records"):
             self.without_records = clone(self.of).fitted_without_records(X)
             self.n_features_in_ = self.without_records.n_features_in_
+            if getattr(self.of, "strategy", None) == "most_frequent":
+                _fill_with_present_cells(self.without_records, X)
         elif hasattr(self.of, "transform"):
             super().fit(X, y)
         else:
@@ -86,9 +93,15 @@ class StandIn(BoundsScaler):
         return self
 
     def transform(self, X):
-        if self.without_records is not None:
-            return self.without_records.transform(X)
-        return super().transform(X)
+        if isinstance(self.without_records, (ColumnTransformer, DPSimpleImputer)):
+            return self.without_records.transform(X)  # of stand-ins; of cells that are passed on
+        step = super() if self.without_records is None else self.without_records
+        rows, n_samples = first_rows(X, whole=False)
+        first = step.transform(rows)
+        shape = n_samples, width_of(first)
+        if issparse(first):
+            return type(first)(shape, dtype=first.dtype)
+        return np.zeros(shape, dtype=np.asarray(first).dtype)
 
     def get_feature_names_out(self, input_features=None):
         if self.without_records is not None:
@@ -102,6 +115,23 @@ class StandIn(BoundsScaler):
         return self  # so that who clones its parts fits this very one
 
 
+def _fill_with_present_cells(imputer, X):
+    """Let the fill of each column be a cell of it: whether the next step takes a made-up word or
+    not would depend on whether one cell is missing."""
+    columns, _ = imputer._read(X, reset=False)
+    for j, column in enumerate(columns):
+        cells = filter(is_present, column.tolist())
+        imputer.statistics_[j] = next(cells, imputer.statistics_[j])
+
+
+def is_present(cell):
+    """Whether a cell is not missing."""
+    try:
+        return category_of(cell) is not None
+    except TypeError:  # no category, but something
+        return True
+
+
 def width_of(rows):
     """Number of columns of an array, a data frame or a list of rows."""
     if hasattr(rows, "shape"):
@@ -109,6 +139,41 @@ def width_of(rows):
     if not hasattr(rows[0], "__len__"):
         raise ValueError("Expected 2D array, got a list of single cells instead")
     return len(rows[0])
+
+
+def first_rows(X, whole):
+    """The rows that copies of public steps are tried on, and the number of all.
+
+    They are two, and one with a present cell for each column that lacks one there.
+    """
+    refuse_broken(X)
+    if not hasattr(X, "shape") and hasattr(X, "__array__"):
+        X = np.asarray(X)
+    shape = getattr(X, "shape", None)
+    if shape is None and not isinstance(X, (list, tuple)):
+        raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
+    if shape is not None and len(shape) != 2:
+        raise ValueError(f"Expected 2D array, got {len(shape)} dimension(s) instead")
+    n_samples = len(X) if shape is None else shape[0]
+    if n_samples == 0:
+        raise ValueError("X has no records; at least one is needed")
+    if whole:
+        return X, n_samples
+    X = X.tocsr() if issparse(X) else X
+    return safe_indexing(X, [*range(min(2, n_samples)), *_first_present(X)]), n_samples
+
+
+def _first_present(X):
+    """Numbers of rows with the first present cell of each column, where cells may be words."""
+    listed = isinstance(X, (list, tuple))
+    words = X.dtype.kind not in "biufc" if isinstance(X, np.ndarray) else hasattr(X, "columns")
+    if hasattr(X, "__dask_graph__") or not (listed or words):
+        return []
+    found = []
+    for j in range(width_of(X)):
+        cells = (row[j] for row in X) if listed else safe_indexing(X, j, axis=1)
+        found += [i for i in [next((i for i, c in enumerate(cells) if is_present(c)), 0)] if i > 1]
+    return sorted(set(found))
 
 
 @dataclass(frozen=True, eq=False)

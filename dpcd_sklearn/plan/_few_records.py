@@ -1,10 +1,10 @@
 """Whether records are too few for features to tell of the target: a warning from public numbers."""
 
 import math
-import warnings
 from dataclasses import replace
 
 from ..exceptions import FewRecordsWarning
+from ..utils._warnings import warn
 from ._scales import NOTHING, wanted_scales
 from ._shrinkage import lacks_scale, signal_of_rows
 from ._smoothness import smoothness_share
@@ -16,7 +16,7 @@ _LEAST_SIGNAL, _LEAST_OF_ONE_SCALE = 8.0, 30.0
 _LARGEST = 2.0**40  # times as many records, or as much of a budget
 
 
-def warn_of_few_records(request, stacklevel):
+def warn_of_few_records(request):
     """Once a fit, and before the charge."""
     if not request.private or not _are_few(request):
         return
@@ -27,11 +27,10 @@ def warn_of_few_records(request, stacklevel):
     ways = [f"n of about {records:,}"] if records else []
     ways += [f"epsilon of about {epsilon:g}"] if epsilon else []
     would = f"; {' or '.join(ways)} would do" if ways else ""
-    warnings.warn(
+    warn(
         f"n={budget.n:,}, {request.n_features:,} features and epsilon={budget.epsilon:g} leave "
         f"little but noise: expect no better than {nothing}{would}",
         FewRecordsWarning,
-        stacklevel=stacklevel,
     )
 
 

@@ -1,7 +1,6 @@
 """Checks of every estimator that charges, on its parameters, before it looks at a record."""
 
 import math
-import warnings
 from functools import cache
 from numbers import Integral, Rational
 from typing import TYPE_CHECKING
@@ -12,16 +11,16 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..privacy.accounting._promise import promised, public_number
-from ..privacy.ledger._unpaid import Unpaid
+from ..privacy.mechanisms._questions import is_tape
 from ..utils._compat import ScoringMonitor, is_within_search
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._warnings import warn
 
 if TYPE_CHECKING:
     from ..privacy.accounting._events import FitEvent
     from ..privacy.accounting._spent import PrivacySpent
 
-_said = set()  # topics of warnings that this process has heard
 # Above it a record may change the odds of an outcome more than twenty thousand times.
 _LARGE_EPSILON = 10.0
 
@@ -91,11 +90,15 @@ class PrivateFit:
         return plan if self._recorder is None else self._recorder.planned(plan)
 
     def _warn_before_charge(self, budget):
-        """Once a process of each thing, and before the charge: a warning may be made an error."""
-        level = 5  # the caller of fit, beyond two decorators
-        self._warn_of_monitor(level)
-        if math.isfinite(self.epsilon):
-            self._warn_of_weak_promise(budget, level + 1)
+        """Once a process of each topic, and before the charge: a warning may be made an error."""
+        if any(isinstance(c, ScoringMonitor) for c in getattr(self, "_skl_callbacks", ())):
+            # at every fit: the monitor finds no scores afterwards, and does not say why
+            warn(
+                "ScoringMonitor is silenced: scores of every step on the records that are fitted "
+                "would be releases that nobody counts, so callbacks are given neither records nor "
+                "models. A score that is paid for is one of dpcd_sklearn.metrics after the fit"
+            )
+        warn_of_weak_promise(budget)
         if self.accountant is None:
             if math.isfinite(self.epsilon) and is_within_search():
                 self._warn_once(
@@ -104,7 +107,6 @@ class PrivateFit:
                     "that the best score chooses, is counted by nobody. Give the model "
                     "accountant=PrivacyAccountant(...), or search with "
                     "dpcd_sklearn.model_selection.PrivateSearchCV, whose whole cost is one epsilon",
-                    stacklevel=level,
                 )
         elif getattr(self, "_was_charged", False) and not getattr(self, "warm_start", False):
             self._warn_once(
@@ -112,46 +114,11 @@ class PrivateFit:
                 f"this {type(self).__name__} is fitted a second time, at the full price again. "
                 "If you choose among fits by their scores, the choice is a release that no ledger "
                 "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget",
-                stacklevel=level,
             )
 
-    def _warn_once(self, topic, words, *, stacklevel):
+    def _warn_once(self, topic, words):
         """A PrivacyLeakWarning, once a process; a search would repeat it at every fold."""
-        if topic in _said:
-            return
-        if not isinstance(self.accountant, Unpaid):  # where nobody hears it
-            _said.add(topic)
-        words = f"{words}. Said once a process"
-        warnings.warn(words, PrivacyLeakWarning, stacklevel=stacklevel + 1)
-
-    def _warn_of_monitor(self, level):
-        """At every fit: scikit-learn's own monitor finds no scores afterwards, and says not why."""
-        if any(isinstance(c, ScoringMonitor) for c in getattr(self, "_skl_callbacks", ())):
-            warnings.warn(
-                "ScoringMonitor is silenced: scores of every step on the records that are fitted "
-                "would be releases that nobody counts, so callbacks are given neither records nor "
-                "models. A score that is paid for is one of dpcd_sklearn.metrics after the fit",
-                UserWarning,
-                stacklevel=level,
-            )
-
-    def _warn_of_weak_promise(self, budget, level):
-        if self.epsilon > _LARGE_EPSILON:
-            self._warn_once(
-                "large epsilon",
-                f"epsilon={self.epsilon:g} promises little: a record may change the odds of an "
-                f"outcome by a factor of e^{self.epsilon:g}. Values of 1 or less are usual for "
-                f"personal data, and {_LARGE_EPSILON:g} is a lot",
-                stacklevel=level,
-            )
-        if budget.delta * budget.n >= 1:
-            self._warn_once(
-                "large delta",
-                f"delta={budget.delta:g} is no less than 1/n for n={budget.n:,}: publishing a "
-                'whole record of one in n persons would be allowed. Leave delta="auto", which is '
-                "1/n², or state a number far below 1/n",
-                stacklevel=level,
-            )
+        warn(f"{words}. Said once a process", PrivacyLeakWarning, topic)
 
     def _warn_of_score(self):
         """Warn of a score of a model whose fits somebody counts: nobody counts that release."""
@@ -162,7 +129,6 @@ class PrivateFit:
             f"a score of {type(self).__name__} is computed from these records without noise, and "
             "no ledger counts it: publish none on private records, choose nothing by it. "
             "dpcd_sklearn.metrics has scorers with noise, which are charged",
-            stacklevel=3,  # the caller of score
         )
 
     def _randomness(self):
@@ -179,15 +145,38 @@ class PrivateFit:
         generator = np.random.default_rng(list(random_state.bytes(16)))
         if math.isinf(self.epsilon):  # nothing is protected
             return key, generator
+        if is_tape(self.random_state):
+            key = self.random_state
         if not by_name:
             return None, generator
-        warnings.warn(
+        warn(
             "ReproducibleNoise makes the noise of this fit known: whoever knows the seed can "
             "remove it, so the fit is not private. Leave random_state=None for a private fit.",
             ReproducibleNoiseWarning,
-            stacklevel=5,  # the caller of fit, beyond two decorators
         )
         return key, generator
+
+
+def warn_of_weak_promise(budget):
+    """Warn of a large epsilon or delta, once a process and before the charge."""
+    if not budget.private:
+        return
+    if budget.epsilon > _LARGE_EPSILON:
+        warn(
+            f"epsilon={budget.epsilon:g} promises little: a record may change the odds of an "
+            f"outcome by a factor of e^{budget.epsilon:g}. Values of 1 or less are usual for "
+            f"personal data, and {_LARGE_EPSILON:g} is a lot. Said once a process",
+            PrivacyLeakWarning,
+            "large epsilon",
+        )
+    if budget.delta * budget.n >= 1:
+        warn(
+            f"delta={budget.delta:g} is no less than 1/n for n={budget.n:,}: publishing a "
+            'whole record of one in n persons would be allowed. Leave delta="auto", which is '
+            "1/n², or state a number far below 1/n. Said once a process",
+            PrivacyLeakWarning,
+            "large delta",
+        )
 
 
 def width_and_layout(n_features, sparse=False):

@@ -4,7 +4,6 @@ A new solver has one of its own: a subclass of ``SolverPlan``, beside what is st
 """
 
 import math
-import warnings
 from abc import ABCMeta, abstractmethod
 from copy import copy
 from dataclasses import replace
@@ -19,6 +18,7 @@ from ..penalties import PENALTIES, ElasticNet
 from ..privacy.accounting._calibration import joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
+from ..utils._warnings import warn
 from ._geometry import moment_geometry, public_geometry
 from ._inference import MOMENTS
 from ._label_prior import COUNTS
@@ -361,12 +361,11 @@ class SolverPlan(metaclass=ABCMeta):
                 return self._located(found.widened(share), loss).planned(n_samples)
             except Exception as error:  # of any kind: a sampling is the user's code
                 refusal = error
-        warnings.warn(
+        warn(
             f"the scales that were found do not go with the other parameters ({refusal}); unit "
             "scale took their place, or stated bounds did. State feature_bounds or feature_scale "
             "in numbers and, of a regression, target_bounds",
             UnknownScaleWarning,
-            stacklevel=6,  # the caller of fit, beyond `_plan` and two decorators
         )
         return self
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..privacy.sums._records import canonical
 from ..utils._input import read_array, read_records
 from ..utils._other_arrays import given_back
-from ..utils._tiles import stored_tiles
+from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike
 
 CHECKS = {
@@ -56,7 +56,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             X = canonical(X)  # clipping is not linear: one entry a cell
         lo, hi, center, half_width = self._map()
         divisor = np.where(half_width > 0, half_width, 1.0)
-        return given_back(_map_in_place(X, _to_unit, lo, hi, center, divisor), given)
+        return given_back(map_cells(X, _to_unit, lo, hi, center, divisor), given)
 
     def inverse_transform(self, X: ArrayLike):
         """Undo the scaling; what was clipped stays at its bound.
@@ -81,7 +81,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             )
         self._refuse_sparse_if_zero_moves(X)
         _, _, center, half_width = self._map()
-        return given_back(_map_in_place(X, _from_unit, center, half_width), given)
+        return given_back(map_cells(X, _from_unit, center, half_width), given)
 
     def _must_copy(self, X):
         # A NumPy view of a data frame may share memory with other frames (copy-on-write).
@@ -114,17 +114,4 @@ def _to_unit(values, lo, hi, center, divisor):
 
 
 def _from_unit(values, center, half_width):
-    out = values * half_width  # double
-    out += center
-    return out
-
-
-def _map_in_place(X, function, *per_feature):
-    """Replace the stored values of X by function(values, *per_feature), tile by tile.
-
-    The temporary of a tile is in double precision, so float32 data is rounded once, at the end.
-    """
-    with np.errstate(all="ignore"):  # a floating point warning would depend on the records
-        for values, features in stored_tiles(X):
-            values[...] = function(values, *(array[features] for array in per_feature))
-    return X
+    return values * half_width + center

@@ -13,7 +13,7 @@ from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._typing import ArrayLike
-from ._columns import columns_of
+from ._columns import columns_of, names_of, refuse_another_kind
 from ._private_transformer import OF_BUDGET, PrivateTransformer
 
 MOST_CELLS = 2**31  # of a dense result
@@ -140,12 +140,15 @@ class CategoryEncoder(PrivateTransformer):
         self._n_learnt(n)
         if isinstance(self.categories, str):
             return [None] * n
-        if not isinstance(self.categories, dict):
-            return [None if _is_auto(c) else _checked(c) for c in self.categories]
-        names = list(getattr(self, "feature_names_in_", ()))
-        if unknown := [name for name in self.categories if name not in names]:
-            raise ValueError(f"categories names {unknown}, but the columns of X are {names}")
-        return [_checked(self.categories[n]) if n in self.categories else None for n in names]
+        names, given = list(getattr(self, "feature_names_in_", ())), self.categories
+        if isinstance(given, dict):
+            if unknown := [name for name in given if name not in names]:
+                raise ValueError(f"categories names {unknown}, but the columns of X are {names}")
+            given = [given.get(name, "auto") for name in names]
+        stated = [None if _is_auto(categories) else _checked(categories) for categories in given]
+        for name, kind, categories in zip(names_of(self), self._kinds, stated, strict=True):
+            refuse_another_kind(categories or (), kind, name)
+        return stated
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:

@@ -1,12 +1,12 @@
 """Tables of any cells, read column by column; no error quotes one."""
 
-import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, validate_data
 
-from ..privacy.sums._categories import NO_CATEGORY, category_of, may_be_category
-from ..utils._input import read_input
+from ..privacy.sums._categories import NO_CATEGORY, may_be_category
+from ..utils._cells import cells_of, kind_of_dtype, kind_of_values
+from ..utils._input import read_input, refuse_repeated_names
 
 
 def columns_of(estimator, X, *, reset):
@@ -23,7 +23,7 @@ def columns_of(estimator, X, *, reset):
     Returns
     -------
     columns : list of ndarrays of shape (n_samples,)
-        None of them is a copy that was not needed; nobody writes to them.
+        As of `cells_of`; nobody writes to them.
     n_samples : int
 
     Raises
@@ -36,6 +36,7 @@ def columns_of(estimator, X, *, reset):
             f"{type(estimator).__name__} takes no sparse X: categories are dense columns. Pass "
             "X.toarray(), or select the columns of categories"
         )
+    refuse_repeated_names(X)
     if not _is_frame(X):
         X = _as_array(estimator, X)
     read_input(validate_data, estimator, X, reset=reset, skip_check_array=True, name="X")
@@ -46,10 +47,15 @@ def columns_of(estimator, X, *, reset):
             f"{type(estimator).__name__}."
         )
     if not _is_frame(X):
-        columns = list(X.T if X.dtype.kind not in "mM" else _times(X).T)
+        columns = list(X.T)
     else:
         columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(X.shape[1])]
-        columns = [_cells(column) for column in columns]
+    kinds = [kind_of_dtype(column.dtype) for column in columns]
+    if reset:
+        estimator._kinds = kinds
+    else:
+        _refuse_other_kinds(kinds, getattr(estimator, "_kinds", ()), names_of(estimator))
+    columns = [cells_of(column) for column in columns]
     for column in columns:
         _refuse_other_cells(column)
     return columns, X.shape[0]
@@ -72,50 +78,38 @@ def _as_array(estimator, X):
     return found
 
 
-def _cells(column):
-    """A column of a frame, with missing cells as None or NaN.
+def _refuse_other_kinds(kinds, of_fit, names):
+    """Refuse columns that hold numbers or words, by their dtypes, where the fit saw the other."""
+    for name, kind, before in zip(names, kinds, of_fit, strict=False):
+        if {kind, before} == {"numbers", "words"}:
+            raise ValueError(
+                f"column {name!r} of X holds {kind} by its dtype, and held {before} in the fit: no "
+                "cell could be one of its categories; convert it to what the fit saw"
+            )
 
-    What it becomes follows from the dtype of the column: a missing cell does not turn numbers or
-    truths into objects, which would be seen in what comes out.
+
+def refuse_another_kind(categories, kind, name):
+    """Refuse stated categories that are words of a column of numbers, or numbers of another one.
+
+    Raises
+    ------
+    ValueError
     """
-    dtype = column.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "biufUO":
-        return column.to_numpy()
-    if _is_numeric(dtype):
-        cells = column.to_numpy(dtype=object) if hasattr(column, "iloc") else column.to_list()
-        missing = [category_of(cell) is None for cell in cells]
-        return np.where(missing, np.nan, np.where(missing, 0, cells).astype(np.float64))
-    if hasattr(column, "iloc"):
-        return column.to_numpy(dtype=object)
-    cells = column.to_numpy()
-    return _times(cells) if cells.dtype.kind in "mM" else cells.astype(object)
-
-
-def _is_numeric(dtype):
-    """Whether a dtype of a frame is one of numbers or truths, which may have missing cells."""
-    kind = getattr(dtype, "kind", None)  # polars' have none
-    if kind is not None:
-        return kind in "biuf"
-    return str(dtype) == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal())
-
-
-def _times(cells):
-    """Dates and times of NumPy as Python's."""
-    kind = "datetime64[us]" if cells.dtype.kind == "M" else "timedelta64[us]"
-    return cells.astype(kind).astype(object)
-
-
-def kept_cells(column):
-    """A column of cells that `category_of` takes, each of them."""
-    if column.dtype.kind == "U":
-        column = column.astype(object)
-    _refuse_other_cells(column)
-    return column
+    stated = kind_of_values(categories)
+    if (stated, kind) in (("words", "numbers"), ("numbers", "words"), ("numbers", "dates")):
+        raise ValueError(
+            f"column {name!r} of X holds {kind} by its dtype, and its stated categories are "
+            f"{stated}: no cell could be one of them; state them as they stand in X"
+        )
 
 
 def _refuse_other_cells(column):
     """A promise about the domain, kept before a charge: `category_of` takes each cell."""
     kinds = {type(cell) for cell in column.tolist()} if column.dtype.kind == "O" else ()
+    if column.dtype.kind == "S" or bytes in kinds:
+        raise TypeError(
+            f"{NO_CATEGORY}; X holds bytes: decode them, X['column'].str.decode('utf-8')"
+        )
     if column.dtype.kind not in "biufUO" or not all(map(may_be_category, kinds)):
         raise TypeError(NO_CATEGORY)
 

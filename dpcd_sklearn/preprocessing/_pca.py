@@ -16,7 +16,7 @@ from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
 from ..utils._public import check_bounds
-from ..utils._tiles import row_tiles
+from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
@@ -233,6 +233,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.explained_variance_ = values[kept]
         self._n_features_out = len(self.components_)
 
+    @np.errstate(all="ignore")
     def transform(self, X: ArrayLike):
         """Project records, each by itself.
 
@@ -252,7 +253,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             centred = np.clip(X[rows].astype(np.float64), lo, hi) - self.mean_
             for j, weights in enumerate(self.components_.T):  # one order, whatever the batch
                 projected[rows] += centred[:, j, np.newaxis] * weights
-        return projected.astype(X.dtype)
+        return within_range(projected, X.dtype).astype(X.dtype)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

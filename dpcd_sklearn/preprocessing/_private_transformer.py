@@ -1,7 +1,6 @@
 """The base of transformers that charge: the budget, the plan, and the charge."""
 
 import math
-import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from ..utils._compat import HasMethods, Interval, StrOptions
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
+from ..utils._warnings import warn
 from ._shared_texts import TEXTS
 
 OF_BUDGET = {
@@ -123,7 +123,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._warn_before_charge(budget)
         few = self._said_of_few(units[0], budget.n) if units else None
         if few is not None:
-            warnings.warn(few, UserWarning, stacklevel=4)  # the caller of fit, beyond a decorator
+            warn(few)
         receipt = charge(
             self.accountant,
             event,

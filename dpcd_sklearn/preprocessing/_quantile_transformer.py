@@ -7,6 +7,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._compat import Interval, StrOptions
+from ..utils._tiles import within_range
 from ..utils._typing import ArrayLike, Auto, Seed
 from ._quantile_step import QuantileStep
 
@@ -168,5 +169,5 @@ class DPQuantileTransformer(QuantileStep):
         check_is_fitted(self, "quantiles_")  # a refused fit leaves n_features_in_
         X = self._read(X, reset=False).copy()
         for j, quantiles in enumerate(self.quantiles_.T):
-            X[:, j] = function(X[:, j].astype(np.float64), quantiles)
+            X[:, j] = within_range(function(X[:, j].astype(np.float64), quantiles), X.dtype)
         return X

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._records import canonical
-from ..utils._tiles import stored_tiles
+from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Auto, Seed
 from ._quantile_step import QuantileStep
 
@@ -200,16 +200,11 @@ class DPRobustScaler(QuantileStep):
         """
         return self._mapped(X, lambda values, center, scale: values * scale + center)
 
-    @np.errstate(all="ignore")
     def _mapped(self, X, function):
         check_is_fitted(self, "center_")  # a refused fit leaves n_features_in_
         X = self._read(X, reset=False)
         X = canonical(X).copy() if issparse(X) else X.copy()
-        for values, features in stored_tiles(X):
-            values[...] = np.nan_to_num(
-                function(values.astype(np.float64), self.center_[features], self.scale_[features])
-            )
-        return X
+        return map_cells(X, function, self.center_, self.scale_)
 
 
 def _is_number(value):

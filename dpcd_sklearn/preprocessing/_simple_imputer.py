@@ -1,7 +1,7 @@
 """Missing cells filled with constants that are stated, or released privately."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..privacy.sums._records import canonical
 from ..utils._compat import StrOptions, fit_context
 from ..utils._input import read_records
 from ..utils._public import check_bounds
-from ..utils._tiles import stored_tiles
+from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike
 from ._columns import columns_of, names_of
 from ._private_transformer import (
@@ -278,11 +278,11 @@ class DPSimpleImputer(PrivateTransformer):
         fill = self.fill_value
         if fill is not None or not self._of_words:
             return [0.0 if fill is None else fill] * self.n_features_in_
-        return [0.0 if column.dtype.kind in "biuf" else "missing" for column in X]
+        return [0 if kind == "numbers" else "missing" for kind in self._kinds]
 
     def _keep(self, fill, bounds):
         if self._of_words:
-            self.statistics_ = np.array([*fill, None], dtype=object)[:-1]
+            self.statistics_ = np.array([*map(category_of, fill), None], dtype=object)[:-1]
             return
         self.statistics_ = np.array(fill, dtype=np.float64)
         if bounds is not None:
@@ -318,7 +318,8 @@ class DPSimpleImputer(PrivateTransformer):
         Returns
         -------
         X_filled : {ndarray, CSR, CSC} of shape (n_samples, n_features_out)
-            Numbers, or objects where cells may be words; then indicators, if asked for.
+            Numbers, or objects where cells may be words or integers of 64 bits lie beside others;
+            then indicators, if asked for.
         """
         check_is_fitted(self, "statistics_")  # a refused fit leaves n_features_in_
         X, shape = self._read(X, reset=False)
@@ -327,30 +328,26 @@ class DPSimpleImputer(PrivateTransformer):
         X, missing = X.copy(), None
         if self.add_indicator:
             missing = _indicator(X)
-        bounds = self._bounds()
-        for values, features in stored_tiles(X):
-            here = np.isnan(values)
-            filled = np.where(here, self.statistics_[features], values)
-            if bounds is not None:
-                filled = np.clip(filled, bounds[0][features], bounds[1][features])
-            values[...] = filled
+        lo, hi = self._bounds() or (np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf))
+        map_cells(X, _filled, self.statistics_, lo, hi)
         if missing is None:
             return X
         return hstack([X, missing], format=X.format) if issparse(X) else np.hstack([X, missing])
 
     def _filled_words(self, columns, shape):
-        numbers = all(column.dtype.kind in "biuf" for column in columns) and not any(
-            isinstance(fill, str) for fill in self.statistics_
-        )
         n_features = shape[1]
-        filled = np.empty((shape[0], n_features * (1 + self.add_indicator)), dtype=object)
+        dtype = _dtype_of_all(columns, self.statistics_)
+        filled = np.empty((shape[0], n_features * (1 + self.add_indicator)), dtype=dtype)
         for j, column in enumerate(columns):
-            missing = np.fromiter((category_of(cell) is None for cell in column.tolist()), bool)
-            filled[:, j] = column
+            missing = np.ma.getmaskarray(column)
+            if column.dtype.kind in "fO":
+                cells = column.tolist()
+                missing = np.fromiter((category_of(cell) is None for cell in cells), bool)
+            filled[:, j] = np.ma.getdata(column)
             filled[missing, j] = self.statistics_[j]
             if self.add_indicator:
-                filled[:, n_features + j] = missing.astype(np.float64)
-        return filled.astype(np.float64) if numbers else filled
+                filled[:, n_features + j] = missing
+        return filled
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns, and of the indicators.
@@ -377,6 +374,24 @@ class DPSimpleImputer(PrivateTransformer):
         tags.input_tags.categorical = self._of_words
         tags.transformer_tags.preserves_dtype = [] if self._of_words else ["float64", "float32"]
         return tags
+
+
+def _filled(values, fill, lo, hi):
+    return np.clip(np.where(np.isnan(values), fill, values), lo, hi)
+
+
+def _dtype_of_all(columns, fills):
+    """Choose by dtypes and fills, never by cells, what holds all cells and fills exactly."""
+    kinds = {column.dtype.kind for column in columns}
+    if not kinds <= set("biuf") or any(isinstance(fill, str) for fill in fills):
+        return object
+    whole = {"i": np.int64, "u": np.uint64}.get("".join(kinds))
+    if whole and all(isinstance(fill, Integral) for fill in fills):
+        limits = np.iinfo(whole)
+        if all(limits.min <= fill <= limits.max for fill in fills):
+            return whole
+    wide = any(c.dtype.kind in "iu" and c.dtype.itemsize == 8 for c in columns)
+    return object if wide else np.float64
 
 
 def _most_frequent(released, otherwise):

@@ -3,10 +3,9 @@
 import numpy as np
 
 from ..privacy.mechanisms._top_columns import MOST_CLASSES
-from ..privacy.sums._categories import category_of, coded
-from ..utils._input import read_input, read_labels
+from ..utils._cells import as_array, numbers_of, read_labels, stated_labels
+from ..utils._input import read_input
 from ..utils._public import check_interval
-from ._columns import kept_cells
 
 
 def read_target(estimator, y, n_samples):
@@ -40,7 +39,7 @@ def read_target(estimator, y, n_samples):
         bounds = stated_bounds(estimator)
         y = read_input(np.asarray, y, dtype=np.float64, name="y")
     else:
-        y = read_labels(y)
+        y = read_labels(y, labels)
     if y.shape not in ((n_samples,), (n_samples, 1)):
         raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
     y = y.reshape(n_samples)
@@ -48,8 +47,7 @@ def read_target(estimator, y, n_samples):
         if not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
         return np.clip(y, *bounds), bounds
-    codes = coded(kept_cells(y), labels)
-    return np.where(codes == len(labels), 0, codes), None
+    return numbers_of(y, labels, otherwise=0), None
 
 
 def stated_bounds(estimator):
@@ -66,7 +64,7 @@ def stated_bounds(estimator):
 
 
 def stated_classes(estimator):
-    """Labels of a target of classes, or None.
+    """Labels of a target of classes in the order that they are stated in, or None.
 
     Raises
     ------
@@ -74,8 +72,8 @@ def stated_classes(estimator):
     """
     if estimator.classes is None:
         return None
-    labels = tuple(category_of(label) for label in np.asarray(estimator.classes).tolist())
-    if not 2 <= len(set(labels)) == len(labels) <= MOST_CLASSES:
+    labels = as_array(read_labels(estimator.classes).tolist())  # in the order of the encodings
+    if not 2 <= len(stated_labels(labels)) == len(labels) <= MOST_CLASSES:
         raise ValueError(
             f"classes are 2 to {MOST_CLASSES} labels, each of them once; got {len(labels)}"
         )

@@ -8,15 +8,16 @@
 """
 
 import re
-from numbers import Real
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from ._cells import kind_of_dtype
 from ._other_arrays import on_host
 from ._tiles import is_finite
 
+_ENTRIES = 1 << 18  # of sparse matrices that are looked at in one go
 _RESHAPE = (
     "Reshape your data either using array.reshape(-1, 1) if your data has a single feature or "
     "array.reshape(1, -1) if it contains a single sample."
@@ -26,6 +27,10 @@ _MISSING = (
     "DPSimpleImputer(), which pays for what it learns, or with public constants by "
     "DPSimpleImputer(strategy='constant'), or leave out the columns. What other imputers learn "
     "from the records, a mean or a median, is outside of the guarantee"
+)
+_AS_DAYS = (
+    "Write dates as numbers of days from a day that is public, such as (X['date'] - "
+    "pd.Timestamp('2020-01-01')) / pd.Timedelta('1D'); missing ones are NaN then"
 )
 # Beginnings of messages that tell shapes, names of columns, dtypes and finiteness, no more.
 _TELLS_NO_CELL = re.compile(
@@ -76,24 +81,6 @@ def _replaced(message, name):
     )
 
 
-def read_labels(y):
-    """Labels as an array, whose dtype no single label of a list decides.
-
-    NumPy would make words of all numbers of a list for one word among them.
-    """
-    y = on_host(y)
-    if not isinstance(y, (list, tuple)) or len({_kind_of_label(label) for label in y}) <= 1:
-        return read_input(np.asarray, y, name="y")
-    array = np.empty(len(y), dtype=object)
-    for i, label in enumerate(y):  # one that is a sequence is one label too
-        array[i] = label
-    return array
-
-
-def _kind_of_label(label):
-    return Real if isinstance(label, (Real, np.bool_)) else type(label)
-
-
 def read_records(estimator, X, *y, **checks):
     """``validate_data`` of scikit-learn for X, or X and y; sparse ones are checked beforehand.
 
@@ -106,7 +93,9 @@ def read_records(estimator, X, *y, **checks):
     for array in (X, *y):
         if isinstance(array, str):  # to `validate_data` it might be a word
             raise ValueError("Expected 2D array, got scalar array instead: X and y are arrays")
-    refuse_broken(X)
+    refuse_repeated_names(X)
+    _refuse_dates(X, type(estimator).__name__)
+    X = without_duplicates(X)
     if checks.get("ensure_all_finite", True) is True and is_finite(X):
         checks["ensure_all_finite"] = False
     name = "X or y" if y else "X"
@@ -116,29 +105,56 @@ def read_records(estimator, X, *y, **checks):
         of_cells = re.search("could not be converted|contains NaN", str(error))
         if not of_cells or not (words := columns_of_words(X)):
             raise
-    raise ValueError(_refusal_of_table(X, words, type(estimator).__name__))
+    raise ValueError(_refusal_of_table(X, words, [], type(estimator).__name__))
+
+
+def refuse_repeated_names(X):
+    """Raise a ValueError that names the columns of a data frame that have one name."""
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) == len(names):
+        return
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    raise ValueError(
+        f"X has more than one column of each of the names {repeated}: rename or drop columns, so "
+        "that every name is there once"
+    )
+
+
+def _refuse_dates(X, model):
+    """Raise a ValueError if X, or a column of it, holds dates or durations by its dtype."""
+    if dates := _columns_of_kind(X, "dates"):
+        raise ValueError(_refusal_of_table(X, columns_of_words(X), dates, model))
+    if kind_of_dtype(getattr(X, "dtype", None)) == "dates":
+        raise ValueError(f"X holds dates or durations, which are no numbers. {_AS_DAYS}")
+
+
+def _columns_of_kind(X, *kinds):
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return []
+    columns = zip(X.columns, X.dtypes, strict=True)
+    return [(name, dtype) for name, dtype in columns if kind_of_dtype(dtype) in kinds]
 
 
 def columns_of_words(X):
-    """Name and dtype of the columns of a data frame that hold no numbers by their dtypes."""
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        return []
-    return [
-        (name, dtype)
-        for name, dtype in zip(X.columns, X.dtypes, strict=True)
-        if not (dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "biuf")
-    ]
+    """Name and dtype of the columns of a data frame that hold neither numbers nor dates."""
+    return _columns_of_kind(X, "words", "bytes", "objects")
 
 
-def _refusal_of_table(X, words, model):
+def _refusal_of_table(X, words, dates, model):
     """All that is wrong with a table of numbers and words, and the pipeline to write for it."""
+    told = ", ".join(f"{name!r} ({dtype})" for name, dtype in [*words, *dates])
+    n_others = len(words) + len(dates)
+    text = f"X holds {n_others} of {len(X.columns)} columns that are no numbers: {told}. "
+    if dates:
+        text += f"{_AS_DAYS}. "
+    if not words:
+        return text.rstrip()
     names = [name for name, _ in words]
-    told = ", ".join(f"{name!r} ({dtype})" for name, dtype in words)
     others = [name for name in X.columns if name not in names]
     numbers = f"            (make_pipeline(DPSimpleImputer(), DPStandardScaler()), {others!r}),\n"
-    text = (
-        f"X holds {len(words)} of {len(X.columns)} columns that are no numbers: {told}. Encode "
-        "them, and fill what is missing, by steps that share the budget:\n\n"
+    text += (
+        f"Encode {'words' if dates else 'them'}, and fill what is missing, by steps that share the "
+        "budget:\n\n"
         "    make_private_pipeline(\n        make_private_column_transformer(\n"
         f"            (DPOneHotEncoder(), {names!r}),\n{numbers if others else ''}"
         f"        ),\n        {model}(),\n    )\n\n"
@@ -159,8 +175,8 @@ def read_array(X, **checks):
         If it is not as asked for; the message quotes no cell.
     """
     X = on_host(X)
-    refuse_broken(X)
-    return read_input(check_array, X, name="X", **checks)
+    _refuse_dates(X, "")
+    return read_input(check_array, without_duplicates(X), name="X", **checks)
 
 
 def refuse_broken(X):
@@ -176,6 +192,63 @@ def refuse_broken(X):
         sound = False
     if not sound:
         raise ValueError(f"an index of sparse X is out of range, or its {X.format} arrays broken")
+
+
+def without_duplicates(X):
+    """Sparse X with one entry a cell at most, as CSR or CSC; everything else as it is.
+
+    Entries of one cell are added in double precision in the order that they are stored in. That
+    order is the record's own: entries of other records lie between, and move none of its own past
+    another. SciPy sorts by an algorithm that is not stable, and rows or columns that were in order
+    only if others were not.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an index leads out of X, or an entry is no number.
+    """
+    if not sparse.issparse(X):
+        return X
+    refuse_broken(X)
+    if X.format in ("csr", "csc") and _is_canonical(X):
+        return X
+    n_lines = X.shape[1] if X.format == "csc" else X.shape[0]
+    if X.format in ("csr", "csc"):
+        line = np.repeat(np.arange(n_lines), np.diff(X.indptr))
+        place, data = X.indices[: len(line)], X.data[: len(line)]
+    else:
+        entries = X.tocoo()  # which adds nothing
+        line, place, data = entries.row, entries.col, entries.data
+    dtype = data.dtype if data.dtype in (np.float32, np.float64) else np.float64
+    if data.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+    data = read_input(data.astype, np.float64, name="X")
+    order = np.lexsort((place, line))  # stable
+    line, place, data = line[order], place[order], data[order]
+    first = np.ones(len(line), dtype=bool)
+    first[1:] = (line[1:] != line[:-1]) | (place[1:] != place[:-1])
+    cell = np.cumsum(first) - 1
+    sums = np.bincount(cell, data)  # one after the other
+    finite = np.bincount(cell, ~np.isfinite(data)) == 0
+    largest = np.finfo(dtype).max
+    with np.errstate(all="ignore"):
+        sums = np.where(finite, np.clip(sums, -largest, largest), sums).astype(dtype)
+    starts = np.searchsorted(line[first], np.arange(n_lines + 1))
+    kind = "csc" if X.format == "csc" else "csr"
+    kind += "_array" if isinstance(X, sparse.sparray) else "_matrix"
+    return getattr(sparse, kind)((sums, place[first], starts), shape=X.shape)
+
+
+def _is_canonical(X):
+    """Whether indices of CSR or CSC grow within every line, whatever the matrix says of itself."""
+    indices, indptr = np.asarray(X.indices), np.asarray(X.indptr)
+    n_stored = int(indptr[-1])
+    for start in range(0, n_stored - 1, _ENTRIES):
+        stop = min(start + _ENTRIES, n_stored - 1)
+        falls = np.flatnonzero(indices[start + 1 : stop + 1] <= indices[start:stop]) + start + 1
+        if (indptr[np.searchsorted(indptr, falls)] != falls).any():
+            return False
+    return True
 
 
 def _whole(indices):

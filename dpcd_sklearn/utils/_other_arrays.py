@@ -6,12 +6,11 @@ records are moved, which is said once, and predictions are given back where scik
 """
 
 import sys
-import warnings
 
 import numpy as np
 from sklearn import get_config
 
-_said = set()  # that records are moved, once a process
+from ._warnings import warn
 
 
 def is_of_another_library(array):
@@ -32,15 +31,12 @@ def on_host(array):
     if not is_of_another_library(array):
         return array
     library = _library(array)
-    if "moved" not in _said:
-        _said.add("moved")
-        warnings.warn(
-            f"arrays of {library} are read on the host, as NumPy arrays: fits and predictions run "
-            "there. Under sklearn.config_context(array_api_dispatch=True) predictions are given "
-            "back as arrays of X's library. Said once a process",
-            UserWarning,
-            stacklevel=2,
-        )
+    warn(
+        f"arrays of {library} are read on the host, as NumPy arrays: fits and predictions run "
+        "there. Under sklearn.config_context(array_api_dispatch=True) predictions are given back "
+        "as arrays of X's library. Said once a process",
+        topic="arrays are moved",
+    )
     try:
         for move in ("detach", "cpu", "get"):  # the first two of torch, the last of CuPy
             if callable(getattr(array, move, None)):

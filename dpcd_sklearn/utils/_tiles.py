@@ -48,3 +48,23 @@ def stored_tiles(X):
         features = slice(j, j + columns)
         for i in range(0, n_samples, rows):
             yield X[i : i + rows, features], features
+
+
+def within_range(values, dtype):
+    """Numbers cut to the finite ones of a dtype; NaN, which no finite record has, becomes zero."""
+    largest = np.finfo(dtype).max
+    return np.nan_to_num(np.clip(values, -largest, largest), copy=False)
+
+
+def map_cells(X, function, *per_feature):
+    """Replace the stored values of X by function(values, *per_feature), tile by tile.
+
+    Temporaries are in double precision, so float32 data is rounded once, and all stays finite: what
+    a transformer makes of one record must not decide an error of the next step.
+    """
+    with np.errstate(all="ignore"):  # a floating point warning would depend on the records
+        for values, features in stored_tiles(X):
+            cells = values.astype(np.float64, copy=False)
+            found = function(cells, *(array[features] for array in per_feature))
+            values[...] = within_range(found, X.dtype)
+    return X

@@ -32,6 +32,11 @@ class Receipt:
         """Number of the ledger's entry; None when there is no ledger."""
         return self._entry_id
 
+    @property
+    def left(self):
+        """The releases that were not redeemed yet."""
+        return tuple(self._left)
+
     def shown(self, mechanism, units):
         """The mechanism, or in an audit what stands before it; `units` are those it releases by."""
         if self._recorder is None:
@@ -72,7 +77,7 @@ class Receipt:
         return part
 
     def __repr__(self):
-        left = " and ".join(map(str, self._left)) or "nothing"
+        left = " and ".join(map(str, self.left)) or "nothing"
         return f"Receipt(entry_id={self._entry_id}, left to redeem: {left})"
 
     def __reduce_ex__(self, protocol):

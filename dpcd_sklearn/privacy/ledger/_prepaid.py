@@ -79,6 +79,15 @@ class Prepaid:
             if self._receipt is None:
                 self._receipt = self._charge_all()
 
+    def refuse_leftovers(self):
+        """Raise a RuntimeError if a part was not taken: what was fitted is not what was planned."""
+        left = self._event.releases if self._receipt is None else self._receipt.left
+        if left:
+            raise RuntimeError(
+                f"{' and '.join(map(str, left))} was planned and never released: a step charged "
+                "nobody, or something else. The model was discarded"
+            )
+
     def _charge_all(self):
         if self._accountant is None:
             return Receipt(self._event, None)

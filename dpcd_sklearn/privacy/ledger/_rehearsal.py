@@ -6,6 +6,7 @@ is drawn and nothing is charged. So numbers of candidates, folds, rounds and res
 scikit-learn's, whatever its version.
 """
 
+from copy import deepcopy
 from inspect import signature
 from numbers import Integral
 
@@ -115,7 +116,7 @@ class _PlannedFits:
         self.fits.append((event, n_samples))
 
     def _enter_pipeline(self, pipeline, n_samples):
-        rows = self.n_features
+        rows = deepcopy(self.n_features)  # steps may map them in place
         if isinstance(rows, Integral):
             rows = np.zeros((2, rows))
         before = len(self.fits)

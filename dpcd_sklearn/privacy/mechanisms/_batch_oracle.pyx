@@ -13,7 +13,9 @@ from libc.stdint cimport int64_t
 from ...losses._loss cimport Loss
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums
-from ._units cimport MeanUnits
+from ._units cimport MeanUnits, Paid
+
+from ._questions import GaussianNoise, MeanGradient, is_tape
 
 cdef enum:
     RELEASED = 0
@@ -62,6 +64,7 @@ cdef class BatchOracle(IterateOracle):
     cdef Py_ssize_t _n, _n_coordinates, _n_outputs, _full_left, _sampled_left
     cdef double[::1] _noisy, _roots
     cdef Py_ssize_t[::1] _rows
+    cdef object _tape
 
     def __init__(self, receipt, MeanUnits units, Place place, *, Loss loss,
                  bint fit_intercept=True, key=None):
@@ -71,7 +74,8 @@ cdef class BatchOracle(IterateOracle):
         self._units, self._n = units, units.n_samples
         self._n_coordinates, self._n_outputs = units.n_coordinates, units.n_outputs
         self._full_left, self._sampled_left = units.full.count, units.sampled.count
-        self._noise = NoiseSource(key)
+        self._tape = key if is_tape(key) and not units.noiseless else None
+        self._noise = NoiseSource(None if is_tape(key) else key)
         self._noisy = np.empty(self._n_outputs * self._n_coordinates)
         self._roots = np.sqrt(units.smoothness)
         self._rows = np.empty(self._n if units.threshold else 0, dtype=np.intp)
@@ -117,10 +121,16 @@ cdef class BatchOracle(IterateOracle):
         if sums == NULL:
             self._noise.failed = True
             return REFUSED
+        if self._tape is not None:
+            with gil:
+                self._release_on_tape(&question, sampled, sums, size)
         for k in range(self._n_outputs * size):
             unit = question.clip / question.limit
             if directions == NULL:
                 unit *= self._roots[k % size]
+            if self._tape is not None:
+                self._noisy[k] = (self._noisy[k] + 0.5) * unit
+                continue
             self._noisy[k] = (<double>(sums[k] + self._noise.gaussian(bits)) + 0.5) * unit
         if self._noise.failed:
             return REFUSED
@@ -129,9 +139,37 @@ cdef class BatchOracle(IterateOracle):
             mean[k] = self._noisy[k] / normalizer
         return RELEASED
 
+    cdef void _release_on_tape(self, const Question *question, bint sampled, const int64_t *sums,
+                               Py_ssize_t size) noexcept:
+        """Put the noisy sums into _noisy: what is asked, and what comes out, through a tape."""
+        cdef Py_ssize_t k, n = self._n_coordinates, of_iterate = self._n_outputs * n
+        cdef const double *anchor = question.anchor
+        cdef const double *directions = question.directions
+        cdef Paid *paid = &self._units.sampled if sampled else &self._units.full
+        try:
+            iterate = np.array([question.coef[k] for k in range(of_iterate)])
+            start = None if anchor == NULL else np.array([anchor[k] for k in range(of_iterate)])
+            along = None if directions == NULL else np.array(
+                [directions[k] for k in range(size * n)])
+            exact = np.array([sums[k] for k in range(self._n_outputs * size)], dtype=np.int64)
+            asked = MeanGradient(sampled, question.clip, question.limit, iterate, start, along)
+            noise = GaussianNoise(paid.bits, paid.noise_multiplier)
+            noisy = self._tape.release(exact, asked, noise)
+            for k in range(self._n_outputs * size):
+                self._noisy[k] = noisy[k]
+        except Exception:  # the tape keeps it
+            self._noise.failed = True
+
     cdef void _draw(self, Question *question) noexcept nogil:
         """Each record is in the sample with the rate that was paid for, or a little less."""
         cdef Py_ssize_t i, n_rows = 0
+        if self._tape is not None:
+            with gil:
+                for i in self._tape.members(self._n, self._units.threshold):
+                    self._rows[n_rows] = i
+                    n_rows += 1
+            question.rows, question.n_rows = &self._rows[0], n_rows
+            return
         for i in range(self._n):
             self._rows[n_rows] = i
             n_rows += self._noise.word() < self._units.threshold

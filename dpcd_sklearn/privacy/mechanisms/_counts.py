@@ -4,11 +4,13 @@ Proofs: ``proofs/release_counts.md``, ``proofs/release_outside.md``.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..sums._counts import N_LINEAR
-from ._gaussian_sum import SumOracle, SumUnits, with_noise
+from ._gaussian_sum import SumOracle, SumUnits
+from ._questions import Question
 
 # Class k is the k-th of the linear cells, which are one wide.
 _EDGES = np.array([-0.5]), np.array([N_LINEAR - 0.5])
@@ -21,6 +23,21 @@ def count_sensitivity(n_classes, neighboring):
     and enters another one.
     """
     return math.sqrt(2) if n_classes > 2 and neighboring == "replace_one" else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts(Question):
+    """Records of each class, or within bounds and outside: of two, those of the second."""
+
+    of: str
+    edges: tuple
+    n_classes: int
+    units: int
+
+    def answer(self, place):
+        counts = place.counts(self.of, edges=self.edges)[0]
+        counts = counts[1:2] if self.n_classes == 2 else counts[: self.n_classes]
+        return counts * self.units
 
 
 class CountUnits(SumUnits):
@@ -64,14 +81,11 @@ class CountOracle(SumOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        self._spend()
-        units = self._units
-        counts = self._counts()
-        counts = counts[1:2] if units.n_classes == 2 else counts[: units.n_classes]
-        return with_noise(self._noise, counts * units.units, units.bits) / units.units
+        return self._counts("target", _EDGES)
 
-    def _counts(self):
-        return self._place.counts("target", edges=_EDGES)[0]
+    def _counts(self, of, edges):
+        n_classes, units = self._units.n_classes, self._units.units
+        return self._release(ClassCounts(of, edges, n_classes, units)) / units
 
 
 class OutsideOracle(CountOracle):
@@ -103,8 +117,5 @@ class OutsideOracle(CountOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        (count,) = self.release_counts()
+        (count,) = self._counts("outside", self._bounds)
         return float(count)
-
-    def _counts(self):
-        return self._place.counts("outside", edges=self._bounds)[0]

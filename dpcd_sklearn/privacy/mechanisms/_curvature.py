@@ -16,17 +16,37 @@
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..noise._noise import NoiseSource
 from ..sums._integer_rows import joined, most_of_transform, short_transform
 from ._curvature_units import constant_of_rows
-from ._gaussian_sum import with_noise
+from ._gaussian_sum import middles
+from ._questions import Answered, GaussianNoise, Gram, source_of
 
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
 _WORST_CONDITION = 2.0**15
 _LIMB = 15
+
+
+@dataclass(frozen=True, eq=False)
+class RowSums(Answered):
+    """Sums of clipped rows, or of their squared norms."""
+
+    of: str
+    row_norm: float
+    units: float
+
+
+@dataclass(frozen=True, eq=False)
+class ImageOfGradients(Answered):
+    """The image of summed gradients in a geometry, cut to integers."""
+
+    transform: np.ndarray
+    exponent: int
+    coef: np.ndarray
+    clip: float
 
 
 class CurvatureOracle:
@@ -65,7 +85,7 @@ class CurvatureOracle:
                 f"with this intercept it has {constant:.6g}"
             )
         units.redeem(receipt, place, fit_intercept)
-        self._units, self._noise = units, NoiseSource(key)
+        self._units, self._source = units, source_of(key)
         self._roots = np.sqrt(units.smoothness)
         self._public = loss, fit_intercept, max_weight
         self._sums = self._open(place)
@@ -104,7 +124,9 @@ class CurvatureOracle:
         if self._squares_left < 1:
             raise RuntimeError("a mean square of rows is not paid for, or was released")
         self._squares_left -= 1
-        (noisy,) = with_noise(self._noise, self._sums_of_rows()[-1:], units.square_bits)
+        question = RowSums("squares", units.row_norm, float(units.square_units))
+        sums, noise = self._sums_of_rows()[-1:], units.row_noise(units.square_bits)
+        (noisy,) = middles(self._source.release(sums, question, noise))
         self.mean_square = float(noisy) * units.square_unit
         return self.mean_square
 
@@ -124,8 +146,9 @@ class CurvatureOracle:
         if self._means_left < 1:
             raise RuntimeError("a mean row is not paid for, or was released")
         self._means_left -= 1
-        noisy = with_noise(self._noise, self._sums_of_rows()[:-1], units.mean_bits)
-        self.mean_row = noisy * units.mean_unit
+        question = RowSums("rows", units.row_norm, float(units.mean_units))
+        sums, noise = self._sums_of_rows()[:-1], units.row_noise(units.mean_bits)
+        self.mean_row = middles(self._source.release(sums, question, noise)) * units.mean_unit
         return self.mean_row
 
     def _sums_of_rows(self):
@@ -182,9 +205,9 @@ class CurvatureOracle:
         self._curvatures_left -= 1
         if units.noiseless:
             return self._sums.gram(math.inf, 0.0) / units.n_normalizer
-        sums = self._sums.gram(self.row_norm, float(units.row_units))
-        unit = self.row_norm / units.row_units
-        return units.noisy_mean(self._noise, sums, units.curvature_bits, unit)
+        question = Gram(self.row_norm, float(units.row_units))
+        noisy = self._source.release(self._sums, question, units.curvature_noise)
+        return units.noisy_mean(noisy, self.row_norm / units.row_units)
 
     def fix_geometry(self, root):
         """State the geometry of all gradients: |R M^(-1/2) g| is clipped for every record.
@@ -261,10 +284,11 @@ class CurvatureOracle:
         longest = float(clip) * 2.0**self._exponent / self._smallest  # bounds every entry
         sums = self._sums.gradient(coef, longest, float(limit))
         image = self._image(sums) if sums.ndim == 1 else map(joined, *map(self._image, sums))
-        noise = self._noise.gaussians(units.size, bits)
-        noisy = [(value >> shift) + int(n) for value, n in zip(image, noise, strict=True)]
-        unit = math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer
-        return (np.array([float(value) for value in noisy]) + 0.5) * unit
+        exact = np.array([value >> shift for value in image], dtype=object)
+        question = ImageOfGradients(self._transform, self._exponent, coef, float(clip))
+        noise = GaussianNoise(bits, units.noise_multiplier)
+        noisy = middles(self._source.release(exact, question, noise))
+        return noisy * (math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer)
 
     def _image(self, sums):
         """Images of the sums of all outputs, exactly."""

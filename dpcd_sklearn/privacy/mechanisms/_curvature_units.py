@@ -9,7 +9,8 @@ import math
 
 from ..accounting._events import GaussianEvent
 from ..sums._integer_rows import most_of_rows
-from ._gaussian_sum import with_noise
+from ._gaussian_sum import middles
+from ._questions import GaussianNoise
 from ._units import GeometryUnits
 
 # Proofs and memory are made for so many.
@@ -98,9 +99,9 @@ class SquareUnits(GeometryUnits):
             raise ValueError(_out_of_range(noise_multiplier))
         return bits, units
 
-    def noisy_mean(self, noise, sums, bits, unit):
+    def noisy_mean(self, noisy, unit):
         """The mean of a matrix of sums of squares with noise in every cell, and its transpose."""
-        noisy = with_noise(noise, sums, bits)
+        noisy = middles(noisy)
         return (noisy + noisy.T) * (0.5 * unit**2 / self.n_normalizer)
 
 
@@ -177,6 +178,14 @@ class CurvatureUnits(SquareUnits):
         self.mean_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
         if self.mean_bits < 1 or self.mean_units < 2:
             raise ValueError(_out_of_range(noise_multiplier))
+
+    @property
+    def curvature_noise(self):
+        return GaussianNoise(self.curvature_bits, self.event.releases[1].noise_multiplier)
+
+    def row_noise(self, bits):
+        """The noise of one of the sums of rows."""
+        return GaussianNoise(bits, self.event.releases[2].noise_multiplier)
 
     @property
     def square_unit(self):

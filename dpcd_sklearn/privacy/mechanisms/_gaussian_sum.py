@@ -8,8 +8,8 @@ floor(2^bits N) is added to each entry, and the public unit is applied last.
 import numpy as np
 
 from ..accounting._events import GaussianEvent
-from ..noise._noise import NoiseSource
 from ._grid import noise_bits, record_limit
+from ._questions import GaussianNoise, NoNoise, source_of
 from ._units import Units
 
 
@@ -51,6 +51,13 @@ class SumUnits(Units):
         return bits, int(record_limit(bits, noise_multiplier, self.sensitivity, 1, slack))
 
     @property
+    def noise(self):
+        """The mechanism that makes a released answer of an exact one."""
+        if self.noiseless:
+            return NoNoise()
+        return GaussianNoise(self.bits, self.event.releases[0].noise_multiplier)
+
+    @property
     def noise_std(self):
         """Standard deviation of the noise of a sum."""
         return 2.0**self.bits / self.units
@@ -72,22 +79,28 @@ class SumOracle:
 
     def __init__(self, receipt, units, place=None, *, key=None):
         units.redeem(receipt, place)
-        self._units, self._place, self._noise, self._left = units, place, NoiseSource(key), 1
+        self._units, self._place, self._source, self._left = units, place, source_of(key), 1
 
-    def _spend(self):
-        """Count down, before the noise is drawn."""
+    def _release(self, question):
+        """The answer with noise, the first time."""
+        noise = self._spent()
+        noisy = self._source.release(self._place, question, noise)
+        return middles(noisy) if isinstance(noise, GaussianNoise) else noisy
+
+    def _spent(self):
+        """The mechanism, the first time."""
         if not self._left:
             raise RuntimeError(f"{self._units.what} were paid for once")
         self._left = 0
+        return self._units.noise
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
 
 
-def with_noise(noise, sums, bits):
-    """Integer sums with a draw each, as the middles of the cells that floors leave."""
-    drawn = noise.gaussians(sums.size, bits).reshape(sums.shape)
-    return (sums + drawn).astype(np.float64) + 0.5
+def middles(noisy):
+    """Noisy integers as the middles of the cells that floors leave."""
+    return noisy.astype(np.float64) + 0.5
 
 
 def out_of_range(noise_multiplier, of):

@@ -5,14 +5,15 @@ public geometry, that were scaled down to a public norm. Proof: ``proofs/release
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..accounting._events import GaussianEvent
-from ..noise._noise import NoiseSource
 from ._curvature import integer_transform
 from ._curvature_units import SquareUnits
-from ._gaussian_sum import with_noise
+from ._gaussian_sum import middles
+from ._questions import Answered, GaussianNoise, source_of
 
 
 class MomentUnits(SquareUnits):
@@ -48,6 +49,17 @@ class MomentUnits(SquareUnits):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class MomentSums(Answered):
+    """Sums of products of images in a geometry at an iterate: of rows, of gradients, or a trace."""
+
+    of: str
+    root: np.ndarray
+    coef: np.ndarray
+    widths: tuple
+    units: float
+
+
 class MomentOracle:
     """Releases two matrices of moments, and a mean square before, each once.
 
@@ -66,7 +78,7 @@ class MomentOracle:
 
     def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
         units.redeem(receipt, place, fit_intercept)
-        self._units, self._noise, self._left = units, NoiseSource(key), 1
+        self._units, self._source, self._left = units, source_of(key), 1
         self._mean_squares_left = 1
         self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
 
@@ -100,8 +112,11 @@ class MomentOracle:
         self._mean_squares_left -= 1
         if units.noiseless:
             return float(np.trace(scores)) / units.n_normalizer
+        question = MomentSums("trace", root, coef, (clip, clip, clip), step)
         total = np.array([np.trace(scores)])
-        (noisy,) = with_noise(self._noise, total, units.mean_square_bits)
+        z = units.event.releases[1].noise_multiplier
+        noise = GaussianNoise(units.mean_square_bits, z)
+        (noisy,) = middles(self._source.release(total, question, noise))
         return float(noisy) * (clip / step) ** 2 / units.n_normalizer
 
     def release_moments(self, root, coef, clip, row_norm, score_norm):
@@ -140,10 +155,13 @@ class MomentOracle:
         self._left -= 1
         if units.noiseless:
             return [total / units.n_normalizer for total in sums]
-        return [
-            units.noisy_mean(self._noise, total, units.bits, width / step)
-            for total, width in zip(sums, (row_norm, score_norm), strict=True)
-        ]
+        noise = GaussianNoise(units.bits, units.event.releases[0].noise_multiplier)
+        found, widths = [], (clip, row_norm, score_norm)
+        for of, total, width in zip(("rows", "gradients"), sums, widths[1:], strict=True):
+            question = MomentSums(of, root, coef, widths, step)
+            noisy = self._source.release(total, question, noise)
+            found.append(units.noisy_mean(noisy, width / step))
+        return found
 
     def _sums_of(self, root, coef, *widths_and_step):
         *widths, step = map(float, widths_and_step)

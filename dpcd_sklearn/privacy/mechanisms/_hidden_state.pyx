@@ -24,6 +24,7 @@ from ..sums._sums cimport Place, Question, Sums, question_of
 from ._grid cimport MAX_NOISE_BITS, record_limit
 
 from ..accounting._events import HiddenStateEvent
+from ._questions import LastIterate, NoNoise, is_tape
 from ._units import Units
 
 # Integers of the state stay below this, and their products with γ λ < 2 in int64.
@@ -162,7 +163,10 @@ def release_last_iterate(receipt, descent, Place place, *, Loss loss, row_norm,
     descent.redeem(receipt, place, fit_intercept)
     sums = place.stated(loss, np.ones(n_coordinates), fit_intercept=fit_intercept,
                         row_norm=row_norm, max_weight=1.0)
-    return _last_state(sums, n_coordinates, descent, NoiseSource(key)) * descent.unit
+    state = _last_state(sums, n_coordinates, descent, NoiseSource(None if is_tape(key) else key))
+    if is_tape(key):  # the noise is in it; how far neighbours move it is not to be seen here
+        state = key.release(state, LastIterate(descent.count, descent.clip), NoNoise())
+    return state * descent.unit
 
 
 def _last_state(Sums gradients, Py_ssize_t p, descent, NoiseSource noise):

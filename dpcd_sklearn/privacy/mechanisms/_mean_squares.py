@@ -11,11 +11,13 @@
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..sums._counts import N_LINEAR
-from ._gaussian_sum import SumOracle, SumUnits, out_of_range, with_noise
+from ._gaussian_sum import SumOracle, SumUnits, out_of_range
+from ._questions import Question
 
 # Two kilobytes of cells a column are held at once.
 MOST_COLUMNS = 2**14
@@ -28,6 +30,19 @@ def squares_sensitivity(n_columns, with_means):
     And those of halves of numbers in [-1, 1]: max (x - y)² (1/4 + (x + y)²) is 1.28615.
     """
     return math.sqrt(n_columns * (1.2862 if with_means else 1.0)) * _UP
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfCells(Question):
+    """For each column sums of the whole numbers that a record in a cell of `lo` to `hi` adds."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    added: tuple  # arrays of shape (n_columns, 256), or a number: one for each sum
+
+    def answer(self, place):
+        counts = place.counts("features", edges=edges_of_cells(self.lo, self.hi))
+        return np.array([(counts * one).sum(axis=1) for one in self.added])
 
 
 class SmoothnessUnits(SumUnits):
@@ -96,12 +111,9 @@ class SmoothnessOracle(SumOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        self._spend()
         units = self._units
-        counts = self._place.counts("features", edges=edges_of_cells(lo, hi))
-        counted = units_of_cells(lo, hi, center, half_width, units.units)[: 1 + units.with_means]
-        sums = np.array([(counts * one).sum(axis=1) for one in counted])
-        noisy = with_noise(self._noise, sums, units.bits)
+        added = units_of_cells(lo, hi, center, half_width, units.units)[: 1 + units.with_means]
+        noisy = self._release(SumsOfCells(lo, hi, tuple(added)))
         squares, *halves = noisy / units.units / units.n_normalizer
         return squares, 2 * halves[0] if halves else None
 

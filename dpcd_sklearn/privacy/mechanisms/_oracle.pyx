@@ -13,6 +13,8 @@
     ``lazy_argmax.md``.
 """
 
+import functools
+
 import numpy as np
 from libc.math cimport INFINITY, fabs, rint, sqrt
 from libc.stdint cimport int64_t
@@ -23,6 +25,8 @@ from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums
 from ._lazy_choice cimport KnownScores, LazyChoice, is_worth_it
 from ._units cimport CoordinateUnits
+
+from ._questions import CoordinateSums, GaussianNoise, GreedyChoices, is_tape
 
 cdef enum:
     RELEASED = 0
@@ -103,6 +107,7 @@ cdef class RecordOracle(Oracle):
     cdef NoiseSource _noise
     cdef const double[::1] _smoothness
     cdef double[::1] _keys, _noisy
+    cdef object _tape, _iterate, _on_tape
 
     def __init__(self, receipt, CoordinateUnits units, Place place, *, Loss loss,
                  bint fit_intercept=True, key=None, bint lazy=False):
@@ -113,7 +118,9 @@ cdef class RecordOracle(Oracle):
         self._n_coordinates, self._n_normalizer = units.n_coordinates, units.n_normalizer
         self._width = units.width
         self._gaussians_left, self._selections_left = units.n_gaussians, units.n_selections
-        self._noise = NoiseSource(key)
+        self._tape = key if is_tape(key) and not units.noiseless else None
+        self._noise = NoiseSource(None if is_tape(key) else key)
+        self._iterate = np.zeros(self._n_coordinates if self._tape is not None else 0)
         self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
                                   n_outputs=units.n_outputs)
         self._noisy = np.empty(1)
@@ -160,14 +167,72 @@ cdef class RecordOracle(Oracle):
                 return False
         return True
 
-    cdef double _noisy_mean(self, double total, Py_ssize_t j,
+    cdef double _noisy_mean(self, const Answer *answer, Py_ssize_t k, Py_ssize_t j,
                             const Question *question) noexcept nogil:
-        """The released value of a sum: (sum + floor(N) + 1/2) units, over n."""
+        """The released value of sum k, of coordinate j: (sum + floor(N) + 1/2) units, over n."""
         if self._noiseless:
-            return total / self._n_normalizer
-        cdef int64_t noisy = <int64_t>total + self._noise.gaussian(self._units.bits)
+            return answer.plain[k] / self._n_normalizer
+        cdef int64_t noisy = answer.integers[k]
+        if self._tape is None:  # else there is noise on it
+            noisy += self._noise.gaussian(self._units.bits)
         cdef double unit = question.clip * sqrt(self._smoothness[j]) / question.limit
         return (<double>noisy + 0.5) * unit / self._n_normalizer
+
+    # ---- the same through a test's tape: what is asked, and what comes out ----
+
+    cdef object _asked(self, const Question *question, Py_ssize_t size):
+        block = None if question.block == NULL else tuple([question.block[k] for k in range(size)])
+        return CoordinateSums(block, question.joint, question.clip, question.limit,
+                              self._iterate.copy())
+
+    cdef object _exact(self, const Answer *answer, Py_ssize_t size):
+        return np.array([answer.integers[k] for k in range(size)], dtype=np.int64)
+
+    cdef bint _release_on_tape(self, const Question *question, Answer *answer,
+                               Py_ssize_t size) noexcept with gil:
+        """Put the noisy answer in place of the exact one."""
+        cdef const int64_t[::1] noisy
+        try:
+            noise = GaussianNoise(self._units.bits, self._units.noise_multiplier)
+            self._on_tape = self._tape.release(
+                self._exact(answer, size), self._asked(question, size), noise)
+            noisy = self._on_tape
+        except Exception:  # the tape keeps it
+            self._noise.failed = True
+            return False
+        answer.integers = &noisy[0]
+        return True
+
+    cdef bint _choose_on_tape(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                              const double *coef, double most, const Question *question,
+                              const Answer *answer, Py_ssize_t size, Py_ssize_t *chosen,
+                              int *directions) noexcept with gil:
+        cdef Py_ssize_t k
+        try:
+            w = np.array([coef[k] for k in range(self._n_coordinates)])
+            scores_of = functools.partial(self._scores_on_tape, penalty, n_penalized, <int>rule, w,
+                                          most)
+            choice = GreedyChoices(size, self._units.eta, scores_of,
+                                   (type(penalty).__name__, n_penalized, <int>rule, w))
+            found = self._tape.release(self._exact(answer, self._n_coordinates),
+                                       self._asked(question, self._n_coordinates), choice)
+            for k in range(size):
+                chosen[k], directions[k] = found[k]
+        except Exception:
+            self._noise.failed = True
+            return False
+        return True
+
+    def _scores_on_tape(self, Penalty penalty, Py_ssize_t n_penalized, int rule,
+                        const double[::1] w, double most, const int64_t[::1] exact):
+        """Scores of moves down and up of all coordinates, in scales of the noise."""
+        cdef Py_ssize_t j
+        cdef double[:, ::1] scores = np.empty((self._n_coordinates, 2))
+        for j in range(self._n_coordinates):
+            if not self._score(penalty, j % self._width < n_penalized, <Rule>rule, w[j], most, j,
+                               <double>exact[j], &scores[j, 0]):
+                raise ValueError("the public part of a score exceeds what is proved")
+        return np.asarray(scores)
 
     cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
         cdef Answer answer
@@ -177,7 +242,9 @@ cdef class RecordOracle(Oracle):
         cdef Question question = self._units.question(&j, 1, False)
         if not self._ask(&question, &answer):
             return REFUSED
-        mean = self._noisy_mean(_total(&answer, 0), j, &question)
+        if self._tape is not None and not self._release_on_tape(&question, &answer, 1):
+            return REFUSED
+        mean = self._noisy_mean(&answer, 0, j, &question)
         if self._noise.failed:
             return REFUSED
         partial[0] = mean
@@ -196,8 +263,10 @@ cdef class RecordOracle(Oracle):
             block if size < self._n_coordinates else NULL, size, True)
         if not self._ask(&question, &answer):
             return REFUSED
+        if self._tape is not None and not self._release_on_tape(&question, &answer, size):
+            return REFUSED
         for k in range(size):
-            self._noisy[k] = self._noisy_mean(_total(&answer, k), block[k], &question)
+            self._noisy[k] = self._noisy_mean(&answer, k, block[k], &question)
         if self._noise.failed:
             return REFUSED
         for k in range(size):  # no solver sees a part of a release
@@ -223,6 +292,10 @@ cdef class RecordOracle(Oracle):
             self._selections_left -= size
         if not self._ask(&question, &answer):
             return REFUSED
+        if self._tape is not None:
+            return RELEASED if self._choose_on_tape(
+                penalty, n_penalized, rule, coef, most, &question, &answer, size, chosen,
+                directions) else REFUSED
         if self._lazy is not None and is_worth_it(size):
             return self._choose_lazily(penalty, n_penalized, rule, coef, most, &answer, size,
                                        chosen, directions)
@@ -306,8 +379,13 @@ cdef class RecordOracle(Oracle):
 
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil:
+        cdef Py_ssize_t k
         if not self._sums.move(block, size, step):
             self._noise.failed = True
+        if self._tape is not None:
+            with gil:
+                for k in range(size):
+                    self._iterate[block[k]] += step[k]
 
 
 cdef Py_ssize_t _insert(double key, Py_ssize_t j, int direction, Py_ssize_t n, Py_ssize_t size,

@@ -9,12 +9,14 @@
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
 from ..accounting._events import CoveredEvent, NonPrivateEvent
-from ._gaussian_sum import SumOracle, SumUnits, with_noise
+from ._gaussian_sum import SumOracle, SumUnits
+from ._questions import GaussianNoise, NoNoise, Question
 from ._units import Units
 
 _UP = 1 + 2.0**-40  # of a rounded root, and of a quantile of the normal law
@@ -26,6 +28,47 @@ def partition_sensitivity(n_columns, neighboring):
     A record that is replaced leaves one count of a column and enters another one.
     """
     return math.sqrt({"replace_one": 2, "add_remove": 1}[neighboring] * n_columns) * _UP
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryCounts(Question):
+    """Records of each category: for each column a dict, in the order of categories."""
+
+    def answer(self, place):
+        return place.category_counts()
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCounts:
+    """Names the categories whose count with noise passes a threshold, with that count."""
+
+    noise: GaussianNoise | NoNoise
+    units: int
+    least: int
+    count = 1
+
+    def release(self, exact, noise):
+        return [self._named(counts, noise) for counts in exact]
+
+    def _named(self, counts, noise):
+        exact = np.array(list(counts.values()), dtype=np.int64) * self.units
+        noisy, categories = self.noise.release(exact, noise).astype(np.float64), list(counts)
+        if isinstance(self.noise, NoNoise):
+            return tuple(categories), noisy / self.units
+        noisy += 0.5  # the middle of what a floor leaves
+        named = np.flatnonzero(noisy > self.least)  # of floors, which have a half more: >=
+        return tuple(categories[i] for i in named), noisy[named] / self.units
+
+    def excess(self, exact, neighbour):
+        """As of GaussianNoise, where both have a category; infinite where one has two records."""
+        before, after = [], []
+        for one, other in zip(exact, neighbour, strict=True):
+            if any((one | other)[lone] > 1 for lone in set(one) ^ set(other)):
+                return math.inf
+            both = [category for category in one if category in other]
+            before += [self.units * one[category] for category in both]
+            after += [self.units * other[category] for category in both]
+        return self.noise.excess(np.array(before), np.array(after))
 
 
 class PartitionUnits(SumUnits):
@@ -60,6 +103,10 @@ class PartitionUnits(SumUnits):
         self.least = self.units + math.ceil(2.0**self.bits * reach)
 
     @property
+    def noise(self):
+        return NamedCounts(super().noise, self.units, self.least)
+
+    @property
     def threshold(self):
         """The noisy count that a category is named from."""
         return self.least / self.units
@@ -88,15 +135,4 @@ class PartitionOracle(SumOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        self._spend()
-        units, found = self._units, []
-        for counts in self._place.category_counts():
-            exact = np.array(list(counts.values()), dtype=np.int64)
-            if units.noiseless:
-                found.append((tuple(counts), exact.astype(np.float64)))
-                continue
-            noisy = with_noise(self._noise, exact * units.units, units.bits)
-            named = np.flatnonzero(noisy > units.least)  # of floors, which have a half more: >=
-            categories = list(counts)
-            found.append((tuple(categories[i] for i in named), noisy[named] / units.units))
-        return found
+        return self._release(CategoryCounts())

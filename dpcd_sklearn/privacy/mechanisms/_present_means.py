@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from ._gaussian_sum import SumOracle, SumUnits, with_noise
-from ._mean_squares import MOST_COLUMNS, edges_of_cells, units_of_cells
+from ._gaussian_sum import SumOracle, SumUnits
+from ._mean_squares import MOST_COLUMNS, SumsOfCells, units_of_cells
 
 _UP = 1 + 2.0**-40  # of a rounded root
 
@@ -73,14 +73,11 @@ class PresentOracle(SumOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        self._spend()
         units = self._units
         center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
-        counts = self._place.counts("features", edges=edges_of_cells(lo, hi))
         # twice the halves
         _, numbers = units_of_cells(lo, hi, center, half_width, 2 * units.units)
-        sums = np.array([(counts * numbers).sum(axis=1), units.units * counts.sum(axis=1)])
-        total, present = with_noise(self._noise, sums, units.bits)
+        total, present = self._release(SumsOfCells(lo, hi, (numbers, units.units)))
         # of fewer than the noise nobody knows how few they are
         present = np.maximum(present, 2.0**units.bits)
         return np.clip(center + half_width * np.clip(total / present, -1.0, 1.0), lo, hi)

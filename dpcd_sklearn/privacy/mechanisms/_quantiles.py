@@ -11,13 +11,14 @@
 (d) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ..accounting._events import SelectionEvent
-from ..noise._noise import NoiseSource
 from ..sums._counts import N_LINEAR
+from ._questions import Question, source_of
 from ._units import GUMBEL_ROUNDING, Units
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
@@ -79,6 +80,74 @@ def reach_counts(counts):
     return np.add.reduceat(outwards, [0, *(1 << np.arange(N_DOUBLINGS - 1))], axis=1)
 
 
+@dataclass(frozen=True, eq=False)
+class CellCounts(Question):
+    """Records in the cells of some columns; see `Place.counts`.
+
+    Cells may be distances from a centre, as in `reach_counts`.
+    """
+
+    of: str
+    edges: tuple | None = None
+    divisor: np.ndarray | None = None
+    by_distance: bool = False
+    columns: np.ndarray | None = None  # None is all
+
+    def answer(self, place):
+        counts = place.counts(self.of, edges=self.edges, divisor=self.divisor)
+        if self.by_distance:
+            counts = reach_counts(counts)
+        return counts if self.columns is None else counts[self.columns]
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileChoices:
+    """For each quantile and column chooses the cell that holds it.
+
+    Parameters
+    ----------
+    quantiles : tuple of Fraction
+    neighboring : str
+    eta : float or None
+        Bounded range of each choice; None chooses without noise.
+    zero_apart : bool
+        As of `quantile_scores`.
+    prior : float64 ndarray of shape (n_cells,), or None
+    """
+
+    quantiles: tuple
+    neighboring: str
+    eta: float | None
+    zero_apart: bool
+    prior: np.ndarray | None
+
+    def release(self, exact, noise):
+        return np.array([self._chosen(exact, quantile, noise) for quantile in self.quantiles])
+
+    def _chosen(self, counts, quantile, noise):
+        scores = quantile_scores(counts, quantile, zero_apart=self.zero_apart)
+        if self.eta is None:
+            return scores.argmax(axis=1)
+        keys = noise.log_exponentials(scores.size).reshape(scores.shape)
+        if self.prior is not None:
+            keys -= np.log(self.prior)
+        keys -= scores / self.noise_scale(quantile)
+        return keys.argmin(axis=1)
+
+    def noise_scale(self, quantile):
+        """b, the scale of the Gumbel noise on `quantile_scores`."""
+        return 2 * score_sensitivity(quantile, self.neighboring) / self.eta * GUMBEL_ROUNDING
+
+    def excess(self, exact, neighbour):
+        """The range by which log odds differ, over that which is paid for."""
+        largest = 0.0
+        for quantile in () if self.eta is None else self.quantiles:
+            of = {"quantile": quantile, "zero_apart": self.zero_apart}
+            moved = quantile_scores(neighbour, **of) - quantile_scores(exact, **of)
+            largest = max(largest, np.ptp(moved, axis=1).max() / self.noise_scale(quantile))
+        return largest / self.eta if largest else 0.0
+
+
 class QuantileUnits(Units):
     """Noise of choices of cells: from public numbers alone, with the plan.
 
@@ -107,11 +176,6 @@ class QuantileUnits(Units):
                 f"{MOST_RANGE:g}, got {self.eta:.3g}; change epsilon"
             )
 
-    def noise_scale(self, quantile):
-        """b, the scale of the Gumbel noise on `quantile_scores`."""
-        sensitivity = score_sensitivity(quantile, self.event.neighboring)
-        return 2 * sensitivity / self.eta * GUMBEL_ROUNDING
-
 
 class QuantileOracle:
     """Releases quantiles of records, no more of them than are paid for.
@@ -129,7 +193,7 @@ class QuantileOracle:
 
     def __init__(self, receipt, units, place, *, key=None):
         units.redeem(receipt)
-        self._units, self._place, self._noise = units, place, NoiseSource(key)
+        self._units, self._place, self._source = units, place, source_of(key)
         self._left = units.n_choices
 
     def release_quantiles(self, of, quantiles, *, prior=None, around=None, columns=None, **cells):
@@ -177,28 +241,12 @@ class QuantileOracle:
             self._left -= len(quantiles) * n_columns
         if around is not None:
             center, reach = around[0], N_LINEAR / 2 * around[1]
-            cells = {"edges": (center - reach, center + reach)}
-        counts = self._place.counts(of, **cells)
-        if around is not None:
-            counts = reach_counts(counts)
-        if columns is not None:
-            counts = counts[columns]
-        octaves = cells.get("edges") is None
-        return np.array(
-            [
-                self._choose(quantile_scores(counts, quantile, zero_apart=octaves), quantile, prior)
-                for quantile in quantiles
-            ]
-        )
-
-    def _choose(self, scores, quantile, prior):
-        if self._units.noiseless:
-            return scores.argmax(axis=1)
-        keys = self._noise.log_exponentials(scores.size).reshape(scores.shape)
-        if prior is not None:
-            keys -= np.log(prior)
-        keys -= scores / self._units.noise_scale(quantile)
-        return keys.argmin(axis=1)
+            cells = {"edges": (center - reach, center + reach), "by_distance": True}
+        question = CellCounts(of, columns=columns, **cells)
+        relation, eta = self._units.event.neighboring, self._units.eta
+        octaves = question.edges is None
+        choices = QuantileChoices(tuple(quantiles), relation, eta, octaves, prior)
+        return self._source.release(self._place, question, choices)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")

@@ -10,13 +10,15 @@
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
 from ..sums._counts import N_LINEAR
-from ._gaussian_sum import SumOracle, SumUnits, out_of_range, with_noise
+from ._gaussian_sum import SumOracle, SumUnits, out_of_range
 from ._mean_squares import MOST_COLUMNS, edges_of_cells
+from ._questions import Question
 
 _UP = 1 + 2.0**-40  # of a rounded root
 _LAGS = np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, N_LINEAR)))
@@ -36,6 +38,19 @@ def running_sensitivity(n_columns, neighboring):
 def halfway(running):
     """A h with its noise, which running counts of some columns were made of."""
     return solve_triangular(_ROOT, np.transpose(running), lower=True).T
+
+
+@dataclass(frozen=True, eq=False)
+class HalfwayCounts(Question):
+    """A h in units, h the counts of the cells of `lo` to `hi`, for each column."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    units: int
+
+    def answer(self, place):
+        counts = place.counts("features", edges=edges_of_cells(self.lo, self.hi))
+        return counts @ np.rint(self.units * _ROOT).astype(np.int64).T
 
 
 class RunningUnits(SumUnits):
@@ -93,12 +108,8 @@ class RunningOracle(SumOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        self._spend()
-        units = self._units
-        counts = self._place.counts("features", edges=edges_of_cells(lo, hi))
-        root = np.rint(units.units * _ROOT).astype(np.int64)
-        noisy = with_noise(self._noise, counts @ root.T, units.bits)
-        running = noisy / units.units @ _ROOT.T
+        units = self._units.units
+        running = self._release(HalfwayCounts(lo, hi, units)) / units @ _ROOT.T
         if n_known is not None:  # what the last one is off by, the others are likely off by too
             running -= np.outer(running[:, -1] - n_known, _WITH_ALL)
         return running

@@ -4,9 +4,13 @@ The sensitivities are written here, once. Proof: ``privacy/proofs/release_score.
 """
 
 import math
+from dataclasses import dataclass
+
+import numpy as np
 
 from ..sums._score_sums import LEVELS
 from ._gaussian_sum import SumOracle, SumUnits, out_of_range
+from ._questions import Question
 
 _BITS = 48  # of the noise: floor(2^48 N)
 _UP = 1 + 2.0**-40
@@ -42,6 +46,21 @@ def pair_weights(n_samples):
     """Whole weights of the pairs and of the number of ones: the latter costs nothing."""
     # (2 w)² ≥ w² + v² for v = √3 w; in units of n - 1 pairs, w = 2
     return [2, math.isqrt(12 * max(1, n_samples - 1) ** 2)]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums(Question):
+    """Sums of a kind from ``_score_sums``, each in units of its own."""
+
+    kind: str
+    factors: tuple
+
+    def answer(self, place):
+        sums = place()
+        if len(sums) != len(self.factors):
+            raise ValueError(f"{len(self.factors)} sums were paid for, got {len(sums)}")
+        exact = [factor * int(total) for factor, total in zip(self.factors, sums, strict=True)]
+        return np.array(exact, dtype=object)
 
 
 class ScoreUnits(SumUnits):
@@ -92,15 +111,16 @@ class ScoreOracle(SumOracle):
     ----------
     receipt, units, key : as of SumOracle
         ScoreUnits.
+    sums : callable
+        Gives a list of int: sums of the kind and size of the units, from ``_score_sums``.
     """
 
-    def release_score(self, sums):
-        """The sums with noise.
+    def __init__(self, receipt, units, sums, *, key=None):
+        super().__init__(receipt, units, key=key)
+        self._place = sums
 
-        Parameters
-        ----------
-        sums : list of int
-            Sums of the kind and size of the units, from ``_score_sums``.
+    def release_score(self):
+        """The sums with noise.
 
         Returns
         -------
@@ -112,12 +132,6 @@ class ScoreOracle(SumOracle):
             If one was released before.
         """
         units = self._units
-        if len(sums) != units.size:
-            raise ValueError(f"{units.size} sums were paid for, got {len(sums)}")
-        self._spend()
-        drawn = self._noise.gaussians(units.size, units.bits).tolist()
-        factors = [units.units * weight for weight in units.weights]
-        return [
-            (factor * int(total) + error) / factor
-            for factor, total, error in zip(factors, sums, drawn, strict=True)
-        ]
+        factors = tuple(units.units * weight for weight in units.weights)
+        noisy = self._source.release(self._place, ScoreSums(units.kind, factors), self._spent())
+        return [int(total) / factor for total, factor in zip(noisy, factors, strict=True)]

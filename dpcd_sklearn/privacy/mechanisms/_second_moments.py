@@ -7,9 +7,9 @@ import numpy as np
 
 from ...losses import SquaredLoss
 from ..accounting._events import GaussianEvent
-from ..noise._noise import NoiseSource
 from ._curvature_units import SquareUnits
-from ._gaussian_sum import SumOracle
+from ._gaussian_sum import SumOracle, SumUnits
+from ._questions import Gram, source_of
 
 
 class SecondMomentUnits(SquareUnits):
@@ -49,6 +49,8 @@ class SecondMomentUnits(SquareUnits):
             raise ValueError(f"{self.what} are released once, not as {event}")
         self.bits, self.row_units = self.matrix_grid(release.noise_multiplier)
 
+    noise = SumUnits.noise
+
 
 class SecondMomentOracle(SumOracle):
     """Releases second moments of rows, once.
@@ -61,8 +63,8 @@ class SecondMomentOracle(SumOracle):
 
     def __init__(self, receipt, units, place, *, key=None):
         units.redeem(receipt, place, True)
-        self._units, self._noise, self._left = units, NoiseSource(key), 1
-        self._sums = place.second_order(SquaredLoss(), units.smoothness, fit_intercept=True)
+        self._units, self._source, self._left = units, source_of(key), 1
+        self._place = place.second_order(SquaredLoss(), units.smoothness, fit_intercept=True)
 
     def release_curvature(self):
         """Noisy means of products of features, and of features times the constant.
@@ -76,10 +78,9 @@ class SecondMomentOracle(SumOracle):
         RuntimeError
             If it was released before; nothing is drawn.
         """
-        self._spend()
-        units = self._units
+        units, noise = self._units, self._spent()
         if units.noiseless:
-            return self._sums.gram(np.inf, 0.0) / units.n_normalizer
-        sums = self._sums.gram(units.row_norm, float(units.row_units))
-        unit = units.row_norm / units.row_units
-        return units.noisy_mean(self._noise, sums, units.bits, unit)
+            return self._place.gram(np.inf, 0.0) / units.n_normalizer
+        question = Gram(units.row_norm, float(units.row_units))
+        noisy = self._source.release(self._place, question, noise)
+        return units.noisy_mean(noisy, units.row_norm / units.row_units)

@@ -7,10 +7,12 @@
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from ._gaussian_sum import SumOracle, SumUnits, with_noise
+from ._gaussian_sum import SumOracle, SumUnits
+from ._questions import Question
 from ._units import Units
 
 _UP = 1 + 2.0**-40  # of a rounded root
@@ -24,6 +26,16 @@ def target_sensitivity(n_columns, n_classes, neighboring):
     """
     of_one = 1 if n_classes else 2
     return math.sqrt({"replace_one": 2, "add_remove": 1}[neighboring] * of_one * n_columns) * _UP
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums(Question):
+    """Sums of the target of all groups of all columns, as one vector."""
+
+    units: int
+
+    def answer(self, place):
+        return np.concatenate([sums.ravel() for sums in place.group_sums(self.units)])
 
 
 class TargetUnits(SumUnits):
@@ -80,9 +92,8 @@ class TargetOracle(SumOracle):
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        self._spend()
-        units, found = self._units, []
-        for sums in self._place.group_sums(units.units):
-            noisy = sums if units.noiseless else with_noise(self._noise, sums, units.bits)
-            found.append(np.asarray(noisy, dtype=np.float64) / units.units)
-        return found
+        units, shapes = self._units.units, self._place.shapes
+        noisy = self._release(GroupSums(units)) / units
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        parts = np.split(noisy, ends)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

@@ -8,13 +8,14 @@
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..accounting._events import SelectionEvent
-from ..noise._noise import NoiseSource
 from ..sums._score_of_columns import ONE
 from ._quantiles import LEAST_RANGE, MOST_RANGE
+from ._questions import Question, source_of
 from ._units import GUMBEL_ROUNDING, Units
 
 MOST_CLASSES = 256
@@ -24,6 +25,46 @@ def columns_sensitivity(n_classes, neighboring):
     """How far one record moves the score of a column, in units; 0 classes are a number."""
     of_one = 2 * ONE if n_classes else ONE
     return {"replace_one": 2, "add_remove": 1}[neighboring] * of_one + 2  # for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores(Question):
+    """For each column the length of its sum of products with the target, less the target's mean."""
+
+    means: np.ndarray
+    target_bounds: tuple | None
+
+    def answer(self, place):
+        if self.target_bounds is None:
+            shares = np.maximum(self.means, 0.0)
+            whole = math.fsum(shares)
+            shares = shares / whole if whole > 0 else np.full(len(shares), 1 / len(shares))
+            sums = place.by_class()
+            sums = sums - shares[:, np.newaxis] * sums.sum(axis=0)
+        else:
+            lo, hi = self.target_bounds
+            mean = float(np.clip(self.means[0], lo, hi))
+            sums = place.products(mean, max(hi - mean, mean - lo))
+        return np.rint(np.abs(sums).sum(axis=0)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnChoices:
+    """Chooses the columns of the largest scores, the best first."""
+
+    count: int
+    eta: float
+    noise_scale: float  # 0 chooses without noise
+
+    def release(self, exact, noise):
+        keys = -exact
+        if self.noise_scale:
+            keys = noise.log_exponentials(len(exact)) - exact / self.noise_scale
+        return np.argsort(keys, kind="stable")[: self.count]
+
+    def excess(self, exact, neighbour):
+        """The range by which log odds differ, over that which is paid for."""
+        return np.ptp(neighbour - exact) / self.noise_scale / self.eta if self.noise_scale else 0.0
 
 
 class ColumnUnits(Units):
@@ -57,10 +98,13 @@ class ColumnUnits(Units):
         if choices.count != n_chosen or not LEAST_RANGE <= self.eta <= MOST_RANGE:
             raise ValueError(f"{n_chosen} choices of columns are not paid for by {event}")
 
-    def noise_scale(self, n_classes):
-        """b, the scale of the Gumbel noise on scores."""
+    def choices(self, n_classes):
+        """The mechanism; its scale is that of the Gumbel noise on scores."""
+        if self.noiseless:
+            return ColumnChoices(self.n_chosen, 0.0, 0.0)
         sensitivity = columns_sensitivity(n_classes, self.event.neighboring)
-        return 2 * sensitivity / self.eta * GUMBEL_ROUNDING
+        scale = 2 * sensitivity / self.eta * GUMBEL_ROUNDING
+        return ColumnChoices(self.n_chosen, self.eta, scale)
 
 
 class ColumnOracle:
@@ -78,7 +122,7 @@ class ColumnOracle:
 
     def __init__(self, receipt, units, place, *, key=None):
         units.redeem(receipt, place)
-        self._units, self._place, self._noise, self._left = units, place, NoiseSource(key), 1
+        self._units, self._place, self._source, self._left = units, place, source_of(key), 1
 
     def release_columns(self, means, target_bounds=None):
         """The columns of the largest noisy scores, the best first.
@@ -99,28 +143,13 @@ class ColumnOracle:
         RuntimeError
             If it was not paid for a second time; nothing is drawn.
         """
-        units = self._units
         if len(means) > MOST_CLASSES:
             raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
         if not self._left:
             raise RuntimeError("these choices of columns were paid for once")
         self._left = 0
-        if target_bounds is None:
-            shares = np.maximum(means, 0.0)
-            whole = math.fsum(shares)
-            shares = shares / whole if whole > 0 else np.full(len(means), 1 / len(means))
-            sums = self._place.by_class()
-            sums = sums - shares[:, np.newaxis] * sums.sum(axis=0)
-        else:
-            lo, hi = target_bounds
-            mean = float(np.clip(means[0], lo, hi))
-            sums = self._place.products(mean, max(hi - mean, mean - lo))
-        scores = np.rint(np.abs(sums).sum(axis=0))
-        keys = -scores
-        if not units.noiseless:
-            n_classes = 0 if target_bounds is not None else len(means)
-            keys = self._noise.log_exponentials(len(scores)) - scores / units.noise_scale(n_classes)
-        return np.argsort(keys, kind="stable")[: units.n_chosen]
+        choices = self._units.choices(len(means) if target_bounds is None else 0)
+        return self._source.release(self._place, ColumnScores(means, target_bounds), choices)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")

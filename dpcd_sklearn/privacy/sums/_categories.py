@@ -59,14 +59,16 @@ def counted(column):
     Parameters
     ----------
     column : ndarray of shape (n_samples,)
+        Numbers, of which masked ones are missing, words or objects.
 
     Returns
     -------
     dict of category to int
     """
     if column.dtype.kind in "biuf":
-        cells, numbers = np.unique(column, return_counts=True)
-        counts = Counter()
+        present = np.ma.compressed(column)
+        cells, numbers = np.unique(present, return_counts=True)
+        counts = Counter({None: len(column) - len(present)} if len(present) < len(column) else {})
         for cell, number in zip(cells.tolist(), numbers.tolist(), strict=True):
             counts[category_of(cell)] += number
     else:
@@ -89,9 +91,11 @@ def coded(column, categories):
     places = {category: i for i, category in enumerate(categories)}
     cells, inverse = column, slice(None)
     if column.dtype.kind in "biuf":
-        cells, inverse = np.unique(column, return_inverse=True)
+        cells, inverse = np.unique(np.ma.getdata(column), return_inverse=True)
     of_cells = [places.get(category_of(cell), len(categories)) for cell in cells.tolist()]
-    return np.array(of_cells, dtype=np.intp)[inverse]
+    found = np.array(of_cells, dtype=np.intp)[inverse]
+    found[np.ma.getmaskarray(column)] = places.get(None, len(categories))
+    return found
 
 
 class CategoryPlace:

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from ...utils._input import without_duplicates
+
 
 cdef class Records:
     """Pointers to records, and what keeps their buffers alive.
@@ -117,9 +119,10 @@ def is_read_in_place(X):
 def canonical(X):
     """Sparse records with one entry a cell at most: a record is clipped cell by cell.
 
-    What a matrix says of itself is not believed.
+    What a matrix says of itself is not believed. See `without_duplicates` for the order of sums.
     """
-    X = X if X.format in ("csr", "csc") else X.tocsc()
+    if X.format not in ("csr", "csc"):
+        X = without_duplicates(X)
     n_lines, size = X.shape if X.format == "csr" else X.shape[::-1]
     cdef dpcd_sparse m
     indptr, indices = (
@@ -137,11 +140,11 @@ def canonical(X):
         raise ValueError("the index pointers of sparse X are broken")
     if found == DPCD_OUT_OF_RANGE:
         raise ValueError("an index of sparse X is out of range")
+    if found != DPCD_CANONICAL:
+        return without_duplicates(X)
     as_kernels_read = all(a.flags.c_contiguous and a.flags.aligned
                           for a in (X.data, X.indices, X.indptr))
-    if (found == DPCD_CANONICAL and as_kernels_read
-            and X.indptr.dtype == X.indices.dtype == indices.dtype):
+    if as_kernels_read and X.indptr.dtype == X.indices.dtype == indices.dtype:
         return X
-    X = type(X)((X.data.copy(), indices.astype(np.int64), indptr.astype(np.int64)), shape=X.shape)
-    X.sum_duplicates()
-    return X
+    return type(X)((X.data.copy(), indices.astype(np.int64), indptr.astype(np.int64)),
+                   shape=X.shape)

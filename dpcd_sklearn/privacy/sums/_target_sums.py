@@ -25,6 +25,11 @@ class GroupPlace:
         self._codes, self._sizes, self._target = codes, sizes, target
         self._n_classes, self._folds, self._n_folds = n_classes, folds, n_folds
 
+    @property
+    def shapes(self):
+        """Shapes of the sums; public."""
+        return [(self._n_folds, size, self._n_classes or 2) for size in self._sizes]
+
     def group_sums(self, one):
         """Sums over the records of each fold and group.
 

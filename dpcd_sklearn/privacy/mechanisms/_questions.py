@@ -1,0 +1,161 @@
+"""The one place where a question meets records, and where noise is added to its answer.
+
+(a) A ``Question`` is frozen: it knows which sum it asks for. Its answer is exact integers, in units
+    of which a record moves no more than the sensitivity of the mechanism; it is secret.
+(b) A mechanism is frozen too, and makes a released answer of an exact one: ``GaussianNoise`` here,
+    choices beside their oracles. It knows what it claims, so that a test can hold it to it.
+(c) Both meet in ``Source.release`` and nowhere else. Whoever stands there sees all that is asked of
+    records and all that comes out: ``dpcd_sklearn.testing`` does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..noise._noise import NoiseSource
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A sum over records; its fields are the public numbers that fix it."""
+
+    def answer(self, place):
+        """Exact integers; secret."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Answered(Question):
+    """A question that compiled sums answer: what it is asked of is its answer."""
+
+    def answer(self, place):
+        return place
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateSums(Answered):
+    """Clipped sums of some coordinates of the gradient at an iterate."""
+
+    block: tuple | None  # None is all coordinates
+    joint: bool
+    clip: float
+    limit: float
+    iterate: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MeanGradient(Answered):
+    """Clipped sums of gradients at an iterate, of all records or of a secret sample."""
+
+    sampled: bool
+    clip: float
+    limit: float
+    iterate: np.ndarray
+    anchor: np.ndarray | None
+    directions: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class LastIterate(Answered):
+    """The last state of a noisy descent."""
+
+    count: int
+    clip: float
+
+
+@dataclass(frozen=True, eq=False)
+class Gram(Question):
+    """Sums of products of rows that are clipped to a norm, which has so many units."""
+
+    row_norm: float
+    units: float
+
+    def answer(self, place):
+        return place.gram(self.row_norm, self.units)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianNoise:
+    """Adds floor(2^bits N) to every integer; neighbours move the answer by 2^bits / z at most."""
+
+    bits: int
+    noise_multiplier: float
+    count = 1  # of releases that are paid for
+
+    def release(self, exact, noise):
+        drawn = noise.gaussians(exact.size, self.bits).reshape(exact.shape)
+        return exact + drawn
+
+    def excess(self, exact, neighbour):
+        """The distance of two answers over the sensitivity: at most 1 where the claim holds."""
+        moved = np.asarray(neighbour, dtype=object) - np.asarray(exact, dtype=object)
+        distance = sum(int(step) ** 2 for step in moved.flat) ** 0.5
+        return distance * self.noise_multiplier / 2.0**self.bits
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyChoices:
+    """Chooses coordinates and directions by their scores, as a compiled oracle does."""
+
+    count: int
+    eta: float
+    scores: Callable  # from the exact sums of all coordinates: down and up, in scales of the noise
+    public: tuple  # what the scores depend on besides
+
+    def release(self, exact, noise):
+        scores = self.scores(exact)
+        keys = noise.log_exponentials(scores.size).reshape(scores.shape) - scores
+        chosen = np.argsort(keys.min(axis=1), kind="stable")[: self.count]
+        return [(int(j), 2 * int(keys[j].argmin()) - 1) for j in chosen]
+
+    def excess(self, exact, neighbour):
+        """The range by which log odds differ, over that which is paid for."""
+        before, after = self.scores(exact), self.scores(neighbour)
+        if (np.isneginf(before) != np.isneginf(after)).any():
+            return np.inf
+        moved = (after - before)[~np.isneginf(before)]
+        return np.ptp(moved) / self.eta
+
+
+@dataclass(frozen=True, eq=False)
+class NoNoise:
+    """Releases the answer as it is: at epsilon=inf, where nothing is protected."""
+
+    count = 0
+
+    def release(self, exact, noise):
+        return exact
+
+    def excess(self, exact, neighbour):
+        return 0.0
+
+
+class Source:
+    """Asks records and adds noise.
+
+    Parameters
+    ----------
+    key : bytes of length 32, or None
+        As of NoiseSource.
+    """
+
+    def __init__(self, key=None):
+        self._noise = NoiseSource(key)
+
+    def release(self, place, question, mechanism):
+        """The released answer to a question that a receipt was redeemed for."""
+        return mechanism.release(question.answer(place), self._noise)
+
+    def __reduce__(self):
+        raise TypeError("a source of noise is never copied or pickled")
+
+
+def source_of(key):
+    """The source behind a key of noise; a test's tape is one by itself."""
+    return key if is_tape(key) else Source(key)
+
+
+def is_tape(key):
+    """Whether a key of noise is a tape, which stands in place of a source."""
+    return hasattr(key, "release")
