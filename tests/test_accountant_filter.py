@@ -506,3 +506,21 @@ def test_add_remove_ledgers_store_the_public_number_of_records_never_n():
     accountant.charge(FitEvent((GaussianEvent(9.0),), "add_remove"), n_samples=98, n_features=2)
     (entry,) = accountant.entries()
     assert (entry.n_samples, entry.n_features, accountant.n_public) == (100, 2, 100)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-100, 1e-12, 0.1, 10.0, 1e4, 1e300])
+@pytest.mark.parametrize("delta", [1e-6, 1e-200, 1e-300, 1e-310, 5e-324])
+def test_a_tiny_delta_is_refused_by_name_or_works(epsilon, delta):
+    try:
+        parameters = _filter.fixed_parameters(epsilon, delta, ONE, None)
+    except ValueError as error:
+        assert epsilon <= 1e-100, error
+        assert "delta=" in str(error)
+        return
+    half = Balance(1, Fraction(parameters.limit) / 2)
+    for noise in (1e-3, 1.0, 1e3):
+        event = FitEvent((GaussianEvent(noise),))
+        for balance in (Balance(), half):
+            assert "does not fit into the budget" in _forecast.refusal(parameters, balance, event)
+    assert 0 <= _forecast.remaining(parameters, half) <= epsilon
+    assert 0 <= _forecast.spent(parameters, half).epsilon <= epsilon

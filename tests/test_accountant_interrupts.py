@@ -1,6 +1,7 @@
 """An interrupt anywhere in a call of the ledger leaves its gate free, for threads and forks."""
 
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -83,24 +84,37 @@ def impatient(monkeypatch):
     monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 0.0)
 
 
+def create_in_an_empty_folder(folder):
+    """An interrupt of the clean-up leaves a draft, and a creation looks at each file beside it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    PrivacyAccountant(1.0, 1e-5, path=f"{folder}/a.ledger")
+
+
 CALLS = {
     "charge": lambda accountant: accountant.charge(SMALL),
     "spent": lambda accountant: accountant.spent(),
     "entries": lambda accountant: accountant.entries(),
     "open": lambda accountant: PrivacyAccountant.open(accountant.path),
     "create": lambda accountant: PrivacyAccountant(1.0, 1e-5),
+    "create by path": lambda accountant: create_in_an_empty_folder(f"{accountant.path}-folder"),
 }
-STRIDES = {"create": 19}  # a file each, which waits for the disk
+STRIDES = {"create": 19, "create by path": 4}  # a file each, which waits for the disk
+
+
+def descriptors():
+    """How many files this process has open, where the system tells."""
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in STRIDES)) for n in CALLS]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "create")) for n in CALLS]
 )
-def test_an_interrupt_at_any_bytecode_leaves_the_gate_free(name, impatient):
+def test_an_interrupt_at_any_bytecode_leaves_the_gate_free_and_no_file_open(name, impatient):
     """Errors are kept, with their frames and all that hangs on them, as a notebook keeps them."""
     accountant = PrivacyAccountant(5.0, 1e-5)
     accountant.charge(SMALL)
-    errors, at = [], 0
+    errors, at, before = [], 0, descriptors()
     while True:
         at += STRIDES.get(name, 1)
         error = interrupted(lambda: CALLS[name](accountant), at)
@@ -109,6 +123,7 @@ def test_an_interrupt_at_any_bytecode_leaves_the_gate_free(name, impatient):
         errors.append(error)
         held = of_another_thread(accountant.spent)
         assert held is None, f"after an interrupt at bytecode {at}: {held}"
+        assert descriptors() <= before, f"left open by an interrupt at bytecode {at}"
     assert len(errors) > 80
     assert of_another_thread(lambda: accountant.charge(SMALL)) is None
     if hasattr(os, "fork"):

@@ -64,7 +64,7 @@ def gdp_epsilon(mu, delta):
     if mu > 1e8:  # no noise to speak of; the formula would only lose digits
         return math.inf
     # δ(ε) ≤ Φ(-a) ≤ exp(-a²/2) / 2, so a = sqrt(2 ln 1/δ) is always enough.
-    high = mu * (math.sqrt(2 * math.log(1 / delta)) + mu / 2) + 1e-12
+    high = mu * (math.sqrt(-2 * math.log(delta)) + mu / 2) + 1e-12
     root = inverse(lambda e: gdp_delta(mu, e) - delta, 0.0, high)
     return float(root * (1 + _ROUNDING))
 
@@ -72,14 +72,15 @@ def gdp_epsilon(mu, delta):
 @lru_cache(maxsize=1024)  # a root: much of the time of a small fit
 def gdp_mu(epsilon, delta):
     """The largest μ whose mechanisms are (epsilon, delta)-DP, rounded downwards."""
-    low, high = 0.0, 1.0
+    low, high = 1e-100, 1.0  # squares of a smaller μ leave double precision
     while gdp_delta(high, epsilon) <= delta:
         low, high = high, 2 * high
-    root = inverse(lambda mu: gdp_delta(mu, epsilon) - delta, low, high)
-    mu = root * (1 - _ROUNDING)
+    mu = 0.0
+    if gdp_delta(low, epsilon) <= delta:
+        mu = inverse(lambda mu: gdp_delta(mu, epsilon) - delta, low, high) * (1 - _ROUNDING)
     while gdp_delta(mu, epsilon) > delta:  # a root found on the far side of the crossing
         mu *= 1 - 1e-9
-    if not mu > 1e-100:  # squares of such noise leave double precision
+    if not mu > 1e-100:
         raise ValueError(
             f"epsilon={epsilon:g} and delta={delta:g} are so small that the budget admits no "
             "release at all; raise one of them"

@@ -89,9 +89,10 @@ class PrivacyAccountant:
     delta : float in (0, 0.5]
         Budget for everything together; less than one over the number of records.
     path : str or path-like, default=None
-        File of the ledger, which outlives the process; it is created (for its owner only) if it
-        does not exist, and must agree with the other parameters if it does. With None, a temporary
-        file that is deleted when the process that created it exits.
+        File of the ledger, which outlives the process. If it exists, it must agree with the other
+        parameters. If not, it is created (for its owner only) with a UserWarning, unless `testing`
+        is True; `open` never creates one. With None, a temporary file that is deleted when the
+        process that created it exits.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"
         The relation under which fits must be private.
     n_public : int, default=None
@@ -155,12 +156,12 @@ class PrivacyAccountant:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open an existing ledger with the parameters that it stores.
+        """Open an existing ledger with the parameters that it stores; never create one.
 
         Raises
         ------
         LedgerError
-            If there is none, or it can't be read.
+            If there is no ledger at `path`, or it can't be read or was changed.
         """
         self = cls.__new__(cls)
         self._ledger, self._closed = Ledger.open(absolute(path)), False

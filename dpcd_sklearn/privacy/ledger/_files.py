@@ -3,12 +3,14 @@
 import atexit
 import contextlib
 import os
+import secrets
 import shutil
 import sys
 import tempfile
 import warnings
 
 from ...exceptions import LedgerError
+from ._gate import make_empty, sync_folder
 from ._locks import check_locks, machine
 from ._sqlite import (
     MAKE_ROOM,
@@ -34,11 +36,11 @@ def create_file(path, parameters):
         If the file can't be written, or its file system has no locks.
     """
     folder = os.path.dirname(path)
-    _sweep(folder, _DRAFT, os.unlink)
+    sweep_drafts(folder)
+    draft = os.path.join(folder, f"{_DRAFT}{_maker()}-{secrets.token_hex(8)}")
     try:
-        handle, draft = tempfile.mkstemp(prefix=f"{_DRAFT}{_maker()}-", dir=folder)
-        os.close(handle)
-        try:
+        try:  # from before there is a file: an interrupt may come at any time
+            make_empty(draft)
             with connected(draft, parameters.host, creating=path) as connection:
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute("BEGIN IMMEDIATE")
@@ -63,7 +65,7 @@ def _publish(draft, path):
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links: reserve the name, then replace it
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        make_empty(path)
         try:
             os.replace(draft, path)
         except OSError:
@@ -71,11 +73,7 @@ def _publish(draft, path):
             raise
     # The name must be as durable as the file; some systems can't open or sync a folder.
     with contextlib.suppress(OSError):
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(os.path.dirname(path))
 
 
 # ---- temporary ledgers ----------------------------------------------------------------------
@@ -121,6 +119,20 @@ def say_where(path):
     )
 
 
+def say_new(path):
+    """Warn that a ledger is made: where one was expected, the path is wrong or the file is lost.
+
+    Before it is made, so that a warning that is made an error makes none.
+    """
+    warnings.warn(
+        f"there is no ledger at {path}: a new one is created, with the whole budget. If the "
+        "records were fitted before, this path is wrong or the file is lost; "
+        "PrivacyAccountant.open(path) opens a ledger and never creates one",
+        UserWarning,
+        stacklevel=4,  # who made the accountant
+    )
+
+
 def _remove_temporary(folder, pid):
     if os.getpid() == pid:  # not at the end of a forked child
         shutil.rmtree(folder, ignore_errors=True)
@@ -144,6 +156,11 @@ def _processes():
     return sha256(f"{machine()} {space}")[:12]
 
 
+def sweep_drafts(folder):
+    """Remove drafts of ledgers that were being created when their process was killed."""
+    _sweep(folder, _DRAFT, os.unlink)
+
+
 def _sweep(folder, prefix, remove):
     """Remove what processes of this machine and user left that are dead; never a living one's."""
     if os.name != "posix":  # there is no harmless question whether a process lives
@@ -163,11 +180,13 @@ def _sweep(folder, prefix, remove):
 def _is_dead(pid):
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # somebody else's, or no number of a process
+    except (OSError, OverflowError):  # somebody else's, no number of a process, or no /proc
         return False
-    return False
+    return state in "ZX"  # dead, though its parent has not asked for its exit code yet
 
 
 def absolute(path):

@@ -81,7 +81,7 @@ def remaining(parameters, balance):
     left = float(Fraction(parameters.limit) - balance.amount)
     if left <= 0:
         return 0.0
-    target = gdp_epsilon(math.sqrt(left), parameters.delta)
+    target = min(gdp_epsilon(math.sqrt(left), parameters.delta), parameters.epsilon)
 
     def admitted(epsilon):
         fit = gaussian_fit_event(Budget(epsilon, parameters.delta, parameters.neighboring), 1)

@@ -1,4 +1,4 @@
-"""A gate that no interrupt leaves held: SQLite's connections go through it one thread at a time.
+"""What no interrupt may cut in two: a gate for SQLite's connections, and descriptors of files.
 
 A signal's handler, and what one thread raises in another, run between two bytecodes. Between
 ``acquire()`` and ``try`` there is one, and in a context manager of Python several: a Ctrl-C there
@@ -134,3 +134,20 @@ cdef class Connected:
         explained = self._explained(error)
         if explained is not None:
             raise explained from error
+
+
+# Between two calls of C no signal's handler runs, so no descriptor is left open.
+
+
+def make_empty(path):
+    """Create an empty file, for its owner only."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def sync_folder(path):
+    """Make names in a folder as durable as the files."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

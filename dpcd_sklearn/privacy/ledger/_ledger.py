@@ -19,7 +19,7 @@ import shutil
 import time
 
 from ...exceptions import LedgerError
-from ._files import create_file, say_where, temporary_path
+from ._files import create_file, say_new, say_where, sweep_drafts, temporary_path
 from ._ledger_entries import Balance, canonical, now
 from ._locks import check_locks
 from ._sqlite import (
@@ -84,6 +84,7 @@ class Ledger:
         LedgerError
             If it can't be read, was changed, or is no ledger of this version.
         """
+        sweep_drafts(os.path.dirname(path))
         with connected(path) as connection:
             connection.execute("BEGIN")
             parameters = read_parameters(connection, path)
@@ -276,6 +277,8 @@ def create_temporary(parameters):
 def open_or_create(path, parameters):
     """The ledger at `path`, which must agree with what is asked for (ValueError), or a new one."""
     if not os.path.lexists(path):
+        if not parameters.testing:
+            say_new(path)
         with contextlib.suppress(FileExistsError):  # somebody was faster: open that one
             return Ledger.create(path, parameters)
     _await_content(path)

@@ -7,11 +7,13 @@ That the answer holds goes with pickles of a handle: a worker on the same machin
 need not ask again. What this can't see: locks that only processes on one machine respect.
 """
 
+import contextlib
 import functools
 import os
 import platform
 import subprocess
 import sys
+import threading
 import warnings
 
 from ...exceptions import LedgerError
@@ -102,19 +104,25 @@ def _ask_interpreter(uri):
     name = os.path.basename(sys.executable or "").lower()
     if getattr(sys, "frozen", False) or not ("python" in name or "pypy" in name):
         return None
-    try:
-        run = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _QUESTION, uri],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    answer = run.stdout.decode(errors="replace").strip()
-    return answer if answer in ("held", "free") else None
+    answers = []
+
+    def ask():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            run = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _QUESTION, uri],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_SECONDS,
+                check=False,
+            )
+            answers.append(run.stdout.decode(errors="replace").strip())
+
+    # Signals reach the main thread only: in another one no interrupt leaves a pipe open.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join()
+    return next((answer for answer in answers if answer in ("held", "free")), None)
 
 
 def _ask_fork(path):

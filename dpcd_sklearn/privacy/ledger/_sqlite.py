@@ -211,7 +211,10 @@ def _explained(error, path, host, creating):
     if not os.path.lexists(path):
         made = f" (it was created on host {host!r})" if host else ""
         problem = f"does not exist on host {platform.node()!r}{made}"
-        advice = "Bring the file back, or run where it can be reached; it is never made anew"
+        advice = (
+            "Check the path, bring the file back, or run where it can be reached; it is never made "
+            "anew"
+        )
         if is_temporary(path):
             advice = (
                 "It was a temporary one, which ends with the process that made it: count its "
