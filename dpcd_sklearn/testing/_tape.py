@@ -1,0 +1,379 @@
+"""Run on one data set, replay on a neighbour, and compare all that is asked."""
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from ..privacy.mechanisms._partitions import NamedCounts
+from ..privacy.mechanisms._quantiles import QuantileChoices
+from ..privacy.mechanisms._questions import (
+    GaussianNoise,
+    GreedyChoices,
+    LastIterate,
+    MeanGradient,
+    NoNoise,
+)
+from ..privacy.mechanisms._top_columns import ColumnChoices
+from ..privacy.noise import NoiseSource
+from ..utils._reproducible_noise import ReproducibleNoise
+from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome
+
+# Shares to which distances of whole numbers and ranges of computed log odds are right.
+_ROUNDING, _ROUNDING_OF_SCORES = 1 + 2e-15, 1 + 1e-9
+_ROOM = 2**62  # of an answer: with its noise it is an int64
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A question that was asked, and what came out.
+
+    Attributes
+    ----------
+    question, mechanism : object
+    asked : tuple
+        Their fingerprints.
+    exact : object
+        The exact answer, which is secret.
+    released : object
+        The released answer, or the exception that was raised in its place.
+    """
+
+    question: object
+    mechanism: object
+    asked: tuple
+    exact: object
+    released: object
+
+
+class Recording(ReproducibleNoise):
+    """A `random_state` that records what a fit asks of records, and what is released.
+
+    As ReproducibleNoise it makes the noise known: the fit is **not private**, and accountants
+    refuse it unless they were made with ``testing=True``.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Draws the noise and the public choices.
+    arbitrary : bool, default=False
+        Whether some answers are arbitrary ones inside of their domain, which hardly any records
+        give. They lead to branches that few data sets reach.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        In the order of the questions.
+    coins : list of (str, object)
+        Secret coins by their names.
+    rates : list of float
+        Probability of a record to be in each batch.
+    """
+
+    def __init__(self, seed: int = 0, arbitrary: bool = False):
+        self.__dict__.update(seed=seed, arbitrary=arbitrary, entries=[], coins=[], rates=[])
+        generator = np.random.default_rng(seed)
+        share = generator.choice([0.1, 0.5, 1.0]) if arbitrary else 0.0
+        self.__dict__.update(_noise=_noise(seed), _generator=generator, _share=share)
+
+    def release(self, place, question, mechanism):
+        """Answer a question; mechanisms call it in place of their source of noise."""
+        exact = released = None
+        try:
+            exact = question.answer(place)
+            released = mechanism.release(exact, self._noise)
+            if self._generator.random() < self._share:
+                released = _arbitrary_answer(mechanism, exact, self._generator)
+        except Exception as error:
+            released = error
+        asked = fingerprint(question), fingerprint(mechanism)
+        exact = copy.deepcopy(exact)
+        self.entries.append(Entry(question, mechanism, asked, exact, copy.deepcopy(released)))
+        if isinstance(released, Exception):
+            raise released
+        return released
+
+    def coin(self, name: str, draw: Callable[[], Any]) -> Any:
+        """Draw a secret coin."""
+        self.coins.append((name, draw()))
+        return copy.deepcopy(self.coins[-1][1])
+
+    def words(self, name: str, size: int) -> np.ndarray:
+        """Draw 64 secret bits for each record."""
+        draw = self._generator.integers
+        return self.coin(name, lambda: draw(2**64, size=size, dtype=np.uint64))
+
+    def members(self, n_samples: int, threshold: int) -> np.ndarray:
+        """Draw the records of a batch: each with a probability of threshold / 2^64."""
+        self.rates.append(threshold / 2.0**64)
+        return np.flatnonzero(self.words("batch", n_samples) < np.uint64(threshold))
+
+    def events(self) -> Counter:
+        """Count the releases as a privacy event does."""
+        found, rates = Counter(), iter(self.rates)
+        for entry in self.entries:
+            mechanism, question = entry.mechanism, entry.question
+            if isinstance(question, LastIterate):
+                found["HiddenStateEvent", question.count] += 1
+            elif isinstance(mechanism, GaussianNoise):
+                if isinstance(question, MeanGradient) and question.sampled:
+                    rate = f"{next(rates, 2):.9g}"
+                    found["PoissonSampledEvent", mechanism.noise_multiplier, rate] += 1
+                else:
+                    found["GaussianEvent", mechanism.noise_multiplier] += 1
+            elif isinstance(mechanism, NamedCounts) and not isinstance(mechanism.noise, NoNoise):
+                beyond = (mechanism.least - mechanism.units) / 2.0**mechanism.noise.bits
+                spare = f"{len(entry.exact) * ndtr(-beyond):.6g}"
+                found["CoveredEvent", mechanism.noise.noise_multiplier, spare] += 1
+            elif isinstance(mechanism, QuantileChoices) and mechanism.eta is not None:
+                n_choices = len(mechanism.quantiles) * len(entry.exact)
+                found["SelectionEvent", mechanism.eta] += n_choices
+            elif isinstance(mechanism, (ColumnChoices, GreedyChoices)) and mechanism.eta:
+                found["SelectionEvent", mechanism.eta] += mechanism.count
+        return found
+
+    # A copy or a clone would be another tape.
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a tape belongs to the process that records it")
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self):
+        return "tape"
+
+
+class Replay(Recording):
+    """A `random_state` that gives the answers and coins of a recording.
+
+    Parameters
+    ----------
+    recording : Recording
+    removed : int, default=None
+        Row of the recording's records that is missing here, under "add_remove".
+    other_coins : bool, default=False
+        Whether secret coins are drawn anew. Exact answers then differ by more than one record
+        moves them, and only what is visible is compared.
+    """
+
+    def __init__(self, recording: Recording, removed: int | None = None, other_coins: bool = False):
+        super().__init__(recording.seed)
+        self.__dict__.update(
+            _recording=recording, _removed=removed, _other_coins=other_coins, leak=None,
+            _n_coins=0, excess=0.0, returned=None,
+        )  # fmt: skip
+
+    def release(self, place, question, mechanism):
+        try:
+            released = self._checked(place, question, mechanism)
+        except Exception as error:
+            self._keep(error)
+            raise
+        if isinstance(released, Exception):
+            raise released
+        return copy.deepcopy(released)
+
+    def _keep(self, error):
+        """Keep the first failure: whoever catches it can't hide it."""
+        if self.leak is None:
+            self.__dict__["leak"] = error
+
+    def _checked(self, place, question, mechanism):
+        number = len(self.entries)
+        name = f"question {number} ({type(question).__name__})"
+        if number == len(self._recording.entries):
+            raise LeakError(f"{name} is one more than before")
+        before = self._recording.entries[number]
+        asked = fingerprint(question), fingerprint(mechanism)
+        if asked != before.asked:
+            raise LeakError(f"{name} is another one: {difference(before.asked, asked)}")
+        exact = None
+        try:
+            exact = question.answer(place)
+            released = mechanism.release(exact, _noise(0))  # it must not fail on this answer either
+        except Exception as error:
+            if errors_of(error) != errors_of(before.released):
+                raise LeakError(f"{name} failed: {error!r}; before: {before.released!r}") from error
+        else:
+            if isinstance(before.released, Exception):
+                raise LeakError(f"{name} failed before: {before.released!r}")
+            if fingerprint(before.mechanism.release(exact, _noise(0))) != fingerprint(released):
+                raise LeakError(f"{name} has a mechanism that depends on more than it states")
+            self._check_distance(name, mechanism, before.exact, exact)
+        self.entries.append(Entry(question, mechanism, asked, exact, before.released))
+        return before.released
+
+    def _check_distance(self, name, mechanism, before, exact):
+        if not isinstance(mechanism, NamedCounts):
+            kinds = [(getattr(one, "dtype", None), np.shape(one)) for one in (before, exact)]
+            if kinds[0] != kinds[1] or kinds[0][0] not in (np.int64, object):
+                raise LeakError(f"{name} has answers that are not whole numbers alike: {kinds}")
+            if any(not -_ROOM < int(one) < _ROOM for one in np.ravel(exact)):
+                raise LeakError(f"{name} has an answer that leaves no room for noise")
+        if self._other_coins:
+            return
+        excess = mechanism.excess(before, exact)
+        self.__dict__["excess"] = max(self.excess, excess)
+        most = _ROUNDING_OF_SCORES if isinstance(mechanism, GreedyChoices) else _ROUNDING
+        if not excess <= most:
+            raise LeakError(f"{name} moved by {excess:.6g} times its sensitivity")
+
+    def coin(self, name: str, draw: Callable[[], Any]) -> Any:
+        if self._other_coins:
+            return super().coin(name, draw)
+        return copy.deepcopy(self._forced(name))
+
+    def words(self, name: str, size: int) -> np.ndarray:
+        if self._other_coins:
+            return super().words(name, size)
+        words = self._forced(name)
+        if self._removed is not None and len(words) == size + 1:
+            words = np.delete(words, self._removed)
+        if len(words) != size:
+            self._keep(LeakError(f"{size} coins were drawn, {len(words)} before ({name})"))
+            raise self.leak
+        return words
+
+    def _forced(self, name):
+        number = self._n_coins
+        self.__dict__["_n_coins"] = number + 1
+        if number >= len(self._recording.coins) or self._recording.coins[number][0] != name:
+            self._keep(LeakError(f"coin {number} ({name}) was not drawn before"))
+            raise self.leak
+        return self._recording.coins[number][1]
+
+    def check_finished(self):
+        """Raise the first leak, also one that was caught; and one if questions are missing."""
+        if self.leak is not None:
+            raise self.leak
+        before = self._recording
+        if missing := len(before.entries) - len(self.entries):
+            raise LeakError(f"{missing} questions were not asked")
+        if missing := len(before.coins) - (len(self.coins) or self._n_coins):
+            raise LeakError(f"{missing} coins were not drawn")
+
+
+def replay(
+    fit: Callable[[Any, Recording], Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    seed: int = 0,
+    arbitrary: bool = False,
+    removed: int | None = None,
+    other_coins: bool = False,
+) -> Replay:
+    """Fit on records, replay on neighbouring ones, and compare all that is asked and seen.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(data, random_state)`` returns what became visible: a fitted object, or a tuple of
+        objects and of accountants with their entries. It builds its estimators anew and gives
+        `random_state` to each of them.
+    data, neighbour : object
+        Two data sets that differ in one record, as `fit` takes them.
+    seed, arbitrary : as of Recording
+    removed, other_coins : as of Replay
+
+    Returns
+    -------
+    replay : Replay
+        ``entries`` are the questions; ``excess`` is the largest distance of two exact answers over
+        its sensitivity; ``returned`` is what the second fit returned.
+
+    Raises
+    ------
+    LeakError
+        If a question, a coin or anything visible differs: attributes, pickles, warnings, printed or
+        logged text, exceptions with their causes, what stays in modules and caches of this package.
+        If an exact answer moved too far. And if the first fit changed the data, or raised an
+        exception after a release.
+    """
+    recording = Recording(seed, arbitrary)
+    state = State()
+    first = outcome(fit, data, recording, state)
+    state.restore()
+    again = Replay(recording, removed, other_coins)
+    second = outcome(fit, neighbour, again, state)
+    again.check_finished()
+    if first != second:
+        raise LeakError(f"what is visible differs: {difference(first, second)}")
+    if "error" in first and recording.entries:
+        raise LeakError(f"a charged fit failed: {first['error'][:2]}")
+    return again
+
+
+# ---- what is asked -------------------------------------------------------------------------------
+
+
+def _noise(seed):
+    return NoiseSource(seed.to_bytes(32, "little"))
+
+
+def _arbitrary_answer(mechanism, exact, rng):
+    """An answer inside of its domain that no records need to have given."""
+    if isinstance(mechanism, QuantileChoices):
+        n_cells, size = exact.shape[1], (len(mechanism.quantiles), len(exact))
+        ends = rng.choice([0, 1, n_cells - 2, n_cells - 1], size)
+        return np.where(rng.random(size) < 0.5, ends, rng.integers(n_cells, size=size))
+    if isinstance(mechanism, ColumnChoices):
+        return rng.permutation(len(exact))[: mechanism.count]
+    if isinstance(mechanism, GreedyChoices):
+        chosen = rng.permutation(len(exact))[: mechanism.count]
+        return [(int(j), int(rng.choice([-1, 1]))) for j in chosen]
+    if isinstance(mechanism, NamedCounts):
+        found = []
+        for counts in exact:
+            named = tuple(category for category in counts if rng.random() < 0.5)
+            found.append((named, rng.uniform(0, 1e4, len(named))))
+        return found
+    size = rng.choice([0.0, *10.0 ** np.arange(15), 2.0**52])
+    shape = rng.choice([np.ones, rng.standard_normal, rng.standard_cauchy])(exact.shape)
+    noisy = np.clip(np.rint(rng.choice([-1, 1]) * size * shape), -(2.0**52), 2.0**52)
+    return noisy.astype(np.int64).astype(exact.dtype)
+
+
+def unpaid(recording: Recording, event: Any) -> Counter:
+    """Releases that were made and not charged, or (negative) charged and not made.
+
+    Parameters
+    ----------
+    recording : Recording
+    event : FitEvent
+        What was charged.
+
+    Returns
+    -------
+    Counter
+        Empty where questions and event agree.
+    """
+    charged = Counter()
+    for release in event.releases:
+        kind, count = type(release).__name__, getattr(release, "count", 1)
+        if kind == "HiddenStateEvent":
+            key, count = (count,), 1
+        elif kind == "PoissonSampledEvent":
+            key = release.noise_multiplier, f"{release.sampling_rate:.9g}"
+        elif kind == "CoveredEvent":
+            key = release.noise_multiplier, f"{release.spare:.6g}"
+        else:
+            key = (getattr(release, "noise_multiplier", getattr(release, "eta", None)),)
+        charged[kind, *key] += count
+    found = recording.events()
+    found.subtract(charged)
+    return Counter({kind: count for kind, count in found.items() if count})
