@@ -94,7 +94,7 @@ def test_a_budget_admits_exactly_one_event_calibrated_to_it_whatever_its_kind(ki
 
 def any_event(rng, epsilon, delta, most):
     """An event of any kind that is calibrated to a budget, of up to `most` releases."""
-    kind, count = rng.integers(8), int(10 ** rng.uniform(0, math.log10(most)))
+    kind, count = rng.integers(7), int(10 ** rng.uniform(0, math.log10(most)))
     n, p = int(10 ** rng.uniform(2, 6)), int(10 ** rng.uniform(0, 2))
     law = ["logarithmic", "geometric", -0.5, 2.0, "poisson"][rng.integers(5)]
     if kind == 0:

@@ -463,6 +463,11 @@ def test_samples_of_a_tiny_loss_are_calibrated_as_if_they_were_all_records(epsil
     assert event.releases[0].noise_multiplier <= unsampled * (1 + 1e-6)
 
 
+def test_a_calibration_passes_events_that_cost_nothing_at_its_delta():
+    event = sampled_fit_event(Budget(7.8, 0.0433), 0.0103, 13)  # whose first guess has epsilon 0
+    assert 7.7 < epsilon_of(event, 0.0433) <= 7.8
+
+
 def test_a_budget_below_double_precision_is_a_value_error():
     for fit in (
         lambda: gaussian_fit_event(Budget(1e-300, 1e-300), 1),

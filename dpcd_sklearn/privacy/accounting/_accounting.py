@@ -319,7 +319,7 @@ def log_excess(event, epsilon, delta):
     if (mu_squared := gdp_squared(event)) is not None:
         return math.log(math.sqrt(mu_squared) / mu)
     if _has_orders(event):
-        return math.log(max(epsilon_of(event, delta), math.ulp(0.0)) / epsilon)
+        return math.log(max(epsilon_of(event, delta), math.ulp(0.0))) - math.log(epsilon)
     found = max(loss_of(event, TAIL * delta).delta(epsilon), math.ulp(0.0))
     # δ of a Gaussian grows as this power of its μ
     power = math.log(gdp_delta(1.001 * mu, epsilon) / gdp_delta(mu, epsilon)) / math.log(1.001)
