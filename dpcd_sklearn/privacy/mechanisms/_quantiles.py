@@ -8,24 +8,32 @@
 (c) Octaves say how large numbers are, so their quantile is one of numbers other than zero, unless
     zero itself is the quantile of all. Of a column that is half zeros and half ones every octave
     below one would hold the median of all.
-(d) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
+(d) Intervals around a centre hold a quantile of the *spread* records: of those within, less those
+    of the fullest cell. One that leaves out all but one of the points that records lie on holds no
+    spread record, however many lie on this point. The last interval stands for everything, and
+    holds every quantile.
+(e) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from ..accounting._events import SelectionEvent
 from ..noise._noise import NoiseSource
-from ..sums._counts import N_LINEAR
+from ..sums._counts import N_REACHES
 from ._units import GUMBEL_ROUNDING, Units
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
 _DEEPEST = 2**36
 _LONGEST_ODDS = 16.0
 LEAST_RANGE, MOST_RANGE = 2.0**-26, 2.0**10
-# How many times a half-width may double until linear cells end.
-N_DOUBLINGS = N_LINEAR.bit_length() - 1
+_HALF = N_REACHES // 2
+# Outer ends of half octaves around a centre, in units: 1, 1.5, 2, 3, 4, 6, ...
+REACHES = np.ldexp(np.where(np.arange(_HALF) % 2, 1.5, 1.0), np.arange(_HALF) // 2)
+# How many times a unit may double until half octaves end: the last cell holds all that is beyond.
+N_DOUBLINGS = _HALF // 2 + 1
 
 
 def score_sensitivity(quantile, neighboring):
@@ -61,22 +69,43 @@ def quantile_scores(counts, quantile, *, zero_apart=False):
     return -np.clip(missing, 0, d * _DEEPEST)
 
 
-def reach_counts(counts):
-    """From linear cells, each as wide as a half-width around the middle, to doublings of it.
+def interval_scores(counts, quantile):
+    """d times the score of each interval around a centre, for the quantile a/d of spread records.
 
     Parameters
     ----------
-    counts : int64 ndarray of shape (n_columns, N_LINEAR)
+    counts : int64 ndarray of shape (n_columns, N_REACHES)
+
+    Returns
+    -------
+    scores : int64 ndarray of shape (n_columns, len(REACHES))
+        The last one is that of everything, which is never too short.
+    """
+    a, d = quantile.numerator, quantile.denominator
+    sides = np.stack([counts[:, _HALF:], counts[:, _HALF - 1 :: -1]])
+    within = sides.sum(axis=0).cumsum(axis=1)
+    spread = within - np.maximum.accumulate(sides.max(axis=0), axis=1)
+    too_few = a * within[:, -1:] - d * spread
+    too_few[:, -1] = 0
+    too_many = np.pad(-too_few[:, :-1], [(0, 0), (1, 0)])
+    return -np.clip(np.maximum(too_few, too_many), 0, d * _DEEPEST)
+
+
+def doubling_counts(counts):
+    """From cells around a centre to doublings of the unit.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (n_columns, N_REACHES)
 
     Returns
     -------
     counts : int64 ndarray of shape (n_columns, N_DOUBLINGS)
-        Counts of records within 1, from 1 to 2, from 2 to 4, ... half-widths of the middle; the
-        last one holds all that lies farther out.
+        Counts of records within 1, from 1 to 2, from 2 to 4, ... units of the centre; the last one
+        holds all that lies farther out.
     """
-    half = N_LINEAR // 2
-    outwards = counts[:, half:] + counts[:, half - 1 :: -1]
-    return np.add.reduceat(outwards, [0, *(1 << np.arange(N_DOUBLINGS - 1))], axis=1)
+    outwards = counts[:, _HALF:] + counts[:, _HALF - 1 :: -1]
+    return np.add.reduceat(outwards, [0, *range(1, _HALF, 2)], axis=1)
 
 
 class QuantileUnits(Units):
@@ -132,7 +161,9 @@ class QuantileOracle:
         self._units, self._place, self._noise = units, place, NoiseSource(key)
         self._left = units.n_choices
 
-    def release_quantiles(self, of, quantiles, *, prior=None, around=None, columns=None, **cells):
+    def release_quantiles(
+        self, of, quantiles, *, prior=None, around=None, intervals=False, columns=None, **cells
+    ):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
 
         Octaves are of numbers other than zero, unless the quantile is zero.
@@ -145,7 +176,10 @@ class QuantileOracle:
             Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
-            Public, or released before: cells are distances from the centre, as in `reach_counts`.
+            Public, or released before: cells are distances from the centre, as in
+            `doubling_counts`.
+        intervals : bool, default=False
+            Whether intervals around the centre are chosen between, as in `interval_scores`.
         columns : bool ndarray of shape (n_columns,), default=None
             Which columns are chosen for, and paid for; public, or released before. None is all.
         **cells
@@ -176,20 +210,17 @@ class QuantileOracle:
                 raise RuntimeError(f"only {self._left} choices are left of those paid for")
             self._left -= len(quantiles) * n_columns
         if around is not None:
-            center, reach = around[0], N_LINEAR / 2 * around[1]
-            cells = {"edges": (center - reach, center + reach)}
+            cells = {"around": around}
         counts = self._place.counts(of, **cells)
-        if around is not None:
-            counts = reach_counts(counts)
         if columns is not None:
             counts = counts[columns]
-        octaves = cells.get("edges") is None
-        return np.array(
-            [
-                self._choose(quantile_scores(counts, quantile, zero_apart=octaves), quantile, prior)
-                for quantile in quantiles
-            ]
-        )
+        if intervals:
+            scores = partial(interval_scores, counts)
+        elif around is not None:
+            scores = partial(quantile_scores, doubling_counts(counts))
+        else:
+            scores = partial(quantile_scores, counts, zero_apart=cells.get("edges") is None)
+        return np.array([self._choose(scores(q), q, prior) for q in quantiles])
 
     def _choose(self, scores, quantile, prior):
         if self._units.noiseless:
