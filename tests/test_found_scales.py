@@ -26,7 +26,8 @@ from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.plan import _scales
-from dpcd_sklearn.plan._scales import NOTHING, FoundScales
+from dpcd_sklearn.plan._found_scales import FoundScales
+from dpcd_sklearn.plan._scales import NOTHING
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,

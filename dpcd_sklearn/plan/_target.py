@@ -80,8 +80,6 @@ def wanted_target(request):
     """The search for a target's bounds that a request leaves to be done, from public facts."""
     if not (request.private and request.n_targets):
         return NO_TARGET
-    if request.solver.accounting == "hidden_state":
-        return NO_TARGET
     within = not request.finds_target
     if within and request.inference:
         return NO_TARGET
