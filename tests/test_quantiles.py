@@ -487,14 +487,16 @@ def test_a_quantile_is_a_public_fraction(quantile):
 # --- scales -------------------------------------------------------------------------------------
 
 
-def test_doublings_of_a_half_width_count_every_record_once():
+@pytest.mark.parametrize("n_rings", [1, 7, _quantiles.N_DOUBLINGS])
+def test_doublings_of_a_half_width_count_every_record_once(n_rings):
     rng = np.random.default_rng(0)
     x = rng.standard_t(1, 2000) * 10
     center, half_width = 3.0, 2.0
     around = np.array([center]), np.array([half_width])
-    counts = doubling_counts(LocalPlace(x[:, np.newaxis]).counts("features", around=around))[0]
+    counts = LocalPlace(x[:, np.newaxis]).counts("features", around=around)
+    counts = doubling_counts(counts, n_rings)[0]
     distance = np.abs(x - center) / half_width
-    ends = [0, *(2.0 ** np.arange(64)), np.inf]
+    ends = [0, *(2.0 ** np.arange(n_rings - 1)), np.inf]
     np.testing.assert_array_equal(counts, np.histogram(distance, ends)[0])
     assert counts.sum() == 2000 and (counts[:8] > 0).all()
 
