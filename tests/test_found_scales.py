@@ -26,7 +26,8 @@ from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.plan import _scales
-from dpcd_sklearn.plan._scales import NOTHING, FoundScales
+from dpcd_sklearn.plan._found_scales import FoundScales
+from dpcd_sklearn.plan._scales import NOTHING
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -434,7 +435,7 @@ def wild_cells(rng):
     """Choices of any cells at all, the first and last ones above all."""
 
     def choose(self, counts, quantile, noise):
-        n_cells, size = counts.shape[1], counts.shape[0]
+        size, n_cells = self.scores(counts, quantile).shape
         if rng.random() < 0.5:
             return rng.choice([0, 1, n_cells - 2, n_cells - 1], size)
         return rng.integers(n_cells, size=size)

@@ -1,5 +1,6 @@
 """Counts in public cells, and quantiles chosen from them: twins, neighbours, laws and a mutant."""
 
+import functools
 import itertools
 import math
 import pickle
@@ -17,8 +18,9 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
 from dpcd_sklearn.privacy.mechanisms._quantiles import (
     QuantileChoices,
+    doubling_counts,
+    interval_scores,
     quantile_scores,
-    reach_counts,
     score_sensitivity,
 )
 from dpcd_sklearn.privacy.sums import LocalPlace, Place, _counts
@@ -42,6 +44,14 @@ def linear_twin(X, lo, hi):
     with np.errstate(over="ignore"):
         cells = np.floor((X.astype(float) - lo) * (256 / (hi - lo)))
     cells = np.clip(cells, 0, 255).astype(int)
+    return np.array([np.bincount(column, minlength=256) for column in cells.T])
+
+
+def reaches_twin(X, center, unit):
+    with np.errstate(over="ignore", invalid="ignore"):
+        away = (X.astype(float) - center) * (1 / unit)
+    halves = np.searchsorted(_quantiles.REACHES[:-1], np.abs(away), side="right")
+    cells = np.where(away >= 0, 128 + halves, 127 - halves)
     return np.array([np.bincount(column, minlength=256) for column in cells.T])
 
 
@@ -87,6 +97,10 @@ def test_counts_are_the_twins_in_every_layout(layout, dtype):
     np.testing.assert_array_equal(
         place.counts("features", edges=(lo, hi)), linear_twin(X, lo, hi)
     )  # fmt: skip
+    center, unit = lo / 2, hi / 16
+    np.testing.assert_array_equal(
+        place.counts("features", around=(center, unit)), reaches_twin(X, center, unit)
+    )
 
 
 @pytest.mark.parametrize("shape", [(3, 1300), (1300, 3), (1, 512), (513, 1)])
@@ -98,6 +112,9 @@ def test_lines_that_are_counted_in_pieces_lose_no_record(shape, order):
     np.testing.assert_array_equal(
         LocalPlace(X).counts("features", edges=(lo, hi)), linear_twin(X, lo, hi)
     )
+    np.testing.assert_array_equal(
+        LocalPlace(X).counts("features", around=(lo, hi)), reaches_twin(X, lo, hi)
+    )
 
 
 def test_nan_lies_in_the_first_cell_and_infinity_in_an_outer_one():
@@ -105,7 +122,9 @@ def test_nan_lies_in_the_first_cell_and_infinity_in_an_outer_one():
     octaves = LocalPlace(X).counts("features")[0]
     linear = LocalPlace(X).counts("features", edges=(np.array([-1.0]), np.array([1.0])))[0]
     assert (octaves[0], octaves[-1]) == (1, 2) and octaves.sum() == 3
-    assert (linear[0], linear[-1]) == (2, 1) and linear.sum() == 3
+    reaches = LocalPlace(X).counts("features", around=(np.zeros(1), np.ones(1)))[0]
+    for cells in linear, reaches:
+        assert (cells[0], cells[-1]) == (2, 1) and cells.sum() == 3
 
 
 @every_dtype
@@ -160,18 +179,32 @@ def test_counts_of_a_memory_map_are_read_in_place_and_nothing_is_copied(tmp_path
 
 @table("hi", [[1.0, 1.0], [2.0, 0.5], [2.0, np.inf], [2.0, np.nan], [2.0]])
 def test_edges_that_divide_nothing_are_refused(hi):
-    with pytest.raises(ValueError, match="edges"):
-        LocalPlace(np.zeros((3, 2))).counts("features", edges=([1.0, 1.0], hi))
+    for cells in {"edges": ([1.0, 1.0], hi)}, {"around": ([1.0, 1.0], np.subtract(hi, 1.0))}:
+        with pytest.raises(ValueError, match="edges"):
+            LocalPlace(np.zeros((3, 2))).counts("features", **cells)
 
 
 # --- sensitivity --------------------------------------------------------------------------------
 
 
+SCORES = {
+    "cells": quantile_scores,
+    "octaves": functools.partial(quantile_scores, zero_apart=True),
+    "intervals": lambda counts, quantile: interval_scores(around_centre(counts), quantile),
+}
+
+
+def around_centre(counts):
+    """The same counts as those of the innermost reaches."""
+    ahead = 128 - counts.shape[1] // 2
+    return np.pad(counts, [(0, 0), (ahead, 256 - ahead - counts.shape[1])])
+
+
 @table("quantile", QUANTILES)
 @table("neighboring", RELATIONS)
-@table("zero_apart", [False, True])
+@table("kind", list(SCORES))
 def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
-    zero_apart, neighboring, quantile
+    kind, neighboring, quantile
 ):
     rng = np.random.default_rng(0)
     most = 0
@@ -181,11 +214,30 @@ def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
         other[0, here] += 1
         if neighboring == "replace_one":
             counts[0, there] += 1
-        one, two = (quantile_scores(c, quantile, zero_apart=zero_apart) for c in (counts, other))
+        one, two = (SCORES[kind](c, quantile) for c in (counts, other))
         moved = one - two
         most = max(most, np.abs(moved).max())
         assert most <= score_sensitivity(quantile, neighboring)
     assert most == score_sensitivity(quantile, neighboring)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 0.375, 0.5, 0.9])
+def test_an_interval_that_holds_one_point_holds_no_spread_record(share):
+    x = (np.arange(1000) < 1000 * share).astype(float)[:, np.newaxis]
+    for center in 0.0, 0.3, 1.0:
+        counts = LocalPlace(x).counts("features", around=(np.array([center]), np.array([1e-3])))
+        scores = interval_scores(counts, Fraction(3, 8))[0] / 8
+        holds_both = np.searchsorted(_quantiles.REACHES, max(center, 1 - center) / 1e-3)
+        assert (scores[:holds_both] == -375).all()
+        assert scores[-1] == -max(1000 * min(share, 1 - share) - 375, 0)
+
+
+def test_the_best_interval_is_the_shortest_with_so_many_spread_records():
+    x = np.random.default_rng(0).normal(50, 7, (4001, 1))
+    counts = LocalPlace(x).counts("features", around=(np.array([50.0]), np.array([1e-6])))
+    best = interval_scores(counts, Fraction(3, 8))[0].argmax()
+    reach = _quantiles.REACHES[best] * 1e-6
+    assert 0.3 < np.mean(np.abs(x - 50) < reach) < 0.75
 
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
@@ -252,7 +304,7 @@ class FixedCounts(Place):
         self.n_features = n_columns
         self._counts = np.repeat(np.array(counts)[np.newaxis], n_columns, axis=0)
 
-    def counts(self, of, *, edges=None, divisor=None):
+    def counts(self, of, **cells):
         return self._counts
 
 
@@ -290,6 +342,14 @@ def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
         law = exact_law(counts, quantile, eta, neighboring, zero_apart=not cells)
         found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
         assert found.pvalue > 1e-9
+    counts = around_centre(np.array([counts]))
+    chosen = choices(
+        counts[0], quantile, eta, neighboring, 20_000, cells={"around": 0, "intervals": True}
+    )
+    sensitivity = score_sensitivity(quantile, neighboring)
+    law = special.softmax(interval_scores(counts, quantile)[0] * eta / (2 * sensitivity))
+    found = stats.chisquare(np.bincount(chosen, minlength=128), 20_000 * law)
+    assert found.pvalue > 1e-9
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
@@ -427,16 +487,18 @@ def test_a_quantile_is_a_public_fraction(quantile):
 # --- scales -------------------------------------------------------------------------------------
 
 
-def test_doublings_of_a_half_width_count_every_record_once():
+@pytest.mark.parametrize("n_rings", [1, 7, _quantiles.N_DOUBLINGS])
+def test_doublings_of_a_half_width_count_every_record_once(n_rings):
     rng = np.random.default_rng(0)
     x = rng.standard_t(1, 2000) * 10
     center, half_width = 3.0, 2.0
-    edges = np.array([center - 128 * half_width]), np.array([center + 128 * half_width])
-    counts = reach_counts(LocalPlace(x[:, np.newaxis]).counts("features", edges=edges))[0]
+    around = np.array([center]), np.array([half_width])
+    counts = LocalPlace(x[:, np.newaxis]).counts("features", around=around)
+    counts = doubling_counts(counts, n_rings)[0]
     distance = np.abs(x - center) / half_width
-    ends = [0, *(2.0 ** np.arange(7)), np.inf]
+    ends = [0, *(2.0 ** np.arange(n_rings - 1)), np.inf]
     np.testing.assert_array_equal(counts, np.histogram(distance, ends)[0])
-    assert counts.sum() == 2000 and (counts > 0).all()
+    assert counts.sum() == 2000 and (counts[:8] > 0).all()
 
 
 def scales_without_noise(X, how, of="features", y=None, rare=_scales.TAIL):

@@ -67,6 +67,7 @@ _WORDS = {
     "release_quantiles of cells": "choices of scales",
     "release_quantiles of tails": "choices of scales",
     "release_quantiles of doublings": "choices of tails",
+    "release_quantiles of intervals": "choices of scales",
     "release_mean_squares": "moments of features",
     "release_counts": "counts of classes",
     "release_outside": "records outside of bounds",
@@ -231,15 +232,17 @@ class _Heard:
 
         return release
 
-    def _choose(self, release, of, quantiles, *, edges=None, around=None, **prior):
-        """Choices between octaves, linear cells and distances are of kinds of their own.
+    def _choose(self, release, of, quantiles, *, edges=None, around=None, intervals=False, **prior):
+        """Choices between octaves, linear cells, distances and intervals are kinds of their own.
 
         What is thought of distances beforehand favours one side, where it is thought at all.
         """
         kind = "octaves" if edges is None else "cells"
         if around is not None:
-            kind = "doublings" if prior.get("prior") is None else "tails"
-        cells = {"edges": edges, "around": around}
+            odds = prior.get("prior")
+            kind = "doublings" if odds is None or odds[0] == odds[1] else "tails"
+            kind = "intervals" if intervals else kind
+        cells = {"edges": edges, "around": around, "intervals": intervals or None}
         cells = {name: value for name, value in cells.items() if value is not None}
         name, mine = f"release_quantiles of {kind}", None
         columns = prior.get("columns")

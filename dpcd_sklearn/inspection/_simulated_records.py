@@ -23,6 +23,8 @@ _OCTAVES = 2.0**-9, 6.0, 2.0**14
 _TAILS, _DOUBLINGS = (0.0, 1.5, 100.0), (0.0, 5.0, 100.0)
 # Odds of tails fall so far from the first cell to those beyond the next, as a logarithm.
 _TAIL_ODDS = 3.9
+# Records from this share of all on lie in the fullest cell of an interval.
+_FULLEST = 0.55
 # Every other column is of one number, but for so many records: their tails are looked for.
 _RARE = 0.04
 
@@ -189,7 +191,8 @@ class SimulatedRecords:
         Parameters
         ----------
         asked : list of (of, quantiles, cells)
-            As of `QuantileOracle.release_quantiles`: all of octaves, of linear cells or of tails.
+            As of `QuantileOracle.release_quantiles`: all are of octaves, of linear cells, of tails
+            or of intervals.
         count : int
             How many records differ: one that moves goes and comes under add_remove, and is two.
         eta : float
@@ -215,6 +218,9 @@ class SimulatedRecords:
             if around is not None:
                 center, reach = map(np.atleast_1d, around)
                 away = steps[1 + np.sign(values).astype(int)]
+                if cells.get("intervals"):  # all on one side but for the fullest cell
+                    away = np.array([-0.5, -1.25, -100.0])[1 + np.sign(values).astype(int)]
+                    away[int(_FULLEST * self.n) :] = 0.5
                 table = center + away[:, None] * reach
             elif "edges" in cells:
                 lo, hi = map(np.atleast_1d, cells["edges"])

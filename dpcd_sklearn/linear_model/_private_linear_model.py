@@ -22,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import UnknownScaleWarning
 from ..losses import ABSENT, SYNONYMS, stated_loss
 from ..plan._few_records import warn_of_few_records
+from ..plan._found_scales import FoundScales
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..plan._records_outside import found_share_outside
 from ..plan._request import Request
-from ..plan._scales import FoundScales, found_scales
+from ..plan._scales import found_scales
 from ..plan._shrinkage import shrunk
 from ..plan._smoothness import found_mean_row, found_moments
 from ..plan._target import found_target

@@ -11,7 +11,7 @@ their quartiles tell of that number alone.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -23,11 +23,12 @@ from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
     MOST_RANGE,
     N_DOUBLINGS,
+    REACHES,
     QuantileOracle,
     QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
-from ..utils._public import check_bounds
+from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
 from ._release import Release
 
 MEDIAN = Fraction(1, 2)
@@ -55,7 +56,9 @@ PRIOR[0] = 4.0
 # two; what is found is rounded up to a doubling, by half as much again on average.
 _WIDTH_OF_SPREAD = WIDTH * 2 / 1.5
 # Noise grows with the width: odds fall by e² with each doubling.
-_TAIL_PRIOR = np.exp(-2.0 * np.arange(N_DOUBLINGS))
+_TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
+# Otherwise all are alike that a hundredth of all records may need.
+_DOUBLING_PRIOR = np.exp(-np.clip(2.0 * np.arange(-7, N_DOUBLINGS - 7), 0.0, 16.0))
 
 # Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
@@ -71,10 +74,21 @@ LINEAR_PRIOR = np.where(
 # hundred times exp(-nη/4) where its median is asked for, exp(-nη/8) where a quartile is. With ample
 # evidence quartiles are right to 2 %, and a twentieth of all can tell of a tail.
 LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
-_LEAST_OF_FEATURES = {"quartiles": 40.0, "tails": AMPLE_EVIDENCE}
+_LEAST_OF_FEATURES = {
+    "quartiles": 40.0, "tails": AMPLE_EVIDENCE, "within": 70.0, "tails within": 80.0,
+}  # fmt: skip
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
+# Of columns that turn out to fill their bounds a search within these gains nothing, so it has a
+# share that raises no error by more than a tenth.
+_SHARE_WITHIN = 0.14
+# An interval within stated bounds holds such a share of all records beside those of its fullest
+# cell, and bounds are so many times as wide.
+_SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
+# Odds of everything against any interval within. With evidence of 70 one that holds a single point
+# is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
+_INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
 # The quantile of distances that is looked for in columns whose quartiles are one number: the
 # farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
 # exp(-7).
@@ -85,18 +99,18 @@ _RARE_EVIDENCE = 14.0
 _INFERENCE_ROOM = 2.0
 # Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
-# M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
-# entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
-# be as loud as a whole row.
-_ROW_SHARE = 0.1
+
+_N_CHOICES = {
+    "tails": 4, "quartiles": 3, "spread": 3, "octaves": 1, "within": 3, "tails within": 5,
+}  # fmt: skip
 
 
 def n_choices(n_columns, how):
     """How many choices find the scales of so many columns."""
-    return {"tails": 4, "quartiles": 3, "spread": 3, "octaves": 1}[how] * n_columns
+    return _N_CHOICES[how] * n_columns
 
 
-_FINER = ("tails", "quartiles")  # ways whose quartiles may be looked for a second time
+_WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
 
 
 def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
@@ -133,7 +147,8 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
     if how == "spread":
         (middle,) = oracle.release_quantiles(of, [MEDIAN], prior=LINEAR_PRIOR, edges=edges)
         center = (middle + (1 - N_LINEAR) / 2) * cell
-        (doublings,) = oracle.release_quantiles(of, [MEDIAN], around=(center, cell))
+        around, prior = (center, cell), _DOUBLING_PRIOR
+        (doublings,) = oracle.release_quantiles(of, [MEDIAN], prior=prior, around=around)
         half_width = np.ldexp((width or _WIDTH_OF_SPREAD) * cell, doublings)
         indicator = mostly_zero & (doublings == 0)
         return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
@@ -157,10 +172,45 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
         # what lies beside it nobody asks: the octave is right for indicators, on any scale
         half_width = np.where(one_number & ~mostly_zero, (width or WIDTH) * size, half_width)
     if how == "tails":
-        for columns, tail, prior in (~one_number, TAIL, _TAIL_PRIOR), (one_number, rare, None):
+        tails = (~one_number, TAIL, _TAIL_PRIOR), (one_number, rare, _DOUBLING_PRIOR)
+        for columns, tail, prior in tails:
             doublings = find_tails(oracle, of, center, half_width, tail, prior, columns=columns)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
+
+
+def find_scales_within(oracle, how, lo, hi):
+    """Centre and half-width of each column of features within stated bounds.
+
+    A narrower interval is taken only if records are spread within it: however many lie on one
+    point, they don't tell where others are, and a column of zeros and ones in a part of its bounds
+    would have its coefficient many times too large.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    how : {"within", "tails within"}
+    lo, hi : float64 arrays of shape (n_columns,)
+
+    Returns
+    -------
+    center, half_width : float64 arrays of shape (n_columns,)
+        As of `find_scales`. An interval that reaches both bounds is seen from their middle.
+    """
+    low, high = edges_of_cells(lo, hi)
+    for _ in range(3 if how == "tails within" else 2):  # a 256th part of the last one each
+        (at,) = oracle.release_quantiles("features", [MEDIAN], edges=(low, high))
+        cell = (high - low) / N_LINEAR
+        low, high = edges_of_cells(low + at * cell, low + (at + 1) * cell)
+    center, unit = low / 2 + high / 2, high - low
+    (chosen,) = oracle.release_quantiles(
+        "features", [_SPREAD], prior=_INTERVAL_PRIOR, around=(center, unit), intervals=True
+    )
+    half_width = _WIDTH_OF_INTERVAL * REACHES[chosen] * unit
+    if how == "tails within":
+        half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
+    fills = (center - half_width <= lo) & (hi <= center + half_width)
+    return np.where(fills, lo / 2 + hi / 2, center), np.where(fills, hi - lo, half_width)
 
 
 def find_medians(oracle, bounds=None):
@@ -222,9 +272,9 @@ class ScaleSearch:
 
     Parameters
     ----------
-    features : {"tails", "quartiles", "spread", "octaves", "rows", None}
-        Search for centre and width of each column, or its octave; or for one width, from norms of
-        rows.
+    features : {"tails", "quartiles", "octaves", "within", "tails within", "rows", None}
+        Search for centre and width of each column, or its octave, or for both within stated bounds;
+        or for one width, from norms of rows.
     n_choices : int
         How many choices find them.
     share : float
@@ -235,8 +285,6 @@ class ScaleSearch:
         Which quantile is the tail of a column whose quartiles are one number.
     room : float
         By which widths that are found are multiplied.
-    features_twice : bool
-        Whether quartiles are looked for twice.
     """
 
     features: str | None = None
@@ -245,7 +293,6 @@ class ScaleSearch:
     eta: float = 0.0
     rare: Fraction = TAIL
     room: float = 1.0
-    features_twice: bool = False
 
 
 NOTHING = ScaleSearch()
@@ -265,10 +312,8 @@ def wanted_scales(request):
         if features is None:
             break
         count = 1 if features == "rows" else n_choices(request.n_features, features)
-        # what a map of wide bounds left of them may be a hair beside their distance from zero
-        finely = request.looks_within and features == "tails"
-        if finely:
-            count += len(QUARTILES) * request.n_features
+        if features in _WITHIN:
+            most = min(most, _SHARE_WITHIN)
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
@@ -277,7 +322,7 @@ def wanted_scales(request):
         if eta >= max(least / request.budget.n, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
-            return ScaleSearch(features, count, spent, eta, _rare(request, eta), room, finely)
+            return ScaleSearch(features, count, spent, eta, _rare(request, eta), room)
     return NOTHING
 
 
@@ -308,93 +353,12 @@ def _ways_of_features(request):
             return ["rows", None]
         # rows that a stated norm bounds do better with one scale for all columns
         has_centre = request.fit_intercept and request.row_norm_bound is None
-        return ["tails", "quartiles", None] if has_centre else [None]
+        return [*_WITHIN, None] if has_centre else [None]
     if not request.looks_for_features:
         return [None]
     if request.sparse:
         return ["rows"]  # of as many units as entries, and never centred
     return ["tails", "quartiles", "octaves", "rows"][2 * (not request.fit_intercept) :]
-
-
-@dataclass(frozen=True, eq=False)
-class FoundScales:
-    """Facts that were released, in the words of the estimators' parameters; None is not found.
-
-    Means are in the units of mean squares, and those of `mean_row` in bounds on rows.
-    Bounds of several targets are arrays of shape (n_outputs,).
-    """
-
-    feature_bounds: tuple | None = None
-    row_norm_bound: float | None = None
-    target_bounds: tuple | None = None
-    mean_squares: np.ndarray | None = None
-    means: np.ndarray | None = None
-    mean_row: np.ndarray | None = None
-
-    def half_width(self, request):
-        """Half-width of the target."""
-        if self.target_bounds is None:
-            return request.target_half_width
-        lo, hi = self.target_bounds
-        return (hi - lo) / 2
-
-    def widened(self, share):
-        """No feature is narrower than this share of the widest."""
-        if self.feature_bounds is None:
-            return self
-        lo, hi = self.feature_bounds
-        center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
-        half_width = np.maximum(half_width, share * half_width.max())
-        return replace(self, feature_bounds=(center - half_width, center + half_width))
-
-    def of_target(self, k):
-        """The scales that were found for one target of several."""
-        if np.ndim(self.target_bounds) < 2:
-            return self
-        lo, hi = self.target_bounds
-        return replace(self, target_bounds=(float(lo[k]), float(hi[k])))
-
-    def stated_in(self, request, loss):
-        """The request with these facts."""
-        facts = {"loss": loss}
-        if self.feature_bounds is not None:
-            facts |= self._bounds_within(request)
-        if self.row_norm_bound is not None:
-            norm = min(self.row_norm_bound, request.row_norm_bound or math.inf)
-            facts["row_norm_bound"] = norm
-            share = max(_ROW_SHARE, request.n_features**-0.5)
-            facts["feature_scale"] = share * norm
-            if self.mean_row is not None:
-                facts["means"] = self.mean_row / share
-        if self.mean_squares is not None:
-            facts |= {"mean_squares": self.mean_squares, "means": self.means}
-        if self.target_bounds is not None:
-            facts["target_center"] = sum(self.target_bounds) / 2
-            facts["target_half_width"] = self.half_width(request)
-        return replace(request, **facts)
-
-    def _bounds_within(self, request):
-        """Facts that say where features lie: within stated bounds, around centres that were found.
-
-        What two bounds have in common has another middle than what was found, so the centre stands
-        beside them, as a mean in their half-widths; and so does its distance from the farther one.
-        """
-        if request.feature_bounds is None:
-            return {"feature_bounds": self.feature_bounds}
-        stated = request.feature_bounds
-        stated_lo, stated_hi = check_bounds(stated, request.n_features, columns=request.columns)
-        found_lo, found_hi = self.feature_bounds
-        center = np.clip(found_lo / 2 + found_hi / 2, stated_lo, stated_hi)
-        reach = np.minimum(
-            found_hi / 2 - found_lo / 2, np.maximum(stated_hi - center, center - stated_lo)
-        )
-        lo, hi = np.maximum(stated_lo, center - reach), np.minimum(stated_hi, center + reach)
-        half_width = hi / 2 - lo / 2
-        has_width = half_width > 0
-        half_width = np.where(has_width, half_width, 1.0)
-        means = np.where(has_width, (center - (lo / 2 + hi / 2)) / half_width, 0.0)
-        squares = np.where(has_width, (reach / half_width) ** 2, 1.0)
-        return {"feature_bounds": (lo, hi), "mean_squares": squares, "means": means}
 
 
 class Scales(Release):
@@ -434,11 +398,13 @@ def found_scales(plan, receipt, place, key):
     features = row_norm = None
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
-        row_norm = float(np.clip(row_norm, _NARROWEST / _ROW_SHARE, _WIDEST))
+        row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
     elif search.features is not None:
-        center, half_width = find_scales(
-            oracle, "features", search.features, rare=search.rare, twice=search.features_twice
-        )
-        half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
+        if search.features in _WITHIN:
+            bounds = stated_bounds(plan.request)
+            center, half_width = find_scales_within(oracle, search.features, *bounds)
+        else:
+            center, half_width = find_scales(oracle, "features", search.features, rare=search.rare)
+            half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
         features = center - half_width, center + half_width
     return FoundScales(features, row_norm)

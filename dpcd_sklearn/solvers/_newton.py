@@ -215,6 +215,8 @@ class NewtonPlan(SolverPlan):
     def _looks_at_rows(self):
         """Whether their moments are worth a price: found quartiles tell where they lie already.
 
+        Not so within stated bounds, which may stay as they are.
+
         An inference looks for wider bounds, in which rows are short; within stated bounds it has
         the records to pay for that, or abstains more often than it would without.
         """

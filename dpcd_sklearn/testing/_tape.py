@@ -328,7 +328,8 @@ def _noise(seed):
 def _arbitrary_answer(mechanism, exact, rng):
     """An answer inside of its domain that no records need to have given."""
     if isinstance(mechanism, QuantileChoices):
-        n_cells, size = exact.shape[1], (len(mechanism.quantiles), len(exact))
+        scores = mechanism.scores(exact, mechanism.quantiles[0])
+        n_cells, size = scores.shape[1], (len(mechanism.quantiles), len(exact))
         ends = rng.choice([0, 1, n_cells - 2, n_cells - 1], size)
         return np.where(rng.random(size) < 0.5, ends, rng.integers(n_cells, size=size))
     if isinstance(mechanism, ColumnChoices):

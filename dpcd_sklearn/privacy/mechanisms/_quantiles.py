@@ -8,7 +8,11 @@
 (c) Octaves say how large numbers are, so their quantile is one of numbers other than zero, unless
     zero itself is the quantile of all. Of a column that is half zeros and half ones every octave
     below one would hold the median of all.
-(d) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
+(d) Intervals around a centre hold a quantile of the *spread* records: of those within, less those
+    of the fullest cell. One that leaves out all but one of the points that records lie on holds no
+    spread record, however many lie on this point. The last interval stands for everything, and
+    holds every quantile.
+(e) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
 from dataclasses import dataclass
@@ -17,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..accounting._events import SelectionEvent
-from ..sums._counts import N_LINEAR
+from ..sums._counts import N_REACHES
 from ._questions import Question, source_of
 from ._units import GUMBEL_ROUNDING, Units
 
@@ -25,8 +29,11 @@ from ._units import GUMBEL_ROUNDING, Units
 _DEEPEST = 2**36
 _LONGEST_ODDS = 16.0
 LEAST_RANGE, MOST_RANGE = 2.0**-26, 2.0**10
-# How many times a half-width may double until linear cells end.
-N_DOUBLINGS = N_LINEAR.bit_length() - 1
+_HALF = N_REACHES // 2
+# Outer ends of half octaves around a centre, in units: 1, 1.5, 2, 3, 4, 6, ...
+REACHES = np.ldexp(np.where(np.arange(_HALF) % 2, 1.5, 1.0), np.arange(_HALF) // 2)
+# How many times a unit may double until half octaves end: the last cell holds all that is beyond.
+N_DOUBLINGS = _HALF // 2 + 1
 
 
 def score_sensitivity(quantile, neighboring):
@@ -62,29 +69,52 @@ def quantile_scores(counts, quantile, *, zero_apart=False):
     return -np.clip(missing, 0, d * _DEEPEST)
 
 
-def reach_counts(counts):
-    """From linear cells, each as wide as a half-width around the middle, to doublings of it.
+def interval_scores(counts, quantile):
+    """d times the score of each interval around a centre, for the quantile a/d of spread records.
 
     Parameters
     ----------
-    counts : int64 ndarray of shape (n_columns, N_LINEAR)
+    counts : int64 ndarray of shape (n_columns, N_REACHES)
 
     Returns
     -------
-    counts : int64 ndarray of shape (n_columns, N_DOUBLINGS)
-        Counts of records within 1, from 1 to 2, from 2 to 4, ... half-widths of the middle; the
-        last one holds all that lies farther out.
+    scores : int64 ndarray of shape (n_columns, len(REACHES))
+        The last one is that of everything, which is never too short.
     """
-    half = N_LINEAR // 2
-    outwards = counts[:, half:] + counts[:, half - 1 :: -1]
-    return np.add.reduceat(outwards, [0, *(1 << np.arange(N_DOUBLINGS - 1))], axis=1)
+    a, d = quantile.numerator, quantile.denominator
+    sides = np.stack([counts[:, _HALF:], counts[:, _HALF - 1 :: -1]])
+    within = sides.sum(axis=0).cumsum(axis=1)
+    spread = within - np.maximum.accumulate(sides.max(axis=0), axis=1)
+    too_few = a * within[:, -1:] - d * spread
+    too_few[:, -1] = 0
+    too_many = np.pad(-too_few[:, :-1], [(0, 0), (1, 0)])
+    return -np.clip(np.maximum(too_few, too_many), 0, d * _DEEPEST)
+
+
+def doubling_counts(counts, n_rings=N_DOUBLINGS):
+    """From cells around a centre to doublings of the unit.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (n_columns, N_REACHES)
+    n_rings : int, default=N_DOUBLINGS
+        How many there are, no more than that.
+
+    Returns
+    -------
+    counts : int64 ndarray of shape (n_columns, n_rings)
+        Counts of records within 1, from 1 to 2, from 2 to 4, ... units of the centre; the last one
+        holds all that lies farther out.
+    """
+    outwards = counts[:, _HALF:] + counts[:, _HALF - 1 :: -1]
+    return np.add.reduceat(outwards, [0, *range(1, _HALF, 2)][:n_rings], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class CellCounts(Question):
     """Records in the cells of some columns; see `Place.counts`.
 
-    With `around`, a centre and a half-width of each column, cells are distances from the centre.
+    With `n_rings`, those around a centre are added up to doublings of the distance from it.
     """
 
     of: str
@@ -95,26 +125,11 @@ class CellCounts(Question):
     columns: np.ndarray | None = None  # None is all
 
     def answer(self, place):
-        if self.around is None:
-            counts = place.counts(self.of, edges=self.edges, divisor=self.divisor)
-        else:
-            counts = self._ring_counts(place, *self.around)
+        cells = {"edges": self.edges, "around": self.around, "divisor": self.divisor}
+        counts = place.counts(self.of, **cells)
+        if self.n_rings:
+            counts = doubling_counts(counts, self.n_rings)
         return counts if self.columns is None else counts[self.columns]
-
-    def _ring_counts(self, place, center, half_width):
-        """Counts by distances from the centre, those of `reach_counts` again and again farther out.
-
-        All cells of one pass but the last end where those of the next one begin.
-        """
-        within, n_inner = [], N_DOUBLINGS - 1
-        for k in range(0, max(self.n_rings - 1, 1), n_inner):
-            reach = np.ldexp(N_LINEAR / 2 * half_width, k)
-            edges = center - reach, center + reach
-            counts = reach_counts(place.counts(self.of, edges=edges))
-            within.append(np.cumsum(counts, axis=1)[:, :-1])
-            n = counts.sum(axis=1, keepdims=True)
-        within = np.concatenate(within, axis=1)[:, : self.n_rings - 1]
-        return np.diff(np.concatenate([within, n], axis=1), axis=1, prepend=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,22 +142,31 @@ class QuantileChoices:
     neighboring : str
     eta : float or None
         Bounded range of each choice; None chooses without noise.
+    prior : float64 ndarray of shape (n_cells,), or None
     zero_apart : bool
         As of `quantile_scores`.
-    prior : float64 ndarray of shape (n_cells,), or None
+    intervals : bool
+        Whether scores are `interval_scores`.
     """
 
     quantiles: tuple
     neighboring: str
     eta: float | None
-    zero_apart: bool
     prior: np.ndarray | None
+    zero_apart: bool = False
+    intervals: bool = False
 
     def release(self, exact, noise):
         return np.array([self._chosen(exact, quantile, noise) for quantile in self.quantiles])
 
+    def scores(self, counts, quantile):
+        """Those of all cells, in 1/d for the quantile a/d."""
+        if self.intervals:
+            return interval_scores(counts, quantile)
+        return quantile_scores(counts, quantile, zero_apart=self.zero_apart)
+
     def _chosen(self, counts, quantile, noise):
-        scores = quantile_scores(counts, quantile, zero_apart=self.zero_apart)
+        scores = self.scores(counts, quantile)
         if self.eta is None:
             return scores.argmax(axis=1)
         keys = noise.log_exponentials(scores.size).reshape(scores.shape)
@@ -152,15 +176,14 @@ class QuantileChoices:
         return keys.argmin(axis=1)
 
     def noise_scale(self, quantile):
-        """b, the scale of the Gumbel noise on `quantile_scores`."""
+        """b, the scale of the Gumbel noise on scores."""
         return 2 * score_sensitivity(quantile, self.neighboring) / self.eta * GUMBEL_ROUNDING
 
     def excess(self, exact, neighbour):
         """The range by which log odds differ, over that which is paid for."""
         largest = 0.0
         for quantile in () if self.eta is None else self.quantiles:
-            of = {"quantile": quantile, "zero_apart": self.zero_apart}
-            moved = quantile_scores(neighbour, **of) - quantile_scores(exact, **of)
+            moved = self.scores(neighbour, quantile) - self.scores(exact, quantile)
             largest = max(largest, np.ptp(moved, axis=1).max() / self.noise_scale(quantile))
         return largest / self.eta if largest else 0.0
 
@@ -214,7 +237,16 @@ class QuantileOracle:
         self._left = units.n_choices
 
     def release_quantiles(
-        self, of, quantiles, *, prior=None, around=None, columns=None, zero_apart=True, **cells
+        self,
+        of,
+        quantiles,
+        *,
+        prior=None,
+        around=None,
+        intervals=False,
+        columns=None,
+        zero_apart=True,
+        **cells,
     ):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
 
@@ -226,9 +258,10 @@ class QuantileOracle:
             Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
-            Public, or released before: cells are distances from the centre up to 1, 2, 4, ...
-            half-widths, as many as there are odds in `prior`, or `N_DOUBLINGS`. Centre and
-            half-width are no farther apart than 2^40.
+            Public, or released before: cells are distances from the centre, as in
+            `doubling_counts`; as many as there are odds in `prior`, or N_DOUBLINGS.
+        intervals : bool, default=False
+            Whether intervals around the centre are chosen between, as in `interval_scores`.
         columns : bool ndarray of shape (n_columns,), default=None
             Which columns are chosen for, and paid for; public, or released before. None is all.
         zero_apart : bool, default=True
@@ -262,11 +295,11 @@ class QuantileOracle:
             self._left -= len(quantiles) * n_columns
         if around is not None:
             n_rings = N_DOUBLINGS if prior is None else len(prior)
-            cells = {"around": around, "n_rings": n_rings}
+            cells = {"around": around, "n_rings": 0 if intervals else n_rings}
         question = CellCounts(of, columns=columns, **cells)
         relation, eta = self._units.event.neighboring, self._units.eta
         apart = zero_apart and around is None and question.edges is None
-        choices = QuantileChoices(tuple(quantiles), relation, eta, apart, prior)
+        choices = QuantileChoices(tuple(quantiles), relation, eta, prior, apart, intervals)
         return self._source.release(self._place, question, choices)
 
     def __reduce__(self):

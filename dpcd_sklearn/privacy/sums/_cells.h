@@ -21,11 +21,15 @@
 #define DPCD_LOWEST -40       /* octave 0 holds what is below 2^-40, */
 #define DPCD_LAST_OCTAVE 101  /* and the last one 2^60 and more */
 #define DPCD_LAST_LINEAR 255
+#define DPCD_LAST_REACH 127   /* half an octave each: distances of 1.5 * 2^62 units and more */
 #define DPCD_EXPONENT_BIAS 1023
 
-/* counts[first[k] + cell of x[k]] += 1; octaves where `lo` is NULL, else linear cells. Numbers
- * that lie so many bytes `ahead` are asked of the memory. */
-typedef void (*dpcd_count)(const void *x, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+/* Which cells a number is counted in. */
+enum { DPCD_OCTAVES, DPCD_LINEAR, DPCD_REACHES };
+
+/* counts[first[k] + cell of x[k]] += 1; octaves have no `lo` and `per_unit`. Numbers that lie so
+ * many bytes `ahead` are asked of the memory. */
+typedef void (*dpcd_count)(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
                            const double *lo, const double *per_unit, const int32_t *first,
                            uint16_t *counts);
 
@@ -51,18 +55,38 @@ DPCD_INLINE int32_t dpcd_linear(double x, double lo, double per_unit)
     return (int32_t)at;
 }
 
-DPCD_INLINE void dpcd_count_run(const void *cells, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+/* The half octave of a number's distance from a centre: those above it from 128 on, where less than
+ * a unit is the first one, and those below it from 127 down. NaN lies in the outermost one. */
+DPCD_INLINE int32_t dpcd_reach(double x, double center, double per_unit)
+{
+    double at = (x - center) * per_unit;
+    uint64_t bits;
+    int32_t reach;
+    memcpy(&bits, &at, sizeof bits);
+    reach = (int32_t)(bits >> 51 & 0xFFF) - (2 * DPCD_EXPONENT_BIAS - 1);
+    reach = reach > 0 ? reach : 0;
+    reach = reach < DPCD_LAST_REACH ? reach : DPCD_LAST_REACH;
+    reach = at >= 0.0 ? DPCD_LAST_REACH + 1 + reach : DPCD_LAST_REACH - reach;
+    return at == at ? reach : 0;
+}
+
+DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_t size,
+                                ptrdiff_t ahead,
                                 const double *restrict lo, const double *restrict per_unit,
                                 const int32_t *restrict first, uint16_t *restrict counts)
 {
     int32_t at[DPCD_RUN];
-    const float *narrow = (const float *)cells;
-    const double *wide = (const double *)cells;
+    const float *narrow = (const float *)x;
+    const double *wide = (const double *)x;
     ptrdiff_t k, n_bytes = size * (ptrdiff_t)(is_float ? sizeof(float) : sizeof(double));
-    for (k = 0; k < n_bytes; k += 64) DPCD_PREFETCH((const char *)cells + ahead + k);
-    if (lo && is_float)
+    for (k = 0; k < n_bytes; k += 64) DPCD_PREFETCH((const char *)x + ahead + k);
+    if (cells == DPCD_REACHES && is_float)
+        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_reach(narrow[k], lo[k], per_unit[k]);
+    else if (cells == DPCD_REACHES)
+        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_reach(wide[k], lo[k], per_unit[k]);
+    else if (cells == DPCD_LINEAR && is_float)
         for (k = 0; k < size; k++) at[k] = first[k] + dpcd_linear(narrow[k], lo[k], per_unit[k]);
-    else if (lo)
+    else if (cells == DPCD_LINEAR)
         for (k = 0; k < size; k++) at[k] = first[k] + dpcd_linear(wide[k], lo[k], per_unit[k]);
     else if (is_float)
         for (k = 0; k < size; k++) at[k] = first[k] + dpcd_octave(narrow[k]);
@@ -71,20 +95,20 @@ DPCD_INLINE void dpcd_count_run(const void *cells, int is_float, ptrdiff_t size,
     for (k = 0; k < size; k++) counts[at[k]]++;
 }
 
-static void dpcd_count_portable(const void *x, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+static void dpcd_count_portable(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
                                 const double *lo, const double *per_unit, const int32_t *first,
                                 uint16_t *counts)
 {
-    dpcd_count_run(x, is_float, size, ahead, lo, per_unit, first, counts);
+    dpcd_count_run(x, is_float, cells, size, ahead, lo, per_unit, first, counts);
 }
 
 #if DPCD_COMPILES_AVX2
 DPCD_AVX2_BEGIN
-static void dpcd_count_avx2(const void *x, int is_float, ptrdiff_t size, ptrdiff_t ahead,
+static void dpcd_count_avx2(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
                             const double *lo, const double *per_unit, const int32_t *first,
                             uint16_t *counts)
 {
-    dpcd_count_run(x, is_float, size, ahead, lo, per_unit, first, counts);
+    dpcd_count_run(x, is_float, cells, size, ahead, lo, per_unit, first, counts);
 }
 DPCD_AVX2_END
 #endif

@@ -6,7 +6,10 @@
 (b) *Linear cells* divide [lo_j, hi_j], public, into equal parts; what lies outside counts in the
     first or the last one. The cell is computed with roundings, but by the same monotone operations
     for the same number, so cells are intervals, and each record lies in one of each column.
-(c) Counts are integers, the same in any order and layout. A sparse cell that is not stored is a
+(c) *Reaches* are cells around a public centre: half octaves of the distance from it in units,
+    those below it first, outermost to innermost. Their ends are 1, 1.5, 2, 3, 4, 6, ... units, and
+    the outermost ones hold what is farther out. They are computed as linear cells are.
+(d) Counts are integers, the same in any order and layout. A sparse cell that is not stored is a
     zero. Weights are not seen. X is read once, in the order of memory, and never copied, cast or
     written. Few columns are counted at a time, so that the first cache holds their cells: in 16
     bits, and so many records until they are added up.
@@ -23,15 +26,20 @@ from ._records import canonical
 # use, pico to exa. A choice among twice as many cells would need 1/7 more records to be as sure.
 LOWEST, HIGHEST = -40, 60
 N_OCTAVES = HIGHEST - LOWEST + 2
-N_LINEAR = 256
+N_LINEAR = N_REACHES = 256
 
 cdef extern from "_cells.h":
     const int DPCD_RUN
     int32_t dpcd_octave(double x) noexcept nogil
     int32_t dpcd_linear(double x, double lo, double per_unit) noexcept nogil
-    ctypedef void (*dpcd_count)(const void *x, int is_float, Py_ssize_t size, Py_ssize_t ahead,
-                                const double *lo, const double *per_unit, const int32_t *first,
-                                uint16_t *counts) noexcept nogil
+    int32_t dpcd_reach(double x, double center, double per_unit) noexcept nogil
+    enum:
+        DPCD_OCTAVES
+        DPCD_LINEAR
+        DPCD_REACHES
+    ctypedef void (*dpcd_count)(const void *x, int is_float, int cells, Py_ssize_t size,
+                                Py_ssize_t ahead, const double *lo, const double *per_unit,
+                                const int32_t *first, uint16_t *counts) noexcept nogil
     dpcd_count dpcd_choose_count() noexcept nogil
 
 cdef dpcd_count COUNT = dpcd_choose_count()
@@ -67,10 +75,14 @@ cdef inline int32_t _octave_of_root(double square) noexcept nogil:
     return 0 if exponent < 0 else LAST_OCTAVE if exponent > LAST_OCTAVE else exponent
 
 
-cdef inline Py_ssize_t _cell(double x, Py_ssize_t j, const double[::1] lo,
+cdef inline Py_ssize_t _cell(double x, Py_ssize_t j, int cells, const double[::1] lo,
                              const double[::1] per_unit) noexcept nogil:
-    """The cell of a number in column j; octaves where there are no edges."""
-    return dpcd_octave(x) if lo.shape[0] == 0 else dpcd_linear(x, lo[j], per_unit[j])
+    """The cell of a number in column j."""
+    if cells == DPCD_OCTAVES:
+        return dpcd_octave(x)
+    if cells == DPCD_LINEAR:
+        return dpcd_linear(x, lo[j], per_unit[j])
+    return dpcd_reach(x, lo[j], per_unit[j])
 
 
 cdef inline double _square(double x, double divisor) noexcept nogil:
@@ -81,8 +93,8 @@ cdef inline double _square(double x, double divisor) noexcept nogil:
 # ---- one pass, in the order of memory; in: all but the last argument, which is inout ----
 
 
-def _count_dense(const floating[:, :] X, const double[::1] lo, const double[::1] per_unit,
-                 bint by_row, int64_t[:, ::1] counts):
+def _count_dense(const floating[:, :] X, int cells, const double[::1] lo,
+                 const double[::1] per_unit, bint by_row, int64_t[:, ::1] counts):
     """Runs are of a row's columns, or of a column's rows in turn."""
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
     cdef Py_ssize_t near = max(16, NEAR // max(p, 1)) if by_row else n
@@ -109,8 +121,8 @@ def _count_dense(const floating[:, :] X, const double[::1] lo, const double[::1]
                 i = i0
                 while i < stop:
                     size = 1 if by_row else min(stop - i, DPCD_RUN)
-                    COUNT(&X[i, j], is_float, width if by_row else size, ahead, edges, units,
-                          &first[0], &few[j, 0, 0])
+                    COUNT(&X[i, j], is_float, cells, width if by_row else size, ahead, edges,
+                          units, &first[0], &few[j, 0, 0])
                     i += size
                 j += width
             if stop == n or stop // MOST > i0 // MOST or not by_row:
@@ -129,15 +141,15 @@ cdef void _add_up(uint16_t[:, :, ::1] few, int64_t[:, ::1] counts) noexcept nogi
 
 
 def _count_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
-                  const double[::1] lo, const double[::1] per_unit, bint by_row,
+                  int cells, const double[::1] lo, const double[::1] per_unit, bint by_row,
                   int64_t[:, ::1] counts):
     cdef Py_ssize_t line, k, j, n_lines = indptr.shape[0] - 1
     with nogil:
         for line in range(n_lines):
             for k in range(indptr[line], indptr[line + 1]):
                 j = indices[k] if by_row else line
-                counts[j, _cell(0.0, j, lo, per_unit)] -= 1  # was counted as a zero beforehand
-                counts[j, _cell(data[k], j, lo, per_unit)] += 1
+                counts[j, _cell(0.0, j, cells, lo, per_unit)] -= 1  # counted as a zero before
+                counts[j, _cell(data[k], j, cells, lo, per_unit)] += 1
 
 
 def _square_dense(const floating[:, :] X, const double[::1] divisor, bint by_row,
@@ -166,44 +178,57 @@ def _square_sparse(const floating[::1] data, const index[::1] indices, const ind
                     squares[indices[k]] += _square(data[k], divisor[line])
 
 
-def count_cells(X, edges=None):
+def count_cells(X, edges=None, around=None):
     """Numbers of records in the cells of each column.
 
     Parameters
     ----------
     X : ndarray, CSR or CSC of shape (n_samples, n_columns), float32 or float64
     edges : pair (lo, hi) of float64 arrays of shape (n_columns,), or None
-        Public ends of linear cells, lo < hi; None counts octaves of |x|.
+        Public ends of linear cells, lo < hi.
+    around : pair (center, unit) of float64 arrays of shape (n_columns,), or None
+        Public, of reaches. Without both octaves of |x| are counted.
 
     Returns
     -------
     counts : int64 ndarray of shape (n_columns, n_cells)
     """
     n, p = X.shape
+    cdef int cells = DPCD_OCTAVES
     lo, per_unit = np.empty(0), np.empty(0)
-    if edges is not None:
+    if around is not None:
+        cells = DPCD_REACHES
+        lo, unit = (np.ascontiguousarray(number, dtype=np.float64) for number in around)
+    elif edges is not None:
+        cells = DPCD_LINEAR
         lo, hi = (np.ascontiguousarray(edge, dtype=np.float64) for edge in edges)
+        if lo.shape != hi.shape:
+            raise ValueError(f"expected edges of {p} columns")
         with np.errstate(all="ignore"):  # refused below
-            per_unit = N_LINEAR / (hi - lo)
-        if lo.shape != (p,) or hi.shape != (p,):
+            unit = (hi - lo) / N_LINEAR
+    if cells != DPCD_OCTAVES:
+        with np.errstate(all="ignore"):
+            per_unit = 1 / unit
+        if lo.shape != (p,) or unit.shape != (p,):
             raise ValueError(f"expected edges of {p} columns")
         if not (np.isfinite(lo) & np.isfinite(per_unit) & (per_unit > 0)).all():
             raise ValueError("edges must be finite, lo < hi, and neither too far nor too close")
-    n_cells = N_OCTAVES if edges is None else N_LINEAR
+    n_cells = N_OCTAVES if cells == DPCD_OCTAVES else N_LINEAR
     counts = np.zeros((p, n_cells), dtype=np.int64)
     if not sparse.issparse(X):
         by_row = _by_row(X)
         if X.strides[1 if by_row else 0] != X.itemsize:  # runs have no gaps
             X, by_row = np.ascontiguousarray(X), True
-        _count_dense(X, lo, per_unit, by_row, counts)
+        _count_dense(X, cells, lo, per_unit, by_row, counts)
         return counts
     X = canonical(X)
     cdef Py_ssize_t j
     cdef const double[::1] lo_view = lo, per_unit_view = per_unit
     cdef int64_t[:, ::1] view = counts
     for j in range(p):
-        view[j, _cell(0.0, j, lo_view, per_unit_view)] = n
-    _count_sparse(X.data, X.indices, X.indptr, lo, per_unit, X.format == "csr", counts)
+        view[j, _cell(0.0, j, cells, lo_view, per_unit_view)] = n
+    by_row = X.format == "csr"
+    _count_sparse(X.data, X.indices, X.indptr, cells, lo, per_unit, by_row, counts)
     return counts
 
 

@@ -55,13 +55,13 @@ class LocalPlace(Place):
         records = Records(X, y, weights, bounds, n_threads=self._n_threads)
         return GeometrySums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
 
-    def counts(self, of, *, edges=None, divisor=None):
+    def counts(self, of, *, edges=None, around=None, divisor=None):
         X, y, *_ = self._arrays
         if of == "row_norm":
             return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
         if of == "outside":
             return count_outside(X, y, edges)
-        return count_cells(X if of == "features" else y.reshape(len(y), -1), edges)
+        return count_cells(X if of == "features" else y.reshape(len(y), -1), edges, around)
 
     def moments(self, *, centered):
         X, _, weights, _ = self._arrays

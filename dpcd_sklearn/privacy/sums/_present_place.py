@@ -15,10 +15,10 @@ class PresentPlace(LocalPlace):
     X : as of LocalPlace
     """
 
-    def counts(self, of, *, edges=None, divisor=None):
+    def counts(self, of, *, edges=None, around=None, divisor=None):
         if of != "features":
             raise ValueError("of what may be missing columns are counted, and nothing else")
-        counts = super().counts(of, edges=edges)
+        counts = super().counts(of, edges=edges, around=around)
         counts[:, 0] -= _n_missing(self._arrays[0])  # `count_cells` has NaN in the first cell
         return counts
 

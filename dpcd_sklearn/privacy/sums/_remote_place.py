@@ -181,8 +181,8 @@ class RemotePlace(Place):
         opening = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
         return RemoteCurvatureSums(self._open(opening))
 
-    def counts(self, of, *, edges=None, divisor=None):
-        options = {"edges": edges, "divisor": divisor}
+    def counts(self, of, *, edges=None, around=None, divisor=None):
+        options = {"edges": edges, "around": around, "divisor": divisor}
         return self._open(_PLACE).ask("counts", of, options)
 
     def moments(self, *, centered):

@@ -90,7 +90,7 @@ cdef class Place:
         """
         raise NotImplementedError
 
-    def counts(self, of, *, edges=None, divisor=None):
+    def counts(self, of, *, edges=None, around=None, divisor=None):
         """Numbers of records in public cells; see ``_counts``.
 
         Each record lies in one cell of each column, whatever its weight, and where that is follows
@@ -102,7 +102,10 @@ cdef class Place:
             As they are, before any clip. "outside" counts who lies within bounds of all columns,
             and who does not; see `count_outside`.
         edges : pair (lo, hi) of float64 arrays of shape (n_columns,), or None
-            Public ends of linear cells, or bounds; None counts octaves of absolute values.
+            Public ends of linear cells, or bounds.
+        around : pair (center, unit) of float64 arrays of shape (n_columns,), or None
+            Public, of half octaves of distances. Without both octaves of absolute values are
+            counted.
         divisor : float64 ndarray of shape (n_features,), default=None
             By which features are divided before the norm of a row is taken; None is 1.
 
