@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import normalize
 
@@ -183,3 +184,24 @@ def test_coefficients_of_zeros_and_ones_are_those_of_a_fit_that_looks_for_nothin
     # 1.1 and three standard deviations of the ratio
     assert np.mean(squares["within"]) < 1.21 * 1.25 * np.mean(squares["stated"])
     assert np.max(squares["within"]) < 1
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 2024.0])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPLinearRegressor(target_bounds=(-8, 10)),
+        DPLinearClassifier(classes=[0, 1]),
+        DPRidgeSkGD(target_bounds=(-8, 10)),
+    ],
+    ids=["regressor", "classifier", "ridge"],
+)
+def test_a_column_whose_bounds_are_one_point_has_the_coefficient_zero(model, value):
+    """Noise alone would part it from the intercept: both were 1e8 and more."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((5000, 2))
+    y = 1 + Z[:, 0] + rng.standard_normal(5000)
+    y = (y > 1).astype(int) if hasattr(model, "classes") else y
+    model = clone(model).set_params(feature_bounds=[(-5, 5), (-5, 5), (value, value)])
+    model.fit(np.column_stack([Z, np.full(5000, value)]), y)
+    assert np.ravel(model.coef_)[2] == 0 and np.abs(model.intercept_) < 3

@@ -60,6 +60,7 @@ class InferenceMixin:
         change = np.eye(request.n_coordinates)
         if request.fit_intercept:
             change[-1, :-1] = -np.asarray(plan.geometry.center)
+        change[:, : request.n_features] *= ~plan.geometry.is_fixed
         change *= request.target_half_width
         privacy = change @ (noise if found is None else found.privacy) @ change.T
         self._privacy_std = np.sqrt(np.diag(privacy))

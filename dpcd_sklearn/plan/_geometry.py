@@ -55,6 +55,13 @@ class Geometry:
         return self.lo, self.hi, np.ascontiguousarray(self.center)
 
     @property
+    def is_fixed(self):
+        """Which features have a single value, at which they are centred."""
+        if self.lo is None:
+            return np.zeros(len(self.center), dtype=bool)
+        return (self.lo == self.hi) & (self.center == self.lo)
+
+    @property
     def clipped_to(self):
         """The pair (lo, hi) if a record could lie outside, or None."""
         if self.lo is None or np.isinf(self.lo).all():

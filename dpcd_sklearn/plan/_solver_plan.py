@@ -432,7 +432,8 @@ class SolverPlan(metaclass=ABCMeta):
         """
         largest = np.finfo(np.float64).max  # bounds near it leave room for nothing more
         coef = np.clip(coef * self.request.target_half_width, -largest, largest)
-        weights = coef[..., : self.request.n_features]
+        # a column that can't vary is told from the intercept by noise alone
+        weights = np.where(self.geometry.is_fixed, 0.0, coef[..., : self.request.n_features])
         if dtype != weights.dtype:
             largest = np.finfo(dtype).max
             weights = np.clip(weights, -largest, largest).astype(dtype)
