@@ -14,7 +14,6 @@ from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
     GaussianNoise,
     GreedyChoices,
-    LastIterate,
     MeanGradient,
     NoNoise,
 )
@@ -117,9 +116,7 @@ class Recording(ReproducibleNoise):
         found, rates = Counter(), iter(self.rates)
         for entry in self.entries:
             mechanism, question = entry.mechanism, entry.question
-            if isinstance(question, LastIterate):
-                found["HiddenStateEvent", question.count] += 1
-            elif isinstance(mechanism, GaussianNoise):
+            if isinstance(mechanism, GaussianNoise):
                 if isinstance(question, MeanGradient) and question.sampled:
                     rate = f"{next(rates, 2):.9g}"
                     found["PoissonSampledEvent", mechanism.noise_multiplier, rate] += 1
