@@ -2,11 +2,13 @@
 
 import copy
 import math
+import re
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import VotingRegressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -18,6 +20,8 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
+from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -187,6 +191,119 @@ def test_a_warm_start_is_meant_to_be_a_second_charge(ledger):
     silent(model.fit, X, y)
     silent(model.fit, X, y)
     assert len(ledger.entries()) == 2
+
+
+# ---- uncounted beside counted -------------------------------------------------------------------
+
+LASSO = MODELS["regressor"][0]
+
+
+def charged_pipeline(ledger):
+    steps = DPStandardScaler(), clone(LASSO)
+    return make_private_pipeline(*steps, accountant=ledger).fit(X, X[:, 0])
+
+
+def charged_model_without_its_ledger(ledger):
+    return counted(ledger).fit(X, X[:, 0]).set_params(accountant=None)
+
+
+def counted(ledger):
+    return clone(LASSO).set_params(accountant=ledger)
+
+
+def search(model, **params):
+    return GridSearchCV(model, {"alpha": [0.1]}, cv=KFold(2), error_score="raise", **params)
+
+
+SCORE = "no ledger counts it: publish none"
+SEVERAL = "several fits without an accountant"
+# Each object of a ledger, the words of its only leak warning, and the rule of `find_leaks`.
+MIXTURES = {
+    "search by r2": (lambda a: search(counted(a), scoring="r2"), SCORE, "scores of a search"),
+    "search by two metrics": (
+        lambda a: search(counted(a), scoring=["r2", "neg_mean_squared_error"], refit="r2"),
+        SCORE,
+        "scores of a search",
+    ),
+    "search by a private scorer": (
+        lambda a: search(counted(a), scoring=make_private_scorer("r2")),
+        "private score of DPLassoCD has accountant=None",
+        "scores of a search",
+    ),
+    "pipeline": (
+        lambda a: make_pipeline(DPStandardScaler(epsilon=5.0), counted(a)),
+        "Pipeline fits pipeline.dplassocd.* and pipeline.dpstandardscaler, which has accountant=N",
+        SEVERAL,
+    ),
+    "votes": (
+        lambda a: VotingRegressor([("a", counted(a)), ("b", clone(LASSO))]),
+        "VotingRegressor fits votingregressor.a.* and votingregressor.b, which has accountant=None",
+        SEVERAL,
+    ),
+    "a search around votes": (
+        lambda a: GridSearchCV(
+            VotingRegressor([("a", counted(a)), ("b", clone(LASSO))]),
+            {"a__alpha": [0.1]},
+            cv=KFold(2),
+            scoring=make_private_scorer("r2", accountant=a, target_bounds=(-1, 1)),
+            error_score="raise",
+        ),
+        "GridSearchCV fits gridsearchcv.estimator.a",
+        SEVERAL,
+    ),
+    "accountant=None after a charge": (
+        charged_model_without_its_ledger,
+        "this DPLassoCD was charged before, and has accountant=None now",
+        SEVERAL,
+    ),
+    "steps of a charged pipeline": (
+        lambda a: charged_pipeline(a)[:-1],
+        "this DPStandardScaler was charged before, and has accountant=None now",
+        SEVERAL,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
+@pytest.mark.parametrize("name", MIXTURES)
+def test_what_is_not_counted_beside_what_is_warns_once_and_is_found(ledger, name):
+    make, words, rule = MIXTURES[name]
+    model = make(ledger)
+    found = [leak for leak in find_leaks(model) if leak.rule == rule]
+    assert found and found[0].severity == "leak"
+    before = len(ledger.entries())
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        model.fit(X, X[:, 0])
+        clone(model).fit(X, X[:, 0])
+    told = [str(w.message) for w in shown if re.search(words, str(w.message))]
+    assert len(told) == 1
+    assert len([w for w in shown if w.category is PrivacyLeakWarning]) <= 2  # uncounted search
+    charges = len(ledger.entries()) - before
+    _warnings.said.clear()
+    model = make(ledger)
+    before = len(ledger.entries())
+    with pytest.raises(PrivacyLeakWarning):
+        silent(model.fit, X, X[:, 0])
+    assert len(ledger.entries()) - before <= ("private scorer" in name) <= charges
+
+
+@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
+def test_what_one_ledger_counts_altogether_and_what_none_counts_does_not_warn(ledger):
+    tests = PrivacyAccountant(50.0, 1e-3, testing=True)
+    scorer = make_private_scorer("r2", accountant=ledger)
+    for model in (
+        make_pipeline(DPStandardScaler(accountant=ledger), counted(ledger)),
+        make_pipeline(DPStandardScaler(accountant=tests), clone(LASSO)),
+        make_pipeline(DPStandardScaler(), clone(LASSO)),
+        VotingRegressor([("a", counted(ledger)), ("b", counted(ledger))]),
+        search(counted(ledger), scoring=scorer),
+        search(counted(ledger), scoring={"a": scorer}, refit="a"),
+        make_private_pipeline(DPStandardScaler(), clone(LASSO), accountant=ledger),
+    ):
+        silent(model.fit, X, X[:, 0])
+    uncounted = make_private_pipeline(DPStandardScaler(), clone(LASSO))
+    silent(silent(uncounted.fit, X, X[:, 0])[:-1].fit, X)
 
 
 # ---- before the charge --------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The linter: what in a scikit-learn object the guarantee does not cover; nothing is fitted."""
 
+from ._conditions import all_private, counted_and_not
 from ._find_leaks import LeakReport, find_leaks
 from ._layouts import may_be_sparse
 from ._learns_nothing import full_name
@@ -11,6 +12,8 @@ __all__ = [
     "SEVERITIES",
     "Leak",
     "LeakReport",
+    "all_private",
+    "counted_and_not",
     "find_leaks",
     "full_name",
     "holds_private",

@@ -183,9 +183,19 @@ def scores_without_noise(part):
     if part.short not in SEARCHES:
         return False
     scoring = part.get("scoring")
-    if guarded(lambda: full_name(type(scoring))) != "dpcd_sklearn.metrics.PrivateScorer":
+    if not all_private([scoring]):
         return True
     return scoring.accountant is None and "private scores that nobody counts"
+
+
+def all_private(scorers):
+    """Whether all are scorers of `make_private_scorer`; dicts are looked into."""
+    flat = []
+    for scorer in scorers:  # several metrics are one scorer of scikit-learn, which keeps a dict
+        several = scorer if isinstance(scorer, dict) else getattr(scorer, "_scorers", None)
+        flat += several.values() if isinstance(several, dict) else [scorer]
+    names = [guarded(lambda scorer=scorer: full_name(type(scorer))) for scorer in flat]
+    return all(name == "dpcd_sklearn.metrics.PrivateScorer" for name in names)
 
 
 def is_one_of(*names):
@@ -244,24 +254,41 @@ def is_infinite(epsilon):
     return isinstance(epsilon, Real) and math.isinf(epsilon)
 
 
+def counted_and_not(root):
+    """The private parts of an object that a ledger counts, and those that none does.
+
+    Parts of a private pipeline are charged with the whole.
+    """
+    parts = [p for p in root.inside() if p.kind == "private" and p.budgeted_by is None]
+    counted = [part for part in parts if part.get("accountant") is not None]
+    return counted, [part for part in parts if _is_uncounted(part)]
+
+
+def _is_uncounted(part):
+    return part.budgeted_by is None and private(part, "accountant", lambda ledger: ledger is None)
+
+
 def uncounted(part, several):
-    if not private(part, "accountant", lambda accountant: accountant is None):
+    if not _is_uncounted(part):
         return False
-    if part.budgeted_by is not None:  # it is charged with the whole
-        return False
-    n_private = sum(p.kind == "private" and p.budgeted_by is None for p in part.root.inside())
-    many = n_private > 1 or any(outer.short in _SEVERAL_FITS for outer in part.above())
-    return many == several and "accountant=None"
+    counted, others = counted_and_not(part.root)
+    why = "accountant=None"
+    if guarded(lambda: part.value._was_charged is True, False):
+        why += ", after a fit that was charged"
+    elif counted:
+        why += ", beside a part that is charged"
+    many = len(counted) + len(others) > 1 or why != "accountant=None"
+    many = many or any(outer.short in _SEVERAL_FITS for outer in part.above())
+    return many == several and why
 
 
 def accountants(part):
     if part.parent is not None:
         return False
     ledgers = []
-    for inner in part.inside():
-        accountant = inner.get("accountant") if inner.kind == "private" else None
-        if accountant is not None and not any(accountant == other for other in ledgers):
-            ledgers.append(accountant)
+    for inner in counted_and_not(part)[0]:
+        if not any(inner.get("accountant") == other for other in ledgers):
+            ledgers.append(inner.get("accountant"))
     return len(ledgers) > 1 and f"{len(ledgers)} accountants in one object"
 
 

@@ -281,7 +281,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             n_features=shape[1],
             reproducible=key is not None,
         )
-        self._was_charged = self.accountant is not None
+        self._was_charged = self._was_charged or receipt.entry_id is not None
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         found = self._found(plan, receipt, records, key)
         if found is not None:

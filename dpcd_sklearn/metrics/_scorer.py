@@ -8,7 +8,8 @@ from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..leaks import holds_private, may_be_sparse, refuse_leaks
+from ..exceptions import PrivacyLeakWarning
+from ..leaks import counted_and_not, holds_private, may_be_sparse, refuse_leaks, tree_of
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import promised, public_number
@@ -18,6 +19,7 @@ from ..utils._cells import read_labels
 from ..utils._input import read_input
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike, Auto
+from ..utils._warnings import warn
 from ._answers import Model, read
 from ._metrics import METRICS, ScoreFacts
 
@@ -106,6 +108,14 @@ class PrivateScorer:
         X, n_samples = read(X)
         event = self.planned_event(n_samples)
         release = self.prepared(estimator, X, y, event)
+        if self.accountant is None and counted_and_not(tree_of(estimator))[0]:
+            warn(
+                f"this private score of {type(estimator).__name__} has accountant=None, and the "
+                "model's fit is in a ledger: the ledger's guarantee does not cover the score. Give "
+                "make_private_scorer the same accountant. Said once a process",
+                PrivacyLeakWarning,
+                "uncounted score",
+            )
         receipt = charge(
             self.accountant,
             event,

@@ -338,7 +338,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
                 give_back(fitted, step)
         vars(self).update(
             steps=copy.steps,
-            _was_charged=self.accountant is not None,
+            _was_charged=self._was_charged or self.accountant is not None,
             privacy_event_=plan.event,
             privacy_spent_=PrivacySpent(*plan.budget[:2]),
             shares_=plan.shares,

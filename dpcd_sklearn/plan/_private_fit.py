@@ -10,9 +10,10 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from ..leaks import all_private, counted_and_not, tree_of
 from ..privacy.accounting._promise import promised, public_number
 from ..privacy.mechanisms._questions import is_tape
-from ..utils._compat import ScoringMonitor, is_within_search
+from ..utils._compat import ScoringMonitor, held_by_callers
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._warnings import warn
@@ -30,6 +31,7 @@ class PrivateFit:
 
     # The recorder of an audit, which hands one to a copy of its own; clones have none.
     _recorder = None
+    _was_charged = False  # whether a ledger counts a fit of this object or of its copies
 
     if TYPE_CHECKING:  # attributes of a fit
         privacy_event_: FitEvent
@@ -99,8 +101,15 @@ class PrivateFit:
                 "models. A score that is paid for is one of dpcd_sklearn.metrics after the fit"
             )
         warn_of_weak_promise(budget)
+        scorers = held_by_callers("scorer", "scorers")
         if self.accountant is None:
-            if math.isfinite(self.epsilon) and is_within_search():
+            if self._was_charged:
+                self._warn_once(
+                    "uncounted after charged",
+                    f"this {type(self).__name__} was charged before, and has accountant=None now: "
+                    "this fit is a release that no ledger counts. Give it the accountant again",
+                )
+            if math.isfinite(self.epsilon) and scorers:
                 self._warn_once(
                     "uncounted search",
                     "private fits of a search without an accountant: what they cost together, and "
@@ -108,12 +117,29 @@ class PrivateFit:
                     "accountant=PrivacyAccountant(...), or search with "
                     "dpcd_sklearn.model_selection.PrivateSearchCV, whose whole cost is one epsilon",
                 )
-        elif getattr(self, "_was_charged", False) and not getattr(self, "warm_start", False):
+        elif self._was_charged and not getattr(self, "warm_start", False):
             self._warn_once(
                 "second charge",
                 f"this {type(self).__name__} is fitted a second time, at the full price again. "
                 "If you choose among fits by their scores, the choice is a release that no ledger "
                 "counts; dpcd_sklearn.model_selection.PrivateSearchCV chooses within the budget",
+            )
+        if not all_private(scorers):
+            self._warn_of_score()
+        self._warn_of_mixture()
+
+    def _warn_of_mixture(self):
+        """Warn where scikit-learn fits counted and uncounted parts of one object."""
+        around = [e for e in held_by_callers("self", "estimator") if hasattr(e, "get_params")]
+        counted, uncounted = counted_and_not(tree_of(around[-1])) if around else ([], [])
+        counted = [c for c in counted if not getattr(c.get("accountant"), "testing", False)]
+        if counted and uncounted:
+            self._warn_once(
+                "uncounted beside counted",
+                f"{type(around[-1]).__name__} fits {counted[0].where}, which a ledger counts, and "
+                f"{uncounted[0].where}, which has accountant=None: the ledger's guarantee does not "
+                "cover the second. Give both the same accountant, or share one budget in a "
+                "dpcd_sklearn.pipeline.PrivatePipeline",
             )
 
     def _warn_once(self, topic, words):

@@ -134,7 +134,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             n_features=n_features,
             reproducible=key is not None,
         )
-        self._was_charged = self.accountant is not None
+        self._was_charged = self._was_charged or receipt.entry_id is not None
         return receipt, key
 
     def _promise(self, plan):

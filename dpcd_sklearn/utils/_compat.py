@@ -2,9 +2,11 @@
 
 import sys
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import sklearn
 from sklearn.base import _clone_parametrized as clone_parametrized
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -42,6 +44,8 @@ else:
     from sklearn.utils.metaestimators import available_if
 
 
+_SKLEARN = str(Path(sklearn.__file__).parent)
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -52,22 +56,21 @@ __all__ = [
     "check_sample_weight",
     "clone_parametrized",
     "fit_context",
-    "is_within_search",
+    "held_by_callers",
     "num_samples",
     "safe_indexing",
     "validate_parameter_constraints",
 ]
 
 
-def is_within_search():
-    """Whether a fit is one of a search or cross-validation of scikit-learn's, by its callers."""
-    frame = sys._getframe(1)
+def held_by_callers(*names):
+    """Values of local variables of scikit-learn's functions that are running, innermost first."""
+    frame, found = sys._getframe(1), []
     while frame is not None:
-        code = frame.f_code
-        if code.co_name == "_fit_and_score" and "sklearn" in code.co_filename:
-            return True
+        if frame.f_code.co_filename.startswith(_SKLEARN):
+            found += [frame.f_locals.get(name) for name in names]
         frame = frame.f_back
-    return False
+    return [value for value in found if value is not None]
 
 
 # Its versions before 1.9 admit weights that are all zero.
