@@ -59,13 +59,14 @@ def test_scales_moments_and_updates_are_one_event(stated, epsilon):
     model = DPLinearRegressor(inference=True, penalty=None, epsilon=epsilon, **facts)
     plan = model._plan(20_000, 3, 1)
     *beside, moments, updates = plan.parts
-    assert len(beside) == (0 if stated else 2)  # scales, and records outside of what was found
+    assert len(beside) == (0 if stated else 3)  # scales, target, and records outside of both
     mu = gdp_mu(epsilon, plan.request.budget.delta)
     share = sum(r.count / (r.noise_multiplier * mu) ** 2 for r in moments.releases)
     auto = {0.5: 0.2, 3.0: 0.2 * (500 * 4 / (20_000 * mu / 2)) ** 0.5}[epsilon]
     outside = share_of_outside(plan.request)
     assert (outside > 0) == (not stated)
-    assert share == pytest.approx(auto * (1 - plan.request.scales.share - outside))
+    searches = plan.request.scales.share + plan.request.target_search.share
+    assert share == pytest.approx(auto * (1 - searches - outside))
     assert epsilon * (1 - 1e-5) < epsilon_of(plan.event, plan.request.budget.delta) <= epsilon
     assert plan.event == model.planned_event(20_000, 3)
     (first, *_), (alone, *_) = updates.releases, plan.alone.releases

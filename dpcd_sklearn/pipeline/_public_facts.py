@@ -98,6 +98,8 @@ class StandIn(BoundsScaler):
             return self.without_records.transform(X)  # of stand-ins; of cells that are passed on
         step = super() if self.without_records is None else self.without_records
         rows, n_samples = first_rows(X, whole=False)
+        if hasattr(step, "_refuse_large_output"):
+            step._refuse_large_output(n_samples, self.n_features_in_)
         first = step.transform(rows)
         shape = n_samples, width_of(first)
         if issparse(first):

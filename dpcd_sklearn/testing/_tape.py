@@ -75,6 +75,7 @@ class Recording(ReproducibleNoise):
 
     def __init__(self, seed: int = 0, arbitrary: bool = False):
         self.__dict__.update(seed=seed, arbitrary=arbitrary, entries=[], coins=[], rates=[])
+        self.__dict__.update(returned=None)
         generator = np.random.default_rng(seed)
         share = generator.choice([0.1, 0.5, 1.0]) if arbitrary else 0.0
         self.__dict__.update(_noise=_noise(seed), _generator=generator, _share=share)
@@ -124,7 +125,7 @@ class Recording(ReproducibleNoise):
                     found["GaussianEvent", mechanism.noise_multiplier] += 1
             elif isinstance(mechanism, NamedCounts) and not isinstance(mechanism.noise, NoNoise):
                 beyond = (mechanism.least - mechanism.units) / 2.0**mechanism.noise.bits
-                spare = f"{len(entry.exact) * ndtr(-beyond):.6g}"
+                spare = f"{len(entry.exact) * ndtr(-beyond):.4g}"
                 found["CoveredEvent", mechanism.noise.noise_multiplier, spare] += 1
             elif isinstance(mechanism, QuantileChoices) and mechanism.eta is not None:
                 n_choices = len(mechanism.quantiles) * len(entry.exact)
@@ -171,7 +172,7 @@ class Replay(Recording):
         super().__init__(recording.seed)
         self.__dict__.update(
             _recording=recording, _removed=removed, _other_coins=other_coins, leak=None,
-            _n_coins=0, excess=0.0, returned=None,
+            _n_coins=0, excess=0.0,
         )  # fmt: skip
 
     def release(self, place, question, mechanism):
@@ -368,7 +369,7 @@ def unpaid(recording: Recording, event: Any) -> Counter:
         elif kind == "PoissonSampledEvent":
             key = release.noise_multiplier, f"{release.sampling_rate:.9g}"
         elif kind == "CoveredEvent":
-            key = release.noise_multiplier, f"{release.spare:.6g}"
+            key = release.noise_multiplier, f"{release.spare:.4g}"
         else:
             key = (getattr(release, "noise_multiplier", getattr(release, "eta", None)),)
         charged[kind, *key] += count
