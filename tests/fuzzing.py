@@ -56,7 +56,6 @@ ALLOWED_MESSAGES = (
     "X does not have valid feature names, but",
     "sampling failed after its trial",
     "this ledger lies in ",  # for a time; said once a process
-    "there is no ledger at ",
 )
 
 NAN, INF = math.nan, math.inf

@@ -233,19 +233,15 @@ def test_a_ledger_without_a_path_says_once_where_it_lies_and_that_it_ends(monkey
         PrivacyAccountant(1.0, 1e-6, testing=True)
 
 
-def test_a_ledger_that_is_made_anew_is_said_and_open_makes_none(tmp_path):
+def test_a_ledger_that_is_made_anew_is_logged_and_open_makes_none(tmp_path, caplog):
     path, made_up = tmp_path / "a.ledger", {"neighboring": "add_remove", "n_public": 100}
-    for attempt in (1, 2):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with pytest.raises(UserWarning, match="no ledger at .*a.ledger: a new one"):
-                PrivacyAccountant(1.0, 1e-6, path=path)
-            with pytest.raises(LedgerError, match=r"a.ledger does not exist.*Check the path"):
-                PrivacyAccountant.open(path)
-        assert os.listdir(tmp_path) == [], attempt
-    with pytest.warns(UserWarning, match="open.path. opens a ledger and never") as shown:
-        made = PrivacyAccountant(1.0, 1e-6, path=path, **made_up)
-    assert [warning.filename for warning in shown] == [__file__]
+    with pytest.raises(LedgerError, match=r"a.ledger does not exist.*Check the path"):
+        PrivacyAccountant.open(path)
+    assert os.listdir(tmp_path) == []
+    made = PrivacyAccountant(1.0, 1e-6, path=path, **made_up)
+    (record,) = caplog.records
+    assert "a.ledger: a new one" in record.getMessage() and record.levelname == "WARNING"
+    caplog.clear()
     made.charge(FitEvent((GaussianEvent(1000.0),), "add_remove"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -255,6 +251,7 @@ def test_a_ledger_that_is_made_anew_is_said_and_open_makes_none(tmp_path):
             assert opened == one and repr(opened) == repr(one)
             assert opened.spent() == one.spent()
         assert PrivacyAccountant(1.0, 1e-6, path=path, **made_up) == made
+    assert not caplog.records
 
 
 def test_a_model_whose_temporary_ledger_is_gone_says_so_in_words():

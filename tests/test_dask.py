@@ -290,7 +290,7 @@ def test_one_message_a_worker_an_update(client, monkeypatch, solver):
     _, there = both("DPLinearRegressor", solver=solver, target_bounds=(-1, 1), feature_scale=1.0)
     there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
     n_workers = len({address for address, _ in told})
-    n_updates = sum(what == "sums" for _, what in told)  # the rest are counts of the target
+    n_updates = sum(what == "sums" for _, what in told)
     assert n_updates == there.n_iter_ * n_workers
     assert n_workers <= 2 < len(CHUNKS["7"])
 

@@ -532,7 +532,7 @@ def test_the_event_reads_like_a_sentence(small, estimator):
     one = estimator(max_iter=0.01, **named, **unit_scale(estimator)).planned_event(80, 4)
     assert str(one).count("releases") == 0  # one release
     text = str(estimator(max_iter=600, epsilon=10.0, **named).planned_event(80, 4))
-    scales = r"\d+ choices of bounded range \d\.\d+( and |, )"
+    scales = r"(\d+ choices of bounded range \d\.\d+( and |, ))+"
     assert re.fullmatch(scales + choice + gaussian + ", under replace-one neighbours", text)
 
 

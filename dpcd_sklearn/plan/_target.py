@@ -3,8 +3,8 @@
 The octave of the median of |y| says how large numbers are, and cells of that size where the median
 is; of a target far from zero finer cells are looked at around the one that was found. Distances
 from the median say how far its tail goes: the farther a quantile, the fewer records contradict what
-is wider, so the evidence decides which one is looked for. Within stated bounds the first cells are
-theirs.
+is wider, so the evidence decides which one is looked for. Stated bounds cost nothing: nothing is
+looked for within them.
 """
 
 import math
@@ -36,8 +36,6 @@ _TAILS = {
     for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
 }
 _BEYOND = 5.0
-# Within stated bounds nothing is gained where there is next to no noise.
-_LOUDEST = 1e9
 # Each time finer cells are looked at they are so many times finer, at three cells' width.
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
@@ -60,8 +58,6 @@ class TargetSearch:
         Share of ρ.
     eta : float
         Bounded range of a choice.
-    within : bool
-        Whether bounds are stated.
     is_all : bool
         Whether nothing else can be told than a mean.
     """
@@ -71,7 +67,6 @@ class TargetSearch:
     n_choices: int = 0
     share: float = 0.0
     eta: float = 0.0
-    within: bool = False
     is_all: bool = False
 
 
@@ -80,17 +75,14 @@ NO_TARGET = TargetSearch()
 
 def wanted_target(request):
     """The search for a target's bounds that a request leaves to be done, from public facts."""
-    if not (request.private and request.n_targets):
-        return NO_TARGET
-    within = not request.finds_target
-    if within and (request.inference or request.budget.mu > _LOUDEST):
-        return NO_TARGET
+    if not (request.private and request.n_targets and request.finds_target):
+        return NO_TARGET  # stated bounds cost nothing
     _ = request.budget.mu  # refuses what is too small for any noise, and says so
     rho = zcdp_rho(*request.budget[:2])
-    for zooms, (most, aim, least) in _ways(request, within):
+    for zooms, (most, aim, least) in _ways(request):
         # without an intercept nothing but the size is looked for
         of_one = 1 + (1 + zooms) * request.fit_intercept
-        of_one += request.fit_intercept and not within
+        of_one += request.fit_intercept
         count = of_one * request.n_targets
         # η = sqrt(8 share ρ / count)
         eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
@@ -100,19 +92,17 @@ def wanted_target(request):
             last = min(_TAILS)
             tail = next((t for t in _TAILS if (1 - t) * evidence >= 2 * _BEYOND), last)
             is_all = most == _WAYS[-1][0]
-            return TargetSearch(zooms, tail, count, spent, eta, within, is_all)
+            return TargetSearch(zooms, tail, count, spent, eta, is_all)
     return NO_TARGET
 
 
-def _ways(request, within):
+def _ways(request):
     """Zooms, and one of `_WAYS`, of each search, the finest first."""
     cheap, dear, of_a_mean = _WAYS
     if request.fit_intercept:
         for zooms in range(_MOST_ZOOMS, 0, -1):
             yield zooms, (*cheap[:2], _LEAST_OF_ZOOMS)
     yield 0, cheap
-    if within:
-        return
     yield 0, dear
     if not request.inference:  # of a mean alone there are no intervals, and nothing pays for them
         yield 0, of_a_mean
@@ -146,39 +136,31 @@ def found_target(plan, receipt, place, key):
     """
     request, units = plan.request, TARGET.units(plan, place.n_samples)
     oracle = receipt.shown(QuantileOracle(receipt, units, place, key=TARGET.key(key)), units)
-    search, stated = request.target_search, None
-    if search.within:
-        center, half_width = request.target_center, request.target_half_width
-        stated = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
-    lo, hi = find_target(oracle, search, stated, centred=request.fit_intercept)
+    search = request.target_search
+    lo, hi = find_target(oracle, search, centred=request.fit_intercept)
     return (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
 
 
-def find_target(oracle, search, stated, *, centred):
-    """Bounds (lo, hi) of each target, within the stated ones if there are any.
+def find_target(oracle, search, *, centred):
+    """Bounds (lo, hi) of each target.
 
     Parameters
     ----------
     oracle : QuantileOracle
     search : TargetSearch
-    stated : pair of float64 arrays of shape (n_targets,), or None
     centred : bool
         Whether a target has another middle than zero.
     """
-    if stated is None and not centred:
+    if not centred:
         half_width = _TAILS[search.tail] * _size(oracle, search.tail)
         return -half_width, half_width
-    if stated is None:
-        (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
-        zero = octave == 0
-        size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
-        lo, hi, prior = -REACH * size, REACH * size, LINEAR_PRIOR
-    else:
-        (lo, hi), prior = stated, None
-        zero, size = np.zeros(len(lo), dtype=bool), (hi - lo) / 2
+    (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
+    zero = octave == 0
+    size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
+    lo, hi, prior = -REACH * size, REACH * size, LINEAR_PRIOR
     middle, width = (lo + hi) / 2, (hi - lo) / N_LINEAR
     first, last = lo, hi
-    for _ in range(1 + search.zooms if centred else 0):
+    for _ in range(1 + search.zooms):
         (cell,) = oracle.release_quantiles("target", [MEDIAN], prior=prior, edges=(first, last))
         width = (last - first) / N_LINEAR
         middle = first + (cell + 0.5) * width
@@ -203,10 +185,7 @@ def find_target(oracle, search, stated, *, centred):
     if zero.any():
         distance[zero] = _size(oracle, search.tail, columns=zero)
     half_width = _TAILS[search.tail] * distance
-    found = middle - half_width, middle + half_width
-    if stated is None:
-        return found
-    return np.maximum(found[0], stated[0]), np.minimum(found[1], stated[1])
+    return middle - half_width, middle + half_width
 
 
 def _size(oracle, tail, columns=None):

@@ -90,7 +90,7 @@ class PrivacyAccountant:
         Budget for everything together; less than one over the number of records.
     path : str or path-like, default=None
         File of the ledger, which outlives the process. If it exists, it must agree with the other
-        parameters. If not, it is created (for its owner only) with a UserWarning, unless `testing`
+        parameters. If not, it is created (for its owner only), which is logged, unless `testing`
         is True; `open` never creates one. With None, a temporary file that is deleted when the
         process that created it exits.
     neighboring : {"replace_one", "add_remove"}, default="replace_one"

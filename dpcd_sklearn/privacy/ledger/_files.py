@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import logging
 import os
 import secrets
 import shutil
@@ -120,16 +121,15 @@ def say_where(path):
 
 
 def say_new(path):
-    """Warn that a ledger is made: where one was expected, the path is wrong or the file is lost.
+    """Log that a ledger is made: where one was expected, the path is wrong or the file is lost.
 
-    Before it is made, so that a warning that is made an error makes none.
+    The log and not a warning: the first run of every script makes its ledger, rightly.
     """
-    warnings.warn(
-        f"there is no ledger at {path}: a new one is created, with the whole budget. If the "
-        "records were fitted before, this path is wrong or the file is lost; "
-        "PrivacyAccountant.open(path) opens a ledger and never creates one",
-        UserWarning,
-        stacklevel=4,  # who made the accountant
+    logging.getLogger("dpcd_sklearn").warning(
+        "there is no ledger at %s: a new one is created, with the whole budget. If the records "
+        "were fitted before, this path is wrong or the file is lost; PrivacyAccountant.open(path) "
+        "opens a ledger and never creates one",
+        path,
     )
 
 
