@@ -199,9 +199,10 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
         model.set_params(target_bounds=(-300, 300))
     plan, event = model._plan(N, P, model._stated_outputs(1)), model.planned_event(N, P)
     assert not plan.request.scales.n_choices
-    # of a target what is stated is the first of all cells
-    own = "counts" if plan.request.n_classes else "target"
-    assert plan.parts[:-1] == (plan.part_of(own),)
+    if plan.request.n_classes:
+        assert plan.parts[:-1] == (plan.part_of("counts"),)
+    else:
+        assert event == plan.alone
 
     def refuse(*args, **kwargs):
         raise AssertionError("scales were looked for")
@@ -213,8 +214,7 @@ def test_stated_facts_win_and_cost_nothing(name, facts, monkeypatch):
     bounds = facts.get("feature_bounds")
     assert (model.feature_bounds_ is None) == (bounds is None)
     if n_target(model):
-        lo, hi = model.target_bounds_
-        assert -300 <= lo < hi <= 300
+        assert model.target_bounds_ == (-300, 300)
 
 
 def test_what_is_stated_of_one_leaves_the_other_to_be_found():
