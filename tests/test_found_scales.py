@@ -85,7 +85,7 @@ def is_centred(model):
 
 def n_target(model):
     """Choices of the target's bounds, which the evidence of N records at EPSILON is ample for."""
-    return 0 if hasattr(model, "classes") else (7 if is_centred(model) else 1)
+    return 0 if hasattr(model, "classes") else (8 if is_centred(model) else 1)
 
 
 # --- every solver finds scales --------------------------------------------------------------------

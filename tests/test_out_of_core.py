@@ -29,7 +29,7 @@ BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 MODELS = {
     "DPLogisticGCD": DPLogisticGCD(max_iter=5),
     "DPRidgeSkGD": DPRidgeSkGD(max_iter=5, target_bounds=(0, 1)),
-    "DPLassoCD": DPLassoCD(0.01, max_iter=2),
+    "DPLassoCD": DPLassoCD(0.01, epsilon=5.0, max_iter=2),
     "DPLassoCD, bounds": DPLassoCD(0.01, epsilon=5.0, max_iter=2, feature_bounds=(-1, 2)),
     "without noise": DPRidgeSkGD(epsilon=float("inf"), max_iter=50),
     "cd": DPLinearClassifier(solver="cd", max_iter=2),

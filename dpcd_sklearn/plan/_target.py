@@ -40,7 +40,9 @@ _BEYOND = 5.0
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
 # the width, and inwards, less steeply; and how many of them are farther out than that size.
-_OUT, _IN, _OUTWARDS = 1.0, 0.25, 5
+# Once the median of distances is found they fall outwards from it: of a target that mostly is one
+# number no farther than so much.
+_OUT, _IN, _OUTWARDS, _MOST_AWAY = 1.0, 0.25, 5, 8.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def wanted_target(request):
         # without an intercept nothing but the size is looked for
         of_one = 1 + (1 + zooms) * request.fit_intercept
         of_one += request.fit_intercept
+        of_one += zooms > 0  # the median of distances
         count = of_one * request.n_targets
         # η = sqrt(8 share ρ / count)
         eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
@@ -173,13 +176,18 @@ def find_target(oracle, search, *, centred):
     distance = np.empty_like(size)
     if (~zero).any():
         n_inner = math.ceil(math.log2((size / width)[~zero].max()))
-        away = np.arange(n_inner + 1 + _OUTWARDS) - (n_inner - 1.0)
+        away = np.arange(n_inner + 1 + _OUTWARDS)
+        prior = np.exp(-np.maximum(_OUT * (away - n_inner + 1), -_IN * (away - n_inner + 1)))
+        asked = {"columns": ~zero}
+        if search.zooms:
+            # among so many octaves few records contradict those that no tail reaches
+            (ring,) = oracle.release_quantiles(
+                "target", [MEDIAN], prior=np.ones(len(away)), around=(middle, width), **asked
+            )
+            width[~zero] = np.ldexp(width[~zero], ring)
+            prior = np.exp(-np.minimum(_OUT * away, _MOST_AWAY))
         (ring,) = oracle.release_quantiles(
-            "target",
-            [search.tail],
-            prior=np.exp(-np.maximum(_OUT * away, -_IN * away)),
-            around=(middle, width),
-            columns=~zero,
+            "target", [search.tail], prior=prior, around=(middle, width), **asked
         )
         distance[~zero] = np.ldexp(width[~zero], ring)
     if zero.any():
