@@ -170,7 +170,7 @@ def column_in(container, cells):
         raise
 
 
-# What the one record becomes: extreme, missing, of another kind, of another label.
+# Changes of the one record: extreme, missing, of another kind, of another label.
 CHANGES = {
     "another label": 2,
     "unknown": 7,

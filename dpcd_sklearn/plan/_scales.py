@@ -80,8 +80,8 @@ _LEAST_OF_FEATURES = {
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
-# Of columns that turn out to fill their bounds a search within these gains nothing, so it has a
-# share that raises no error by more than a tenth.
+# A search within stated bounds gains nothing where columns fill them, so its share raises no error
+# by more than a tenth.
 _SHARE_WITHIN = 0.14
 # An interval within stated bounds holds such a share of all records beside those of its fullest
 # cell, and bounds are so many times as wide.

@@ -1,4 +1,4 @@
-"""What no interrupt may cut in two: a gate for SQLite's connections, and descriptors of files.
+"""A gate for SQLite's connections, and descriptors of files, that no interrupt cuts in two.
 
 A signal's handler, and what one thread raises in another, run between two bytecodes. Between
 ``acquire()`` and ``try`` there is one, and in a context manager of Python several: a Ctrl-C there
