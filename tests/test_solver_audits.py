@@ -105,7 +105,7 @@ def test_the_transcript_is_what_the_solver_saw():
 
     model = DPRidgeSkGD(
         alpha=0.0, max_iter=7, coef_path=True,
-        fit_intercept=False, clip=1.0, epsilon=3.0, delta=1e-3,
+        fit_intercept=False, clip=1.0, epsilon=3.0, delta=1e-3, target_bounds=(-1, 1),
     solver=SkGD(step_size=1.0, momentum=0, averaging="last"))  # fmt: skip
     transcript = Transcript()
     rng = np.random.default_rng(0)
