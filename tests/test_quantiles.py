@@ -521,10 +521,6 @@ def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width
     middle, half_width = scales_without_noise(X, "octaves")
     assert middle[0] == 0
     assert 1 < half_width[0] / (2 * np.median(np.abs(X))) <= 2
-    middle, half_width = scales_without_noise(X, "spread")
-    assert abs(middle[0] - np.median(X)) <= cell
-    spread = np.median(np.abs(X - middle[0]))
-    assert 1 < half_width[0] / (_scales._WIDTH_OF_SPREAD * spread) <= 2 or spread < cell
 
 
 def test_only_heavy_tails_go_beyond_bounds_from_quartiles():
@@ -567,13 +563,13 @@ def test_columns_that_are_asked_about_are_those_that_are_paid_for():
 
 @pytest.mark.parametrize("value", [0.0, 7.0, -1e9, 1e300, 5e-324])
 def test_scales_of_a_constant_column_are_positive_and_finite(value):
-    for how in ("tails", "quartiles", "spread", "octaves"):
+    for how in ("tails", "quartiles", "octaves"):
         center, half_width = scales_without_noise(np.full((9, 2), value), how)
         assert np.isfinite(center).all() and np.isfinite(half_width).all()
         assert (half_width > 0).all()
 
 
-@pytest.mark.parametrize("how", ["tails", "quartiles", "spread", "octaves"])
+@pytest.mark.parametrize("how", ["tails", "quartiles", "octaves"])
 def test_scales_take_all_the_choices_that_are_planned_for_them(how):
     event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, how)),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))

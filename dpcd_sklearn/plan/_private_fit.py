@@ -131,7 +131,9 @@ class PrivateFit:
     def _warn_of_mixture(self):
         """Warn where scikit-learn fits counted and uncounted parts of one object."""
         around = [e for e in held_by_callers("self", "estimator") if hasattr(e, "get_params")]
-        counted, uncounted = counted_and_not(tree_of(around[-1])) if around else ([], [])
+        if not around or around[-1] is self:  # nothing else is fitted
+            return
+        counted, uncounted = counted_and_not(tree_of(around[-1]))
         counted = [c for c in counted if not getattr(c.get("accountant"), "testing", False)]
         if counted and uncounted:
             self._warn_once(

@@ -52,9 +52,6 @@ WIDTH = 2.0
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
 PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 4).clip(max=16))
 PRIOR[0] = 4.0
-# The same in median distances from the median, of which a normal column's inter-quartile range is
-# two; what is found is rounded up to a doubling, by half as much again on average.
-_WIDTH_OF_SPREAD = WIDTH * 2 / 1.5
 # Noise grows with the width: odds fall by e² with each doubling.
 _TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
 # Otherwise all are alike that a hundredth of all records may need.
@@ -101,7 +98,7 @@ _INFERENCE_ROOM = 2.0
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
 _N_CHOICES = {
-    "tails": 4, "quartiles": 3, "spread": 3, "octaves": 1, "within": 3, "tails within": 5,
+    "tails": 4, "quartiles": 3, "octaves": 1, "within": 3, "tails within": 5,
 }  # fmt: skip
 
 
@@ -120,12 +117,10 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
     ----------
     oracle : QuantileOracle
     of : {"features", "target", "row_norm"}
-    how : {"tails", "quartiles", "spread", "octaves"}
-        Centre and spread, finely, with tails or without, or surely; or how large numbers are,
-        around zero.
+    how : {"tails", "quartiles", "octaves"}
+        Centre and spread, with tails or without; or how large numbers are, around zero.
     width : float, default=None
-        Half-widths in inter-quartile ranges, median distances, or upper ends of octaves; None is
-        what suits features.
+        Half-widths in inter-quartile ranges or upper ends of octaves; None is what suits features.
     rare : Fraction, default=TAIL
         The quantile of the tails of columns whose quartiles are one number.
     twice : bool, default=False
@@ -144,14 +139,6 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
         half_width = np.where(mostly_zero, 1.0, (width or WIDTH) * size)
         return np.zeros_like(size), half_width
     edges, cell = (-REACH * size, REACH * size), 2 * REACH * size / N_LINEAR
-    if how == "spread":
-        (middle,) = oracle.release_quantiles(of, [MEDIAN], prior=LINEAR_PRIOR, edges=edges)
-        center = (middle + (1 - N_LINEAR) / 2) * cell
-        around, prior = (center, cell), _DOUBLING_PRIOR
-        (doublings,) = oracle.release_quantiles(of, [MEDIAN], prior=prior, around=around)
-        half_width = np.ldexp((width or _WIDTH_OF_SPREAD) * cell, doublings)
-        indicator = mostly_zero & (doublings == 0)
-        return np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
     quartiles = oracle.release_quantiles(of, QUARTILES, prior=LINEAR_PRIOR, edges=edges)
     low, high = np.sort(quartiles, axis=0)
     center, start = (low + high + 1 - N_LINEAR) / 2 * cell, edges[0]
@@ -361,23 +348,34 @@ def _ways_of_features(request):
     return ["tails", "quartiles", "octaves", "rows"][2 * (not request.fit_intercept) :]
 
 
-class Scales(Release):
-    """Choices of scales that nobody states."""
+class SearchRelease(Release):
+    """The choices of a search that a request holds.
 
-    name = "scales"
+    Parameters
+    ----------
+    name : str
+    search : str
+        Attribute of the request: a search with `share`, `eta` and `n_choices`.
+    """
+
+    def __init__(self, name, search):
+        self.name, self._search = name, search
+
+    def search(self, plan):
+        return getattr(plan.request, self._search)
 
     def share(self, plan):
-        return plan.request.scales.share
+        return self.search(plan).share
 
     def event(self, plan):
-        search = plan.request.scales
+        search = self.search(plan)
         return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
 
     def units(self, plan, n_samples):
         return QuantileUnits(plan.part_of(self.name))
 
 
-SCALES = Scales()
+SCALES = SearchRelease("scales", "scales")
 
 
 def found_scales(plan, receipt, place, key):

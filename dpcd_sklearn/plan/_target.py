@@ -14,16 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
-from ..privacy.accounting._calibration import choices_event
 from ..privacy.mechanisms._quantiles import (
     LEAST_RANGE,
     MOST_RANGE,
     QuantileOracle,
-    QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR
-from ._release import Release
-from ._scales import LINEAR_PRIOR, MEDIAN, PRIOR, REACH
+from ._scales import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, SearchRelease
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
@@ -92,8 +89,7 @@ def wanted_target(request):
         evidence = request.budget.n * eta
         if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
             spent = count * eta**2 / (8 * rho)
-            last = min(_TAILS)
-            tail = next((t for t in _TAILS if (1 - t) * evidence >= 2 * _BEYOND), last)
+            tail = next((t for t in _TAILS if (1 - t) * evidence >= 2 * _BEYOND), MEDIAN)
             is_all = most == _WAYS[-1][0]
             return TargetSearch(zooms, tail, count, spent, eta, is_all)
     return NO_TARGET
@@ -111,23 +107,7 @@ def _ways(request):
         yield 0, of_a_mean
 
 
-class TargetScale(Release):
-    """Choices of a target's place and width."""
-
-    name = "target"
-
-    def share(self, plan):
-        return plan.request.target_search.share
-
-    def event(self, plan):
-        search = plan.request.target_search
-        return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
-
-    def units(self, plan, n_samples):
-        return QuantileUnits(plan.part_of(self.name))
-
-
-TARGET = TargetScale()
+TARGET = SearchRelease("target", "target_search")
 
 
 def found_target(plan, receipt, place, key):
