@@ -8,6 +8,7 @@ round numbers. None is a minimum or a maximum of the data, and values outside ar
 """
 
 import argparse
+import logging
 import os
 import socket
 import warnings
@@ -404,6 +405,7 @@ def main(arguments=None):
     # Scores have no noise, and say so; these records are public anyway.
     warnings.simplefilter("ignore", PrivacyLeakWarning)
     warnings.simplefilter("ignore", FewRecordsWarning)  # the table shows what few records mean
+    logging.getLogger("dpcd_sklearn").setLevel(logging.ERROR)  # each data set has a new ledger
     epsilons, runs = ((1.0, 10.0), 3) if options.quick else (EPSILONS, RUNS)
     data_sets = list(bundled_data())
     if not options.quick and (california := california_housing()) is not None:
