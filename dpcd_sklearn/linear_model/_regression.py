@@ -69,17 +69,15 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         self.target_bounds_ = self._bounds_of_target(plan.request)
 
     def _bounds_of_target(self, request):
-        """Bounds of the target, stated or found; of a search within stated ones what both hold."""
-        bounds = None
+        """Bounds of the target, stated or found; None if it is neither."""
         if self.target_bounds is not None:
             bounds = self._stated_target_bounds(request.n_outputs)
-        if request.target_search.n_choices:
+        elif request.target_search.n_choices:
             center, half_width = request.target_center, request.target_half_width
-            found = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
-            bounds = found if bounds is None else [np.clip(one, *bounds) for one in found]
-        if bounds is None or request.n_outputs > 1:
-            return bounds and tuple(bounds)
-        return tuple(float(bound[0]) for bound in bounds)
+            bounds = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
+        else:
+            return None
+        return bounds if request.n_outputs > 1 else tuple(float(bound[0]) for bound in bounds)
 
     def _stated_target_bounds(self, n_outputs):
         return check_bounds(self.target_bounds, n_outputs, name="target_bounds")
