@@ -25,7 +25,7 @@ from dpcd_sklearn.inspection._fits import Subject
 from dpcd_sklearn.inspection._transcript import Transcript, recorded
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
-from dpcd_sklearn.plan import _scales
+from dpcd_sklearn.plan import _scales, _target
 from dpcd_sklearn.plan._found_scales import FoundScales
 from dpcd_sklearn.plan._scales import NOTHING
 from dpcd_sklearn.plan._solver_plan import SolverPlan
@@ -753,3 +753,19 @@ def test_an_audit_reads_records_in_the_scales_of_each_fit():
     # too little evidence to look within
     stated = clone(model).set_params(feature_scale=1.0, target_bounds=(-1, 1), epsilon=1.0)
     assert not Subject(stated, ((X, y), (X, other)), None).rows.differ
+
+
+def test_no_target_is_found_far_wider_than_its_records():
+    """A width that no record reaches is as likely as the evidence beyond the tail allows."""
+    rng = np.random.default_rng(0)
+    n, request = 3_200, DPRidgeSkGD(epsilon=10.0, delta=1e-7)._plan(3_200, P, 1).request
+    search = request.target_search
+    event = FitEvent((SelectionEvent(search.eta, search.n_choices),))
+    heavy = np.exp(rng.normal(size=n))
+    for share in (0.45, 0.5, 0.55):  # of zeros: around one half the two ways of looking meet
+        y = np.where(rng.random(n) < share, 0.0, heavy)
+        place = LocalPlace(np.zeros((n, 1)), y)
+        for _ in range(400):
+            oracle = QuantileOracle(charge(None, event), QuantileUnits(event), place)
+            lo, hi = _target.find_target(oracle, search, centred=True)
+            assert (hi - lo < 16 * np.ptp(y)).all()

@@ -37,9 +37,9 @@ _BEYOND = 5.0
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
 # the width, and inwards, less steeply; and how many of them are farther out than that size.
-# Once the median of distances is found they fall outwards from it: of a target that mostly is one
-# number no farther than so much.
-_OUT, _IN, _OUTWARDS, _MOST_AWAY = 1.0, 0.25, 5, 8.0
+# Once the median of distances is found they fall outwards from it, down to the least odds that a
+# prior may have: with e^-8 one fit in a few hundred took octaves that no record reaches.
+_OUT, _IN, _OUTWARDS, _MOST_AWAY = 1.0, 0.25, 5, 16.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class TargetSearch:
         How often finer cells are looked at.
     tail : Fraction
         The quantile of distances from the median.
+    size_tail : Fraction
+        That of distances from zero, whose octave nothing else is known of: twice the evidence.
     n_choices : int
     share : float
         Share of ρ.
@@ -63,6 +65,7 @@ class TargetSearch:
 
     zooms: int = 0
     tail: Fraction = MEDIAN
+    size_tail: Fraction = MEDIAN
     n_choices: int = 0
     share: float = 0.0
     eta: float = 0.0
@@ -89,10 +92,15 @@ def wanted_target(request):
         evidence = request.budget.n * eta
         if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
             spent = count * eta**2 / (8 * rho)
-            tail = next((t for t in _TAILS if (1 - t) * evidence >= 2 * _BEYOND), MEDIAN)
+            tails = _tail(evidence, _BEYOND), _tail(evidence, 2 * _BEYOND)
             is_all = most == _WAYS[-1][0]
-            return TargetSearch(zooms, tail, count, spent, eta, is_all)
+            return TargetSearch(zooms, *tails, count, spent, eta, is_all)
     return NO_TARGET
+
+
+def _tail(evidence, beyond):
+    """The farthest quantile for which odds of a width that no record reaches are e^-beyond."""
+    return next((tail for tail in _TAILS if (1 - tail) * evidence >= 2 * beyond), MEDIAN)
 
 
 def _ways(request):
@@ -135,7 +143,7 @@ def find_target(oracle, search, *, centred):
         Whether a target has another middle than zero.
     """
     if not centred:
-        half_width = _TAILS[search.tail] * _size(oracle, search.tail)
+        half_width = _size(oracle, search.size_tail)
         return -half_width, half_width
     (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
     zero = octave == 0
@@ -153,7 +161,7 @@ def find_target(oracle, search, *, centred):
         first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
     middle = np.where(zero, 0.0, middle)
     width = np.maximum(width, np.abs(middle) * 2.0**-40)
-    distance = np.empty_like(size)
+    half_width = np.empty_like(size)
     if (~zero).any():
         n_inner = math.ceil(math.log2((size / width)[~zero].max()))
         away = np.arange(n_inner + 1 + _OUTWARDS)
@@ -169,16 +177,17 @@ def find_target(oracle, search, *, centred):
         (ring,) = oracle.release_quantiles(
             "target", [search.tail], prior=prior, around=(middle, width), **asked
         )
-        distance[~zero] = np.ldexp(width[~zero], ring)
+        farthest = np.ldexp(size[~zero], _OUTWARDS)
+        distance = np.minimum(np.ldexp(width[~zero], ring), farthest)
+        half_width[~zero] = _TAILS[search.tail] * distance
     if zero.any():
-        distance[zero] = _size(oracle, search.tail, columns=zero)
-    half_width = _TAILS[search.tail] * distance
+        half_width[zero] = _size(oracle, search.size_tail, columns=zero)
     return middle - half_width, middle + half_width
 
 
 def _size(oracle, tail, columns=None):
-    """The upper end of the octave that holds a quantile of |y|, zeros among them."""
+    """A half-width from the octave that holds a quantile of |y|, zeros among them."""
     (octave,) = oracle.release_quantiles(
         "target", [tail], prior=PRIOR, columns=columns, zero_apart=False
     )
-    return np.where(octave == 0, 1.0, np.ldexp(1.0, octave + LOWEST))
+    return _TAILS[tail] * np.where(octave == 0, 1.0, np.ldexp(1.0, octave + LOWEST))
