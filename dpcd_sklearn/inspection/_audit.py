@@ -134,8 +134,8 @@ def audit(
     >>> from dpcd_sklearn.inspection import audit
     >>> model = DPRidgeSkGD(epsilon=2.0, max_iter=3)
     >>> result = audit(model, n_samples=500, n_features=2, confidence=1 - 1e-9)
-    >>> result.contradicts, len(result.releases)  # choices of scales, and gradients
-    (False, 2)
+    >>> result.contradicts, len(result.releases)  # choices for features, for the target; gradients
+    (False, 3)
     """
     n_runs = check_runs(n_runs)
     confidence = check_real(confidence, "confidence", low=0.5, high=1.0)
