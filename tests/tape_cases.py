@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from scipy.stats import loguniform
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn import (
@@ -20,6 +22,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -40,6 +43,7 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, Newton, SkGD
 
 N, P = 70, 3
+MANY = 520
 EXTREME = [0.0, -0.0, 1.0, 1e300, -1e300, np.finfo(float).max, 5e-324, 1e-300, 2.0**53 + 2, -7.5]
 WORDS = ["red", "green", "blue", "", "never seen", None, "red ", "Red"]
 
@@ -102,6 +106,13 @@ def unit(rng):
 def cells_of_numbers(rng, records):
     kinds = [*EXTREME, *rng.normal(size=4), *np.ravel(records.X[0])]
     return rng.choice(kinds, P), rng.choice([*EXTREME, *rng.normal(size=4)])
+
+
+def many(rng):
+    """As many as coins may divide."""
+    X = rng.uniform(-1, 1, (MANY, P))
+    y = np.clip(X @ [0.5, -0.3, 0] + 0.1 * rng.normal(size=MANY), -1, 1)
+    return Records(X, y, rng.uniform(0, 2, MANY))
 
 
 def targets(rng):
@@ -194,8 +205,9 @@ def cells_of_tables_of_two(rng, records):
 
 
 CELLS = {
-    numbers: cells_of_numbers, unit: cells_of_numbers, targets: cells_of_targets,
-    two: cells_of_two, three: cells_of_three, rare: cells_of_rare, rare_columns: cells_of_rare,
+    numbers: cells_of_numbers, unit: cells_of_numbers, many: cells_of_numbers,
+    targets: cells_of_targets, two: cells_of_two, three: cells_of_three,
+    rare: cells_of_rare, rare_columns: cells_of_rare,
     gaps: cells_of_gaps, words: cells_of_words, tables: cells_of_tables,
     tables_of_two: cells_of_tables_of_two,
 }  # fmt: skip
@@ -299,6 +311,33 @@ class Twice:
     predict = InParts.predict
 
 
+class Searched:
+    """A private search: its questions are those of a secret number of runs."""
+
+    def __init__(self, estimator, grid, tape, relation=None, **options):
+        self.search = PrivateSearchCV(
+            estimator, grid, epsilon=3.0, delta=1e-4, random_state=tape, **options
+        )
+        self.relation = relation or {"neighboring": "replace_one", "n_public": None}
+
+    def get_params(self, deep=False):
+        return {"accountant": None, **self.relation}
+
+    def set_params(self, accountant):
+        self.search.set_params(accountant=accountant)
+
+    def fit(self, X, y):
+        self.search.fit(X, y)
+
+    def predict(self, X):
+        return [] if self.search.best_estimator_ is None else self.search.predict(X)
+
+    def shown_besides_the_winner(self):
+        """What tells nothing of coins: of the runs only the winner is released."""
+        found = self.search
+        return found.privacy_event_, found.privacy_spent_, found.run_epsilon_, found.n_splits_
+
+
 class Scored:
     """A private score of a public model."""
 
@@ -328,9 +367,10 @@ def public_model(records, classifier=False):
 
 
 ADD_REMOVE = {"neighboring": "add_remove", "n_public": N, "delta": 1e-4}
+STATED = {"feature_bounds": (-2, 2), "target_bounds": (-3, 3)}
 SETTINGS = {
     "": {},
-    ", stated": {"feature_bounds": (-2, 2), "target_bounds": (-3, 3)},
+    ", stated": STATED,
     ", add_remove": ADD_REMOVE,
     ", scales": {"feature_scale": "private", "epsilon": 20.0},
     ", large epsilon": {"epsilon": 60.0, "max_iter": 7},
@@ -490,6 +530,30 @@ for _name, _records, _make in [
         columns_of(tape), DPLinearRegressor(random_state=tape), epsilon=5.0, **ADD_REMOVE)),
     ("table of two", tables_of_two, lambda tape: make_private_pipeline(
         columns_of(tape), DPLogisticGCD(classes=[0, 1], random_state=tape), epsilon=5.0)),
+    # searches
+    ("search", unit, lambda tape: Searched(
+        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape)),
+    ("search, refit", unit, lambda tape: Searched(
+        DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
+        scoring="neg_mean_squared_error", distribution="geometric")),
+    ("search, folds", two, lambda tape: Searched(
+        DPLogisticGCD(classes=[0, 1], feature_bounds=(-1, 1)), {"solver": ["gcd", "newton"]},
+        tape, refit=True, validation=KFold(2), n_iter=2)),
+    ("search, batches", two, lambda tape: Searched(
+        DPLinearClassifier(classes=[0, 1], solver="sgd", feature_bounds=(-1, 1)),
+        {"max_iter": [5, 9]}, tape, n_iter=2)),
+    ("search, no run", unit, lambda tape: Searched(
+        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1]}, tape, n_iter=1,
+        distribution="poisson")),
+    ("search, many candidates", unit, lambda tape: Searched(
+        DPLinearRegressor(**STATED), {"alpha": loguniform(1e-4, 1.0)}, tape, n_iter=3)),
+    ("search, add_remove", many, lambda tape: Searched(
+        DPLinearRegressor(**STATED, neighboring="add_remove", n_public=MANY),
+        {"alpha": [1e-3, 0.1]}, tape, {"neighboring": "add_remove", "n_public": MANY}, n_iter=3,
+        scoring="neg_mean_squared_error")),
+    ("search, pipeline", unit, lambda tape: Searched(
+        make_private_pipeline(DPStandardScaler(), DPLinearRegressor(target_bounds=(-3, 3))),
+        {"dplinearregressor__alpha": [1e-3, 0.1]}, tape, n_iter=3)),
     # partitions and scores
     *[(f"{word}, partitions", numbers,
        lambda tape, word=word: InParts(DPLinearRegressor(solver=word, random_state=tape)))
@@ -508,9 +572,7 @@ for _name, _records, _make in [
 
 
 def columns_of(tape):
-    numeric = make_pipeline(
-        DPSimpleImputer(random_state=tape), DPStandardScaler(random_state=tape)
-    )
+    numeric = make_pipeline(DPSimpleImputer(random_state=tape), DPStandardScaler(random_state=tape))
     encoder = DPOneHotEncoder(max_categories=4, random_state=tape)
     return make_private_column_transformer(
         (numeric, ["rent"]), (encoder, ["town", "rooms"]), epsilon=3.0

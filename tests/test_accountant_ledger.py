@@ -263,7 +263,7 @@ def test_parameters_that_json_cannot_hold_are_stored_as_facts():
     assert params["numpy"] == [0.5, 3, True]
     digest = hashlib.sha256(array.tobytes()).hexdigest()
     assert params["array"] == params["fortran"] == {"shape": [2, 3], "sha256": digest}
-    assert params["objects"].startswith("array(")
+    assert params["objects"] == "ndarray"  # its text would show an address
     assert params["class_weight"] == {"0": 1.0, "b": 2}
     assert params["long"] == "x" * 200
     assert params["broken"] == "Broken"

@@ -218,7 +218,7 @@ def test_a_candidate_of_another_kind_than_planned_counts_as_failed(data, monkeyp
     X, _, y = data
     model = DPLinearClassifier(classes=[0, 1], feature_bounds=(-1, 1), max_iter=2)
     monkeypatch.setattr(_candidates, "MOST_PLANNED", 0)
-    monkeypatch.setattr(_candidates, "prototypes", lambda grids: [{"solver": "skgd"}])
+    monkeypatch.setattr(_candidates, "prototypes", lambda grids, coins: [{"solver": "skgd"}])
     search = PrivateSearchCV(model, {"solver": ["gcd"]}, delta=1e-6, distribution="geometric")
     with pytest.warns(UserWarning, match="gave no model"):
         search.fit(X, y)
@@ -409,7 +409,7 @@ def test_the_seed_draws_the_split():
 
 def test_candidates_are_drawn_with_replacement_each_as_likely():
     grids = [{"a": [1, 2, 3], "b": [4, 5]}, {"a": stats.uniform(10, 1)}]
-    generator = _candidates.secret_generator()
+    generator = _candidates.secret_generator(_candidates.Coins())
     drawn = [_candidates.draw(grids, generator) for _ in range(1200)]
     of_first = [d for d in drawn if "b" in d]
     assert stats.binomtest(len(of_first), 1200).pvalue > 1e-6
@@ -419,8 +419,9 @@ def test_candidates_are_drawn_with_replacement_each_as_likely():
 
 
 def test_of_a_small_grid_every_candidate_is_planned_and_of_a_large_one_some():
-    assert len(_candidates.prototypes([{"a": [1, 2, 3], "b": [4, 5]}, {"a": [1]}])) == 7
-    many = _candidates.prototypes([{"a": list(range(9)), "b": stats.uniform()}])
+    coins = _candidates.Coins()
+    assert len(_candidates.prototypes([{"a": [1, 2, 3], "b": [4, 5]}, {"a": [1]}], coins)) == 7
+    many = _candidates.prototypes([{"a": list(range(9)), "b": stats.uniform()}], coins)
     assert len(many) == _candidates.MOST_PLANNED
 
 
@@ -507,10 +508,10 @@ def test_classifiers_under_both_relations(data, relation, scoring):
 
 def test_coins_are_fresh_and_of_the_stated_share():
     slots = slots_of(0.3, 100, random_state=0, n_public=1000)
-    (train, test), *_ = slots.rows(5000)
+    (train, test), *_ = slots.rows(5000, _candidates.Coins())
     assert sorted([*train, *test]) == list(range(5000))
     assert stats.binomtest(len(test), 5000, 0.3).pvalue > 1e-6
-    assert not np.array_equal(test, slots.rows(5000)[0][1])
+    assert not np.array_equal(test, slots.rows(5000, _candidates.Coins())[0][1])
     assert (slots.n_train, slots.n_test) == ((700,), (300,))
 
 

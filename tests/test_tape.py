@@ -11,12 +11,14 @@ import warnings
 import numpy as np
 import pytest
 from tables import table
-from tape_cases import CASES
+from tape_cases import CASES, Searched
 
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.linear_model._private_linear_model import PrivateLinearModel
+from dpcd_sklearn.privacy.accounting import GaussianEvent
 from dpcd_sklearn.privacy.mechanisms._quantiles import CellCounts
 from dpcd_sklearn.privacy.mechanisms._questions import Source
+from dpcd_sklearn.privacy.mechanisms._scores import ScoreSums
 from dpcd_sklearn.testing import LeakError, Recording, replay, unpaid
 
 SEEDS, MORE_SEEDS = range(2), range(100, 360)
@@ -33,10 +35,24 @@ def check(case, seed, arbitrary):
     if accountant is not None:
         events = {entry.event for entry in accountant.entries()}
         assert events == {str(getattr(model, "privacy_event_", *events))}
-    if hasattr(model, "privacy_event_"):
+    if isinstance(model, Searched):
+        check_runs(replayed, model.search)
+    elif hasattr(model, "privacy_event_"):
         found = unpaid(replayed, model.privacy_event_)
         assert not found, found
     return replayed
+
+
+def check_runs(replayed, search):
+    """The questions of a search cost no more than its runs may: a fit for each score, a refit."""
+    (run,) = search.privacy_event_.releases[0].base.releases
+    if not isinstance(run, GaussianEvent):  # a cover of other releases
+        return
+    n_scores = sum(isinstance(entry.question, ScoreSums) for entry in replayed.entries)
+    allowed = (2 * n_scores + int(search.refit)) / run.noise_multiplier**2
+    asked = sum(k[0] == "GaussianEvent" and n / k[1] ** 2 for k, n in replayed.events().items())
+    assert {k[0] for k in replayed.events()} <= {"GaussianEvent"}
+    assert asked <= allowed * (1 + 1e-9)
 
 
 @table("arbitrary", [False, True])
@@ -59,6 +75,19 @@ def test_secret_coins_show_in_nothing_but_answers(name):
         data, _, _ = CASES[name].pair(seed)
         again = replay(CASES[name].fit, data, data, seed=seed, other_coins=True)
         assert again.coins
+
+
+@table("name", [name for name in CASES if name.startswith("search")])
+def test_other_runs_of_a_search_show_in_nothing_but_its_winner(name):
+    def fit(data, tape):
+        model, _, accountant = CASES[name].fit(data, tape, ledger=True)
+        return model.shown_besides_the_winner(), accountant
+
+    for seed in range(4):
+        data, _, _ = CASES[name].pair(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            replay(fit, data, data, seed=seed, other_coins=True)
 
 
 # ---- mutants: faults that a house of this kind has had, or could have ----------------------------

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from ..privacy.noise._noise import NoiseSource
 from ..utils._reproducible_noise import ReproducibleNoise
 
 # A grid of no more candidates is planned whole before a search; of another one so many are drawn.
@@ -55,9 +56,18 @@ def check_distributions(param_distributions):
     return list(grids)
 
 
-def secret_generator():
-    """A generator for candidates, from the operating system's entropy."""
-    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence()))
+class Coins:
+    """Secret coins of a search, from the operating system's entropy; a tape stands in its place."""
+
+    def words(self, name, size):
+        """So many secret random words of 64 bits."""
+        return np.array(NoiseSource().words(size), dtype=np.uint64)
+
+
+def secret_generator(coins):
+    """A generator for candidates."""
+    seed = [int(word) for word in coins.words("candidates", 4)]
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
 
 
 def draw(grids, generator):
@@ -75,7 +85,7 @@ def _item(values, i):
     return values.iloc[i] if hasattr(values, "iloc") else values[i]
 
 
-def prototypes(grids):
+def prototypes(grids, coins):
     """Candidates that are looked at before the charge: all of a small grid, else some of them."""
     sizes = [
         math.prod(math.inf if hasattr(values, "rvs") else len(values) for values in grid.values())
@@ -87,7 +97,7 @@ def prototypes(grids):
             for grid in grids
             for items in itertools.product(*(_items(values) for values in grid.values()))
         ]
-    generator = secret_generator()
+    generator = secret_generator(coins)
     return [draw(grids, generator) for _ in range(MOST_PLANNED)]
 
 
@@ -131,3 +141,10 @@ def refuse_accountants(estimator):
             raise ValueError(
                 f"{name}={value!r} makes the noise of a candidate known; leave it None"
             )
+
+
+def put_on_tape(estimator, tape):
+    """Give a tape to all private parts of a candidate; no other random_state decides on noise."""
+    for part in (estimator, *estimator.get_params(deep=True).values()):
+        if hasattr(part, "planned_event") and "random_state" in part.get_params(deep=False):
+            part.set_params(random_state=tape)

@@ -48,13 +48,15 @@ def fitted(model, X, y, release):
     raise RuntimeError("a fit released more than was planned")
 
 
-def run(candidate, params, scorer, X, y, splits, release, neighboring):
+def run(candidate, params, scorer, X, y, splits, release, neighboring, key=None):
     """Fit and score a candidate on each split; a failure of any kind is an outcome like others.
 
     Parameters
     ----------
     candidate : estimator or None
         Its budget is set; None is one that could not be planned.
+    key : Recording or None
+        A tape, which noise of scores comes from.
     """
     if candidate is None:
         return Outcome()
@@ -68,7 +70,7 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring):
                 )
                 model = fitted(clone(candidate), X_fit, y_fit, release)
                 score = scorer.prepared(model, X_score, y_score, event)
-                scores.append(score(charge(None, event)))
+                scores.append(score(charge(None, event), key))
             mean = float(np.mean(scores))
     except Exception:  # whatever it was: an error would tell of a run that did not win
         return Outcome()

@@ -26,7 +26,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
-from ..privacy.noise._noise import NoiseSource
+from ..privacy.mechanisms._questions import is_tape
 from ..utils._cells import read_labels
 from ..utils._compat import available_if, num_samples
 from ..utils._input import read_input, without_duplicates
@@ -110,7 +110,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, default=None
         For joblib.
     random_state : int, RandomState or None, default=None
-        Draws the split only. The number of runs, candidates and noise are the operating system's.
+        Draws the split only. The number of runs, candidates and noise are the operating system's. A
+        tape of `dpcd_sklearn.testing` records all of it, in one process.
 
     Attributes
     ----------
@@ -277,6 +278,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
             n_samples=plan.budget.n,
             n_features=width_of(X),
+            reproducible=is_tape(self.random_state),
         )
         receipt.redeem()
         # 3. runs, of which the best one leaves
@@ -322,9 +324,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return X, y
 
     def _best(self, plan, X, y):
-        count = draw_count(plan.law, plan.mean, NoiseSource().words)
-        generator = _candidates.secret_generator()
-        splits = plan.slots.rows(num_samples(X))
+        coins = plan.coins
+        count = draw_count(plan.law, plan.mean, lambda n: map(int, coins.words("runs", n)))
+        generator = _candidates.secret_generator(coins)
+        splits = plan.slots.rows(num_samples(X), coins)
+        facts = plan.release, plan.budget.neighboring, coins if is_tape(coins) else None
         tasks = []
         with silence():
             for _ in range(count):
@@ -333,16 +337,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 if self.refit and self._budgeted(plan, params, plan.budget.n) is None:
                     model = None  # it may not win what can't be fitted again
                 scorer = self._scorer_of(plan)
-                tasks.append(
-                    (model, params, scorer, X, y, splits, plan.release, plan.budget.neighboring)
-                )
-        return _runs.best_of(_runs.made(tasks, self.n_jobs))
+                tasks.append((model, params, scorer, X, y, splits, *facts))
+        return _runs.best_of(_runs.made(tasks, None if facts[-1] else self.n_jobs))
 
     def _budgeted(self, plan, params, n_records):
         """A candidate with the budget of a run; None if there is none, as public facts decide."""
         try:
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
+            if is_tape(plan.coins):
+                _candidates.put_on_tape(model, plan.coins)
             sizes = (n_records, *plan.shape)
             _budget_of_run.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win

@@ -17,6 +17,7 @@ from ..privacy.accounting._promise import Budget, promised
 from ..privacy.accounting._search_event import search_fit_event
 from ..privacy.accounting._tuning import check_law
 from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import check_real
 from . import _budget_of_run, _candidates, _runs
@@ -45,6 +46,8 @@ class SearchPlan:
         Candidates that were planned, each with the budget of a run.
     mu : float
         μ of the budget of the last of them.
+    coins : Coins or Recording
+        Secret coins.
     """
 
     law: object
@@ -58,6 +61,7 @@ class SearchPlan:
     release: object
     prototypes: list
     mu: float
+    coins: object
 
     @property
     def n_public(self):
@@ -86,15 +90,16 @@ def planned(search, n_samples, shape):
     grids = _candidates.check_distributions(search.param_distributions)
     neighboring = getattr(part, "neighboring", "replace_one")
     n_public = getattr(part, "n_public", None)
+    tape = search.random_state if is_tape(search.random_state) else None
+    coins = _candidates.Coins() if tape is None else tape
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
     scorer = _scorer(search, part, neighboring)
-    slots = slots_of(
-        search.validation, n_samples, random_state=search.random_state, n_public=n_public
-    )
+    seed = search.random_state if tape is None else tape.seed
+    slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
     sizes = (min(slots.n_train), *shape)
-    prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public)
+    prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public, coins)
     refits = [clone(model) for model in prototypes] if search.refit else []
     for model in refits:
         set_n_public(model, budget.n, n_public)
@@ -130,6 +135,7 @@ def planned(search, n_samples, shape):
         release=release,
         prototypes=prototypes,
         mu=mu,
+        coins=coins,
     )
 
 
@@ -185,10 +191,10 @@ def _scorer(search, part, neighboring):
     return scoring
 
 
-def _prototypes(estimator, grids, budget, n_records, n_public):
+def _prototypes(estimator, grids, budget, n_records, n_public, coins):
     """Candidates that are planned before the charge, each with all of the budget at first."""
     found = []
-    for params in _candidates.prototypes(grids):
+    for params in _candidates.prototypes(grids, coins):
         model = _candidates.candidate(estimator, params)
         set_n_public(model, n_records, n_public)
         _budget_of_run.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)

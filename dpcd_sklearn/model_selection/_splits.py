@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..leaks import full_name
-from ..privacy.noise._noise import NoiseSource
 from ..utils._public import check_real
 
 # Splitters whose slots follow row numbers alone.
@@ -53,12 +52,11 @@ class Slots:
     n_seen: int
     share: float = 0.0
 
-    def rows(self, n_samples):
+    def rows(self, n_samples, coins):
         """Row numbers (train, test) of each split."""
         if self.splits is not None:
             return self.splits
-        words = np.array(NoiseSource().words(n_samples), dtype=np.uint64)
-        scored = words < np.uint64(int(self.share * 2.0**64))
+        scored = coins.words("slots", n_samples) < np.uint64(int(self.share * 2.0**64))
         return ((np.flatnonzero(~scored), np.flatnonzero(scored)),)
 
 

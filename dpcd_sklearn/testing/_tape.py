@@ -165,17 +165,22 @@ class Replay(Recording):
         Row of the recording's records that is missing here, under "add_remove".
     other_coins : bool, default=False
         Whether secret coins are drawn anew. Exact answers then differ by more than one record
-        moves them, and only what is visible is compared.
+        moves them, and only what is visible is compared. A search whose number of runs is a coin
+        asks other questions too, so its answers are drawn anew: compare what it shows beside its
+        winner.
     """
 
     def __init__(self, recording: Recording, removed: int | None = None, other_coins: bool = False):
         super().__init__(recording.seed)
+        of_searches = any(name == "runs" for name, _ in recording.coins)
         self.__dict__.update(
             _recording=recording, _removed=removed, _other_coins=other_coins, leak=None,
-            _n_coins=0, excess=0.0,
+            _n_coins=0, excess=0.0, _answers_anew=other_coins and of_searches,
         )  # fmt: skip
 
     def release(self, place, question, mechanism):
+        if self._answers_anew:
+            return super().release(place, question, mechanism)
         try:
             released = self._checked(place, question, mechanism)
         except Exception as error:
@@ -258,6 +263,8 @@ class Replay(Recording):
         """Raise the first leak, also one that was caught; and one if questions are missing."""
         if self.leak is not None:
             raise self.leak
+        if self._answers_anew:
+            return
         before = self._recording
         if missing := len(before.entries) - len(self.entries):
             raise LeakError(f"{missing} questions were not asked")
