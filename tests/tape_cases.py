@@ -333,7 +333,7 @@ class Searched:
         return [] if self.search.best_estimator_ is None else self.search.predict(X)
 
     def shown_besides_the_winner(self):
-        """What tells nothing of coins: of the runs only the winner is released."""
+        """All that follows from no coin: of the runs a search releases only the winner."""
         found = self.search
         return found.privacy_event_, found.privacy_spent_, found.run_epsilon_, found.n_splits_
 

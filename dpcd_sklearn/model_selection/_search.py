@@ -32,6 +32,7 @@ from ..utils._compat import available_if, num_samples
 from ..utils._input import read_input, without_duplicates
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
+from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
@@ -330,6 +331,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         splits = plan.slots.rows(num_samples(X), coins)
         facts = plan.release, plan.budget.neighboring, coins if is_tape(coins) else None
         tasks = []
+        libraries()  # in this process: a run must leave no trace
         with silence():
             for _ in range(count):
                 params = _candidates.draw(plan.grids, generator)

@@ -176,6 +176,7 @@ class Replay(Recording):
         self.__dict__.update(
             _recording=recording, _removed=removed, _other_coins=other_coins, leak=None,
             _n_coins=0, excess=0.0, _answers_anew=other_coins and of_searches,
+            _generator=np.random.default_rng([recording.seed, 1]),
         )  # fmt: skip
 
     def release(self, place, question, mechanism):

@@ -3,6 +3,7 @@
 import os
 import threading
 from contextlib import contextmanager
+from functools import cache
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
@@ -41,10 +42,18 @@ def effective_n_threads(n_threads):
     return min(n_threads, dpcd_most_threads())
 
 
-_BLAS = None
 _BLAS_LOCK = threading.Lock()
 _BLAS_USERS = 0
 _BLAS_LIMIT = None
+
+
+@cache
+def libraries():
+    """Find the libraries whose threads can be limited, once a process.
+
+    A search does so before its runs: else it would show later that a run of some solver took place.
+    """
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -54,12 +63,10 @@ def limited_blas(n_threads):
     The limit is the process's: of fits that overlap in threads of their own the first one sets it,
     and the last one to leave puts back what was before all of them.
     """
-    global _BLAS, _BLAS_USERS, _BLAS_LIMIT
+    global _BLAS_USERS, _BLAS_LIMIT
     with _BLAS_LOCK:
-        if _BLAS is None:  # a look at every library that is loaded
-            _BLAS = ThreadpoolController()
         if _BLAS_USERS == 0:
-            _BLAS_LIMIT = _BLAS.limit(limits=n_threads, user_api="blas")
+            _BLAS_LIMIT = libraries().limit(limits=n_threads, user_api="blas")
         _BLAS_USERS += 1
     try:
         yield
@@ -68,3 +75,4 @@ def limited_blas(n_threads):
             _BLAS_USERS -= 1
             if _BLAS_USERS == 0:
                 _BLAS_LIMIT.restore_original_limits()
+                _BLAS_LIMIT = None
