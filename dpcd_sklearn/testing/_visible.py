@@ -189,6 +189,8 @@ def fingerprint(value: Any, _above: tuple = ()) -> Any:
         return name, [within(v) for v in value]
     if isinstance(value, (set, frozenset)):
         return name, [within(v) for v in sorted(value, key=repr)]
+    if hasattr(value, "to_pylist"):
+        return name, str(value.type), within(value.to_pylist())
     if hasattr(value, "to_numpy"):
         kinds = [getattr(value, word, None) for word in ("dtype", "dtypes", "schema", "categories")]
         labels = [getattr(value, word, None) for word in ("name", "columns", "index")]
