@@ -173,15 +173,23 @@ def _first_price(event, epsilon, delta, limit, reserve):
 
 @lru_cache(maxsize=1024)
 def _later_price(event, epsilon, delta, limit, reserve):
-    """The square of a cover; of the reserve half the share that it takes of the limit."""
+    """The square of a cover, and what it leaves out.
+
+    That is no less than what the event itself leaves uncovered, whatever the Gaussian: an infinite
+    loss. Of the rest of the reserve the event takes half the share that it takes of the limit.
+    """
     squared = gdp_squared(event)
     if squared is not None:
         return squared * _UP, 0.0
     loss = loss_of(event, TAIL * reserve)
-    about = cover((loss,), reserve / 4) ** 2
+    uncovered = loss.infinite * (1 + 1e-9)
+    rest = reserve - uncovered
+    if not rest > 0:
+        return math.inf, 0.0
+    about = cover((loss,), uncovered + rest / 4) ** 2
     if not math.isfinite(about):
         return math.inf, 0.0
-    spare = reserve * max(min(1.0, about / limit) / 2, 1e-9)
+    spare = uncovered + rest * max(min(1.0, about / limit) / 2, 1e-9)
     return max(cover((loss,), spare) ** 2 * _UP, limit * 2.0**-50), spare
 
 
