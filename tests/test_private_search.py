@@ -6,6 +6,7 @@ import pickle
 import signal
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,7 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_squared,
     search_fit_event,
 )
+from dpcd_sklearn.privacy.accounting._tuning import draw_count, missed
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils import _warnings
 
@@ -115,8 +117,11 @@ class ToyMean(RegressorMixin, BaseEstimator):
         return np.full(len(X), self.mean_)
 
 
+SECRET = {"distribution": "logarithmic"}  # a law of the number of runs, which is no public fact
+
+
 def toy(n=40, **params):
-    X, y = np.zeros((n, 1)), np.zeros(n)
+    X, y, params = np.zeros((n, 1)), np.zeros(n), SECRET | params
     search = PrivateSearchCV(ToyMean(), {"shift": [0.0, 0.1]}, delta=1e-3, **params)
     return search, X, y
 
@@ -150,7 +155,7 @@ def test_the_whole_search_is_what_was_stated(distribution, refit, epsilon):
 
 
 def test_a_run_has_two_thirds_of_the_budget():
-    search = PrivateSearchCV(RIDGE, GRID, epsilon=1.0, delta=1e-6)
+    search = PrivateSearchCV(RIDGE, GRID, epsilon=1.0, delta=1e-6, **SECRET)
     (runs,) = search.planned_event(600, 3).releases
     assert epsilon_of(runs.base, 1e-6) == pytest.approx(0.714, abs=2e-3)
 
@@ -161,7 +166,7 @@ def test_every_fit_and_every_score_stays_within_one_release(data, refit, monkeyp
     with_count(monkeypatch, 4)
     events, honest = [], _runs.charge
     monkeypatch.setattr(_runs, "charge", lambda a, e: events.append(e) or honest(a, e))
-    search = PrivateSearchCV(RIDGE, GRID, delta=1e-6, refit=refit).fit(X, y)
+    search = PrivateSearchCV(RIDGE, GRID, delta=1e-6, refit=refit, **SECRET).fit(X, y)
     release = FitEvent(search.privacy_event_.releases[0].base.releases)
     assert len(events) == 4
     for event in (*events, search.best_estimator_.privacy_event_):
@@ -169,6 +174,75 @@ def test_every_fit_and_every_score_stays_within_one_release(data, refit, monkeyp
         assert gdp_squared(event) >= gdp_squared(release) * (1 - 1e-6)
     assert search.best_estimator_.epsilon == pytest.approx(search.run_epsilon_)
     assert search.privacy_spent_ == (1.0, 1e-6)
+
+
+@table("refit", [False, True])
+@table("epsilon", [0.3, 1.0, 10.0])
+def test_few_candidates_are_all_tried_and_shown(data, refit, epsilon):
+    X, y, _ = data
+    search = PrivateSearchCV(
+        RIDGE, {"alpha": [1e-3, 1.0, 1e4]}, epsilon=epsilon, delta=1e-6, refit=refit
+    ).fit(X, y)
+    event = search.privacy_event_
+    assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
+    (release,) = event.releases
+    assert release.count == 3 + refit and event == search.planned_event(*X.shape)
+    assert excess_of_winner(search, release) <= 1
+    shown = search.cv_results_
+    assert [params["alpha"] for params in shown["params"]] == [1e-3, 1.0, 1e4]
+    best = shown["rank_test_score"].argmin()
+    assert shown["mean_test_score"][best] == shown["mean_test_score"].max() == search.best_score_
+    assert search.best_params_ == shown["params"][best]
+
+
+def excess_of_winner(search, release):
+    one = replace(release, count=1)
+    return _budget_of_run.excess(search.best_estimator_.privacy_event_, one)
+
+
+def test_a_candidate_that_fails_is_shown_as_such():
+    search, X, y = toy(distribution="auto")
+    search.param_distributions = {"fail": [True, False, True]}
+    search.fit(X, y)
+    assert search.cv_results_["mean_test_score"][[0, 2]].tolist() == [-math.inf] * 2
+    assert search.cv_results_["rank_test_score"].tolist() == [2, 1, 2]
+
+
+def test_laws_for_many_candidates_hardly_miss_one(data, monkeypatch):
+    many = {"alpha": np.logspace(-3, 0, 50)}
+    plan = planned(PrivateSearchCV(RIDGE, many), 10_000, (3, 1, False))
+    assert (plan.law, plan.mean) == ("poisson", 150.0)
+    drawn = {"alpha": stats.loguniform(1e-3, 1.0)}
+    plan = planned(PrivateSearchCV(RIDGE, drawn), 10_000, (3, 1, False))
+    assert (plan.law, plan.mean) == ("poisson", 10.0)
+    search = PrivateSearchCV(RIDGE, {"alpha": [0.1, 1.0, 10.0, 1e2, 1e3, 1e4]}, **SECRET)
+    refuse = PrivacyAccountant(1e-3, 1e-9)
+    with (
+        pytest.warns(UserWarning, match=r"of 6 candidates.*probability of 0\.46"),
+        pytest.raises(BudgetExceededError),
+    ):
+        search.set_params(accountant=refuse).fit(*data[:2])
+
+
+@table("law", [("logarithmic", 10.0), ("geometric", 4.0), ("poisson", 6.0), (-0.5, 7.0), (3, 5.0)])
+def test_how_likely_a_candidate_is_missed_is_that_of_draws(law):
+    rng = np.random.default_rng(0)
+
+    def words(n):
+        return map(int, rng.integers(2**64, size=n, dtype=np.uint64))
+
+    counts = np.array([draw_count(*law, words) for _ in range(4000)])
+    found = 0.75 ** counts  # of four candidates
+    assert abs(found.mean() - missed(*law, 4)) < 5 * found.std() / math.sqrt(len(counts))
+
+
+@table("facts", [(500, 1.0), (2000, 0.3), (700, 1.0), (1200, 0.5), (3000, 0.3), (250, 2.0)])
+def test_fits_that_choose_with_the_budget_of_a_run_only_can_be_searched(facts):
+    n, epsilon = facts
+    grid = {"alpha": [1e-3, 0.1, 10.0]}
+    for options in ({}, SECRET):
+        search = PrivateSearchCV(RIDGE, grid, epsilon=epsilon, delta=1e-6, **options)
+        assert epsilon_of(search.planned_event(n, 5), 1e-6) <= epsilon
 
 
 @pytest.mark.parametrize(
@@ -201,13 +275,13 @@ def test_folds_are_fitted_scored_and_refitted(calls, monkeypatch):
 def test_choices_are_covered_by_a_gaussian_and_cost_hardly_more(data):
     X, _, y = data
     greedy = clone(LOGISTIC).set_params(solver="gcd")
-    search = PrivateSearchCV(greedy, {"C": [0.1, 1.0], "max_iter": [5, 10]}, delta=1e-6)
+    search = PrivateSearchCV(greedy, {"C": [0.1, 1.0], "max_iter": [5, 10]}, delta=1e-6, **SECRET)
     (runs,) = search.planned_event(600, 3).releases
     (release,) = runs.base.releases
     assert isinstance(release, CoveredEvent) and release.spare < 1e-9
     model = search.fit(X, y).best_estimator_
     assert 1 - 5e-6 < _budget_of_run.excess(model.privacy_event_, release) <= 1
-    gaussian = PrivateSearchCV(LOGISTIC, {"C": [0.1]}, delta=1e-6).planned_event(600, 3)
+    gaussian = PrivateSearchCV(LOGISTIC, {"C": [0.1]}, delta=1e-6, **SECRET).planned_event(600, 3)
     (of_gaussians,) = gaussian.releases[0].base.releases
     least = of_gaussians.noise_multiplier
     assert least < release.noise_multiplier < 1.001 * least
@@ -260,7 +334,7 @@ def test_one_entry_reserved_before_the_first_fit(data, monkeypatch):
     assert search.best_estimator_ is not None
     (entry,) = accountant.entries()
     assert entry.estimator == "PrivateSearchCV" and entry.n_samples == 40
-    assert entry.params["n_iter"] == 10 and "count" not in entry.params
+    assert entry.params["n_iter"] == "auto" and "count" not in entry.params
     assert cost.amount == entry.amount and cost.epsilon == pytest.approx(1.0)
     # the first charge counts by its own curve, whose tail is heavier than that of a Gaussian
     assert 1.0 < accountant.spent().epsilon <= 1.6 < accountant.cost(search, 40, 1).counted
@@ -329,6 +403,7 @@ def test_losers_fail_in_silence(monkeypatch, capfd, calls):
     search.param_distributions = {"fail": [True, False]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "each of 2 candidates")  # which is public
         search.fit(X, y)
     assert search.best_params_ == {"fail": False}
     assert 30 >= len(calls) > 5
@@ -349,6 +424,7 @@ def test_planning_of_losers_is_silent_and_joblib_counts_no_runs(monkeypatch, cap
     monkeypatch.setattr(ToyMean, "planned_event", warns)
     with warnings.catch_warnings(), parallel_config(verbose=50):
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "each of 2 candidates")  # which is public
         search.fit(X, y)
     assert len(planned) > 20 and search.best_estimator_ is not None
     assert capfd.readouterr() == ("", "")
@@ -599,7 +675,8 @@ def refused(search, X, y, error, match):
         ({"epsilon": "1"}, TypeError, "epsilon"),
         ({"delta": 0.0}, ValueError, "delta"),
         ({"delta": "n"}, ValueError, "delta"),
-        ({"n_iter": 1}, ValueError, "mean"),
+        ({"n_iter": 1, **SECRET}, ValueError, "mean"),
+        ({"n_iter": 0}, ValueError, "mean"),
         ({"n_iter": math.nan}, ValueError, "mean"),
         ({"distribution": "binomial"}, ValueError, "distribution"),
         ({"n_jobs": 0}, ValueError, "n_jobs"),

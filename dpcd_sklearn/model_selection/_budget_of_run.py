@@ -16,6 +16,10 @@ from ..privacy.ledger._rehearsal import event_of
 _NEARLY = 4e-6  # what may be left of a run
 
 
+class OfSeveralKindsError(ValueError):
+    """A candidate makes releases that are not Gaussian, and the search counts on Gaussian ones."""
+
+
 def budgeted_part(estimator):
     """The one part of an estimator that has a budget.
 
@@ -40,12 +44,12 @@ def excess(event, release):
 
     Raises
     ------
-    ValueError
+    OfSeveralKindsError
         If the release is Gaussian, and the event is not.
     """
     mu = mu_of(event, getattr(release, "spare", 0.0))
     if mu is None:
-        raise ValueError(
+        raise OfSeveralKindsError(
             "candidates of several kinds: the search is calibrated for Gaussian releases, and a "
             "candidate makes others"
         )

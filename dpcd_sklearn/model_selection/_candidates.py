@@ -9,10 +9,12 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from ..privacy.accounting._tuning import check_law
 from ..privacy.noise._noise import NoiseSource
 from ..utils._reproducible_noise import ReproducibleNoise
 
-# A grid of no more candidates is planned whole before a search; of another one so many are drawn.
+# A grid of no more candidates is planned whole before a search, and by default all are tried: a law
+# that misses each with a probability of .05 costs as much. Of another grid so many are planned.
 MOST_PLANNED = 48
 # Parameters that the search sets, and those that would tell strangers of its runs or void them.
 _OURS = ("epsilon", "delta", "neighboring", "n_public")
@@ -85,13 +87,36 @@ def _item(values, i):
     return values.iloc[i] if hasattr(values, "iloc") else values[i]
 
 
-def prototypes(grids, coins):
-    """Candidates that are looked at before the charge: all of a small grid, else some of them."""
+def number_of(grids):
+    """How many candidates there are; infinite where one is drawn from a distribution."""
     sizes = [
         math.prod(math.inf if hasattr(values, "rvs") else len(values) for values in grid.values())
         for grid in grids
     ]
-    if sum(sizes) <= MOST_PLANNED:
+    return sum(sizes)
+
+
+def law_of(distribution, n_iter, grids):
+    """The law of the number of runs, and its mean.
+
+    By default all candidates are tried; of many so many are drawn that each is tried with a
+    probability of .95.
+    """
+    n_candidates, auto = number_of(grids), isinstance(n_iter, str) and n_iter == "auto"
+    if isinstance(distribution, str) and distribution == "auto":
+        if not auto:
+            check_law("poisson", n_iter)
+        if n_candidates <= MOST_PLANNED:
+            return "all", float(n_candidates)
+        distribution = "poisson"
+        if auto and math.isfinite(n_candidates):
+            return check_law(distribution, 3.0 * n_candidates)
+    return check_law(distribution, 10.0 if auto else n_iter)
+
+
+def prototypes(grids, coins):
+    """Candidates that are looked at before the charge: all of a small grid, else some of them."""
+    if number_of(grids) <= MOST_PLANNED:
         return [
             dict(zip(grid, items, strict=True))
             for grid in grids

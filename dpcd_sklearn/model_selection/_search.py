@@ -1,11 +1,12 @@
 """A search over hyper-parameters whose whole cost is stated beforehand.
 
-    parameters, shapes, public facts -> slots, prototypes -> calibrate -> charge -> K runs -> the
-    best
+    parameters, shapes, public facts -> slots, prototypes -> calibrate -> charge -> runs -> the best
 
-(a) One event is charged before the first fit: the best of a secret number of runs, each of which is
-    bounded by one release, and the refit (``privacy/proofs/private_tuning.md``).
-(b) Nothing else leaves: not K, not what was tried, no other score, no warning of a run.
+(a) One event is charged before the first fit. Every run is bounded by one release. Few candidates
+    are all tried: so many releases, of which everything may be shown. Of many a secret number K is
+    drawn, and the best leaves (``privacy/proofs/private_tuning.md``). The refit is one more.
+(b) Of a secret number nothing else leaves: not K, not what was tried, no other score. No warning of
+    a run leaves at all.
 """
 
 from typing import Any, Self
@@ -36,7 +37,7 @@ from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
-from ._search_plan import planned, refuse_what_runs_refuse, set_n_public
+from ._search_plan import planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
 from ._splits import refuse_number
 
 _NO_MODEL = (
@@ -57,9 +58,10 @@ def _winner_has(name):
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     r"""Search for hyper-parameters privately: the whole search is (epsilon, delta)-DP.
 
-    A secret random number of candidates is drawn, each is fitted and scored privately, and the best
-    one leaves with its noisy score. Its cost grows with the *mean* number of runs, slowly, and not
-    with the size of the grid: of a total of epsilon = 1 every single run has 0.71 (mean 10).
+    Every candidate is fitted and scored privately, with its part of the budget: of a total of
+    epsilon = 1 each of four has 0.48, each of sixteen 0.23. So state few candidates; the defaults of
+    the models follow public numbers already. Of more than 48 a secret random number is drawn, and
+    the best one leaves.
 
     **Privacy**
 
@@ -67,10 +69,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
       refit included, for neighbours as the estimator's `neighboring` says.
     - Charged: one event, before the first fit. What runs cost is set by the search: `epsilon` and
       `delta` of the estimator are ignored.
-    - Not released: the number of runs, which candidates were tried, and the scores, warnings and
-      errors of those that did not win. **The time** that `fit` takes, and the load of the machine,
-      follow the number of runs: do not let strangers measure it, and do not stop a search because
-      it takes long.
+    - Not released: warnings and errors of runs. Where the number of runs is secret, neither that
+      number, nor which candidates were tried, nor the scores of those that did not win. **The
+      time** that `fit` takes, and the load of the machine, then follow the number of runs: do not
+      let strangers measure it, and do not stop a search because it takes long.
     - Not protected: what an estimator of its own does not protect. A hold-out that is stated as an
       array, and the candidates, must not have been chosen by looking at the records.
 
@@ -81,18 +83,24 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Pipeline of such a one and steps that learn nothing. Without accountant and seed. What
         `inspection.find_leaks` calls void or a leak is refused, in candidates too.
     param_distributions : dict or list of dicts
-        For the name of each parameter a list, or a distribution with ``rvs``. A dict is chosen
-        first, each as likely as the others, then every parameter for itself, with replacement.
+        For the name of each parameter a list, or a distribution with ``rvs``. Where candidates are
+        drawn, a dict is chosen first, each as likely as the others, then every parameter for
+        itself, with replacement.
     epsilon : float in (0, 1e6], default=1.0
         Budget of everything together.
     delta : "auto" or float in (0, 1), default="auto"
         "auto" is 1/n², not available under "add_remove".
-    n_iter : float > 1, default=10
-        *Mean* number of runs (Poisson: > 0). The number itself is secret.
-    distribution : {"logarithmic", "geometric", "poisson"} or float, default="logarithmic"
-        Law of the number of runs: truncated negative binomial of shape 0, 1 or the given one, in
-        [-0.5, 100], or Poisson, which may make no run at all. The logarithmic one is the cheapest
-        and the most varied: with a mean of 10 one search in four makes a single run.
+    n_iter : "auto" or float > 1, default="auto"
+        *Mean* number of runs, which is secret (Poisson: > 0); ignored where all candidates are
+        tried. "auto" is three times the number of candidates, 10 where that is infinite or another
+        law is stated.
+    distribution : {"auto", "poisson", "geometric", "logarithmic"} or float, default="auto"
+        "auto" tries every candidate of lists that make 48 at most, once, and shows all results: k
+        candidates have mu/sqrt(k) each. Of more a Poisson number is drawn. The other laws of the
+        number of runs are truncated negative binomial of shape 1, 0 or the given one, in
+        [-0.5, 100]: fewer runs have more each, and may miss every good candidate, so that a bad one
+        comes out. Each of six is in no run of a logarithmic law of mean 10 with a probability of
+        .46. Before the charge a warning says so where it is above .05.
     scoring : str or PrivateScorer, default=None
         A name that `make_private_scorer` takes, or a scorer that it made, whose budget is ignored:
         the search sets the noise. None is "accuracy" for classifiers and "r2" for regressors, which
@@ -126,7 +134,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Its noisy score, the greatest of several: on average too high. -inf if there is none.
         Released.
     cv_results_ : dict
-        The row of the winner alone: nothing may be published of the others.
+        ``params``, ``mean_test_score`` and ``rank_test_score`` of all candidates if all were tried;
+        else the row of the winner alone: nothing may be published of the others. Released.
     run_epsilon_ : float
         What each fit and each score had, at `delta`. Public.
     n_splits_ : int
@@ -151,8 +160,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    The cost is that of Papernot & Steinke's law of the number of runs with the exact trade-off
-    curve of a run in place of their bound: proof ``privacy/proofs/private_tuning.md``. All
+    All candidates together cost what their releases cost, composed exactly: a law of the number of
+    runs that misses the best candidate with a probability of .05 costs as much. The cost of a law
+    is that of Papernot & Steinke with the exact trade-off curve of a run in place of their bound: proof ``privacy/proofs/private_tuning.md``. All
     candidates are bounded by one release: a Gaussian one if the planned candidates release
     Gaussians only, else a Gaussian that covers them but for a probability of a thousandth of delta,
     which is dear for mini-batches. A candidate that can't be brought below it counts as failed.
@@ -160,6 +170,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     References
     ----------
     Papernot & Steinke (2022). Hyperparameter tuning with Rényi differential privacy. ICLR.
+    Talwar (2024). Privacy-computation trade-offs in private repetition and metaselection.
 
     Examples
     --------
@@ -173,9 +184,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> search.privacy_spent_.epsilon
     2.0
     >>> round(search.run_epsilon_, 1)
-    1.5
-    >>> float(search.best_score_) < 2.0
-    True
+    1.4
+    >>> search.best_params_
+    {'alpha': 0.001}
     """
 
     def __init__(
@@ -185,8 +196,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         *,
         epsilon: float = 1.0,
         delta: Auto = "auto",
-        n_iter: float = 10,
-        distribution: str = "logarithmic",
+        n_iter: Auto = "auto",
+        distribution: str = "auto",
         scoring: object = None,
         validation: object = 0.25,
         refit: bool = False,
@@ -269,6 +280,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
         warn_of_weak_promise(plan.budget)
+        warn_of_missed(plan)
         with silence():  # as the runs are
             refuse_what_runs_refuse(plan, X, y)
         # 2. one charge, for all of it
@@ -283,12 +295,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         )
         receipt.redeem()
         # 3. runs, of which the best one leaves
-        best = self._best(plan, X, y)
+        runs = self._runs(plan, X, y)
+        best = _runs.best_of(outcome for _, outcome in runs)
         # 4. the refit
         model = best.model
         if self.refit:
             model = None if best.params is None else self._refitted(plan, best.params, X, y)
-        self._set_released(plan, best, model, X)
+        shown = runs if plan.law == "all" else [(best.params, best)][: best.params is not None]
+        self._set_released(plan, best, model, X, shown)
         if model is None:  # which is released
             warn(f"{_NO_MODEL}. The charge stays")
         return self
@@ -324,23 +338,28 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise ValueError("Input y contains NaN or infinity")
         return X, y
 
-    def _best(self, plan, X, y):
+    def _runs(self, plan, X, y):
+        """Parameters and outcome of each run."""
         coins = plan.coins
-        count = draw_count(plan.law, plan.mean, lambda n: map(int, coins.words("runs", n)))
-        generator = _candidates.secret_generator(coins)
+        if plan.law == "all":
+            tried = _candidates.prototypes(plan.grids, coins)
+        else:
+            count = draw_count(plan.law, plan.mean, lambda n: map(int, coins.words("runs", n)))
+            generator = _candidates.secret_generator(coins)
+            tried = [_candidates.draw(plan.grids, generator) for _ in range(count)]
         splits = plan.slots.rows(num_samples(X), coins)
         facts = plan.release, plan.budget.neighboring, coins if is_tape(coins) else None
         tasks = []
         libraries()  # in this process: a run must leave no trace
         with silence():
-            for _ in range(count):
-                params = _candidates.draw(plan.grids, generator)
+            for params in tried:
                 model = self._budgeted(plan, params, min(plan.slots.n_train))
                 if self.refit and self._budgeted(plan, params, plan.budget.n) is None:
                     model = None  # it may not win what can't be fitted again
                 scorer = self._scorer_of(plan)
                 tasks.append((model, params, scorer, X, y, splits, *facts))
-        return _runs.best_of(_runs.made(tasks, None if facts[-1] else self.n_jobs))
+        outcomes = _runs.made(tasks, None if facts[-1] else self.n_jobs)
+        return list(zip(tried, outcomes, strict=True))
 
     def _budgeted(self, plan, params, n_records):
         """A candidate with the budget of a run; None if there is none, as public facts decide."""
@@ -370,14 +389,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         except Exception:  # it is paid for, and what failed might tell of records
             return None
 
-    def _set_released(self, plan, best, model, X):
+    def _set_released(self, plan, best, model, X, shown):
         self.best_estimator_, self.best_params_ = model, best.params
         self.best_score_ = best.score
-        rows = [] if best.params is None else [best]
+        scores = np.array([outcome.score for _, outcome in shown])
         self.cv_results_ = {
-            "params": [row.params for row in rows],
-            "mean_test_score": np.array([row.score for row in rows]),
-            "rank_test_score": np.ones(len(rows), dtype=np.int32),
+            "params": [params for params, _ in shown],
+            "mean_test_score": scores,
+            "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
         }
         self.n_splits_ = len(plan.slots.n_test)
         self.run_epsilon_ = epsilon_of(

@@ -15,11 +15,12 @@ from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import Budget, promised
 from ..privacy.accounting._search_event import search_fit_event
-from ..privacy.accounting._tuning import check_law
+from ..privacy.accounting._tuning import missed
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import check_real
+from ..utils._warnings import warn
 from . import _budget_of_run, _candidates, _runs
 from ._splits import Slots, slots_of
 
@@ -77,7 +78,6 @@ def planned(search, n_samples, shape):
     TypeError, ValueError
         If a parameter of the search is invalid, or the budget is too small.
     """
-    law, mean = check_law(search.distribution, search.n_iter)
     if not isinstance(search.refit, (bool, np.bool_)):
         raise TypeError(f"refit must be True or False, got {search.refit!r}")
     if search.n_jobs is not None and (
@@ -88,6 +88,7 @@ def planned(search, n_samples, shape):
     part = _budget_of_run.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
+    law, mean = _candidates.law_of(search.distribution, search.n_iter, grids)
     neighboring = getattr(part, "neighboring", "replace_one")
     n_public = getattr(part, "n_public", None)
     tape = search.random_state if is_tape(search.random_state) else None
@@ -107,18 +108,13 @@ def planned(search, n_samples, shape):
     fits += [(model, (budget.n, *shape)) for model in refits]
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
     gaussian = all(gdp_squared(_budget_of_run.planned_event(*fit)) is not None for fit in fits)
-    event, release = search_fit_event(budget, law, mean, slots.n_seen, gaussian, int(search.refit))
-    mu = math.inf
-    for model in prototypes:
-        mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
-    for model in refits:
-        try:
-            _budget_of_run.give_budget(model, release, budget, (budget.n, *shape), mu)
-        except ValueError as error:
-            raise ValueError(
-                f"the refit of {model!r} on all {budget.n} records can't be planned within the "
-                f"budget of a run ({error}); pass refit=False, or leave this candidate out"
-            ) from None
+    facts = budget, law, mean, slots.n_seen
+    event, release = search_fit_event(*facts, gaussian, int(search.refit))
+    try:
+        mu = _give_budgets(prototypes, refits, release, budget, sizes)
+    except _budget_of_run.OfSeveralKindsError:  # with the budget of a run a fit makes choices
+        event, release = search_fit_event(*facts, False, int(search.refit))
+        mu = _give_budgets(prototypes, refits, release, budget, sizes)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
@@ -137,6 +133,38 @@ def planned(search, n_samples, shape):
         mu=mu,
         coins=coins,
     )
+
+
+def _give_budgets(prototypes, refits, release, budget, sizes):
+    """Give all candidates the budget of a run; return the μ of the last."""
+    mu = math.inf
+    for model in prototypes:
+        mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
+    for model in refits:
+        try:
+            _budget_of_run.give_budget(model, release, budget, (budget.n, *sizes[1:]), mu)
+        except _budget_of_run.OfSeveralKindsError:
+            raise
+        except ValueError as error:
+            raise ValueError(
+                f"the refit of {model!r} on all {budget.n} records can't be planned within the "
+                f"budget of a run ({error}); pass refit=False, or leave this candidate out"
+            ) from None
+    return mu
+
+
+def warn_of_missed(plan):
+    """Say before the charge how probable it is that the best candidate is never tried."""
+    n_candidates = _candidates.number_of(plan.grids)
+    if plan.law == "all" or not math.isfinite(n_candidates):
+        return
+    if (share := missed(plan.law, plan.mean, n_candidates)) > 0.05:
+        warn(
+            f"each of {n_candidates} candidates, the best one too, is in no run of this search "
+            f"with a probability of {share:.2f}: leave distribution='auto', which tries all "
+            f"candidates of a list of {_candidates.MOST_PLANNED} at most, or raise n_iter",
+            UserWarning,
+        )
 
 
 def refuse_what_runs_refuse(plan, X, y):

@@ -12,7 +12,7 @@ _SPARE = 1e-3  # share of a search's δ that may tell everything, where runs are
 
 @lru_cache(maxsize=256)
 def search_fit_event(budget, law, mean, count, gaussian, n_refits):
-    """The best of a random number of runs, and refits of it, that take a Budget together.
+    """Runs of all candidates or of a random number, and refits of the best, in a Budget together.
 
     Every fit and every score tells at most as much as one release, the largest that the budget
     admits: a Gaussian one if all are Gaussian, else one that covers them.
@@ -21,6 +21,7 @@ def search_fit_event(budget, law, mean, count, gaussian, n_refits):
     ----------
     budget : Budget
     law, mean : as of TuningEvent
+        The law "all" is no secret: there are `mean` runs, and all scores are released.
     count : int
         How many fits and scores of one run one record meets, at most.
     gaussian : bool
@@ -43,6 +44,8 @@ def search_fit_event(budget, law, mean, count, gaussian, n_refits):
 
     def search(log_mu):
         z = math.exp(-log_mu)
+        if law == "all":
+            return FitEvent((event(z, int(mean) * count + n_refits),), neighboring)
         runs = TuningEvent(FitEvent((event(z, count),), neighboring), law, mean)
         return FitEvent((runs, *[event(z, n_refits)][:n_refits]), neighboring)
 
@@ -52,7 +55,7 @@ def search_fit_event(budget, law, mean, count, gaussian, n_refits):
     )
     if log_mu is None or log_mu < -30:
         raise ValueError(
-            f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs on "
-            "average; raise epsilon or lower n_iter"
+            f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs; raise "
+            "epsilon, lower n_iter or search fewer candidates"
         )
     return search(log_mu), event(math.exp(-log_mu), 1)

@@ -76,6 +76,19 @@ def success_probability(shape, mean):
         low, high = (middle, high) if expected(middle) > mean else (low, middle)
 
 
+def missed(distribution, mean, n_candidates):
+    """Probability that one of so many candidates, drawn with replacement, is in no run."""
+    hit = 1 / n_candidates
+    if distribution == "poisson":
+        return math.exp(-mean * hit)
+    shape = shape_of(distribution)
+    gamma = success_probability(shape, mean)
+    log = math.log1p((1 - gamma) * hit / gamma) + math.log(gamma)  # of 1 - (1 - γ)(1 - hit)
+    if shape == 0:
+        return log / math.log(gamma)
+    return math.expm1(-shape * log) / math.expm1(-shape * math.log(gamma))
+
+
 # ---- the distribution of loss -------------------------------------------------------------------
 
 
