@@ -297,3 +297,10 @@ def test_no_columns_all_dropped_and_no_transformers_are_taken_as_scikit_learn_ta
         with pytest.raises(ValueError, match="leaves no column"):
             model.fit(X, X[:, 1] > 0)
     assert len(accountant.entries()) == (n_left > 0)
+
+
+@table("step", [DPStandardScaler(), BoundsScaler((0, 1))])
+def test_an_empty_slice_of_a_frame_is_refused_by_its_cause(step):
+    columns = DPColumnTransformer([("none", step, slice(0, 0))], remainder="passthrough")
+    with pytest.raises(ValueError, match="X has no columns"):  # scikit-learn refuses it as well
+        columns.fit(pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]}))

@@ -171,6 +171,23 @@ def test_what_a_record_adds_does_not_depend_on_its_place_or_on_others(layout, na
         assert (whole[k] == sum(part[k] for part in parts)).all()
 
 
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("scaled", [[1e200, -1e200], [1e308, 1e308], [0.0, 1e300]])
+def test_a_record_of_an_infinite_or_undefined_norm_adds_nothing(scaled, layout, narrow):
+    """As release_preconditioned.md says, whatever its bounds made of its features."""
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(9, 2)), rng.normal(size=9)
+    X[4] = scaled
+    geometry, found = in_bits(*lower(rng, 2, 30), narrow), []
+    for rows in (np.arange(9), np.delete(np.arange(9), 4)):
+        sums = sums_of(LAYOUTS[layout](X[rows]), y[rows], fit_intercept=False)
+        sums.measure(*geometry)
+        limit = 2.0**40 if narrow else 2.0**24
+        found.append(in_one(sums.gradient(np.ones(2), 0.5, limit)))
+    assert found[1].any() and (found[0] == found[1]).all()
+
+
 @pytest.mark.parametrize("d", [1, 5, 64, 65, 300])
 def test_second_moments_of_the_longest_rows_are_exact(d):
     """Rows that are all alike, and whose one large entry fills 32 bits as soon as any can."""

@@ -23,7 +23,13 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import PartitionOracle, PartitionUnits
 from dpcd_sklearn.privacy.mechanisms import _partitions as mechanism
 from dpcd_sklearn.privacy.sums import CategoryPlace
-from dpcd_sklearn.privacy.sums._categories import category_of, coded, counted, order_of
+from dpcd_sklearn.privacy.sums._categories import (
+    _key,
+    category_of,
+    coded,
+    counted,
+    order_of,
+)
 
 RELATIONS = ["replace_one", "add_remove"]
 
@@ -155,9 +161,9 @@ def test_a_category_is_a_function_of_its_cell_alone():
     same = [1, 1.0, True, np.int8(1), np.float32(1), np.True_]
     for first in same:  # whoever comes first, all are told in one way
         column = np.array([first, *same], dtype=object)
-        assert counted(column) == {1: 7} and type(next(iter(counted(column)))) is int
+        assert counted(column) == [(1, 7)] and type(counted(column)[0][0]) is int
     missing = np.array([None, np.nan, float("nan"), np.float32("nan")], dtype=object)
-    assert counted(missing) == {None: 4}
+    assert counted(missing) == [(None, 4)]
     assert category_of("1") == "1" and category_of(0.5) == 0.5 and category_of(-0.0) == 0
     for cell in (b"a", 1j, (1,), object(), Fraction(10**400, 3)):
         with pytest.raises(TypeError, match="categories are strings"):
@@ -186,8 +192,19 @@ def test_no_record_chooses_how_the_category_of_another_is_written():
             alone = [category_of(cell) for cell in column]
             known = sorted(set(alone), key=order_of)
             column = np.array([*column, None], dtype=object)[:-1]
-            assert counted(column) == Counter(alone)
+            assert dict(counted(column)) == Counter(alone)
             assert [known[code] for code in coded(column, known)] == alone
+
+
+def test_integers_of_one_hash_are_looked_up_in_bounded_time():
+    of_one_hash = [(2**61 - 1) * (2**64 + i) for i in range(400)]
+    assert len(set(map(hash, of_one_hash))) == 1
+    column = np.array([*of_one_hash, -of_one_hash[0]], dtype=object)
+    pairs = counted(column)
+    assert pairs == [(-of_one_hash[0], 1), *((cell, 1) for cell in of_one_hash)]
+    known = [category for category, _ in pairs]
+    assert coded(column, known).tolist() == [*range(1, 401), 0]
+    assert len({hash(_key(category)) for category in known}) == len(known)
 
 
 @table("column", [[3, 1, 1], [0.5, np.nan, 2.0], ["b", "a", "b"], ["b", None, 1]])
@@ -195,7 +212,7 @@ def test_codes_are_places_in_the_list(column):
     column = np.array(column)
     if column.dtype.kind == "U":
         column = column.astype(object)
-    known = list(counted(column))
+    known = [category for category, _ in counted(column)]
     codes = coded(column, known)
     assert [known[code] for code in codes] == [category_of(cell) for cell in column.tolist()]
     assert coded(column, ()).tolist() == [0, 0, 0]

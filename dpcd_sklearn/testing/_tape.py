@@ -346,7 +346,7 @@ def _arbitrary_answer(mechanism, exact, rng):
     if isinstance(mechanism, NamedCounts):
         found = []
         for counts in exact:
-            named = tuple(category for category in counts if rng.random() < 0.5)
+            named = tuple(category for category, _ in counts if rng.random() < 0.5)
             found.append((named, rng.uniform(0, 1e4, len(named))))
         return found
     size = rng.choice([0.0, *10.0 ** np.arange(15), 2.0**52])

@@ -73,6 +73,8 @@ def _replaced(message, name):
         return f"Complex data not supported: {name} must hold real numbers"
     if shape := re.match(r"Expected 2D array, got (1D|scalar) array", message):
         return f"{shape[0]} instead. {_RESHAPE}"
+    if message.startswith("at least one array or dtype is required"):  # of a frame
+        return f"{name} has no columns: at least one is required"
     if message.startswith("Input should have at least 1 dimension"):
         return f"{name} must be an array, got a scalar"
     return (

@@ -32,7 +32,7 @@ def partition_sensitivity(n_columns, neighboring):
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts(Question):
-    """Records of each category: for each column a dict, in the order of categories."""
+    """Records of each category: for each column pairs, in the order of categories."""
 
     def answer(self, place):
         return place.category_counts()
@@ -51,8 +51,9 @@ class NamedCounts:
         return [self._named(counts, noise) for counts in exact]
 
     def _named(self, counts, noise):
-        exact = np.array(list(counts.values()), dtype=np.int64) * self.units
-        noisy, categories = self.noise.release(exact, noise).astype(np.float64), list(counts)
+        categories = [category for category, _ in counts]
+        exact = np.array([number for _, number in counts], dtype=np.int64) * self.units
+        noisy = self.noise.release(exact, noise).astype(np.float64)
         if isinstance(self.noise, NoNoise):
             return tuple(categories), noisy / self.units
         noisy += 0.5  # the middle of what a floor leaves
@@ -62,7 +63,7 @@ class NamedCounts:
     def excess(self, exact, neighbour):
         """As of GaussianNoise, where both have a category; infinite where one has two records."""
         before, after = [], []
-        for one, other in zip(exact, neighbour, strict=True):
+        for one, other in zip(map(dict, exact), map(dict, neighbour), strict=True):
             if any((one | other)[lone] > 1 for lone in set(one) ^ set(other)):
                 return math.inf
             both = [category for category in one if category in other]

@@ -63,7 +63,7 @@ def counted(column):
 
     Returns
     -------
-    dict of category to int
+    list of (category, int)
     """
     if column.dtype.kind in "biuf":
         present = np.ma.compressed(column)
@@ -72,8 +72,23 @@ def counted(column):
         for cell, number in zip(cells.tolist(), numbers.tolist(), strict=True):
             counts[category_of(cell)] += number
     else:
-        counts = Counter(map(category_of, column.tolist()))
-    return {category: counts[category] for category in sorted(counts, key=order_of)}
+        counts = Counter(_key(category_of(cell)) for cell in column.tolist())
+    pairs = [(_category_of_key(key), number) for key, number in counts.items()]
+    return sorted(pairs, key=lambda pair: order_of(pair[0]))
+
+
+def _key(category):
+    """Return the key to hash a category by: large integers as bytes, whose hashes are seeded.
+
+    Anyone can write down any number of integers of one hash, and a dict of them takes quadratic
+    time. Of 64 bits there are a few.
+    """
+    is_large = isinstance(category, int) and category.bit_length() > 64
+    return hex(category).encode() if is_large else category
+
+
+def _category_of_key(key):
+    return int(key, 16) if isinstance(key, bytes) else key
 
 
 def coded(column, categories):
@@ -88,11 +103,11 @@ def coded(column, categories):
     -------
     ndarray of intp of shape (n_samples,)
     """
-    places = {category: i for i, category in enumerate(categories)}
+    places = {_key(category): i for i, category in enumerate(categories)}
     cells, inverse = column, slice(None)
     if column.dtype.kind in "biuf":
         cells, inverse = np.unique(np.ma.getdata(column), return_inverse=True)
-    of_cells = [places.get(category_of(cell), len(categories)) for cell in cells.tolist()]
+    of_cells = [places.get(_key(category_of(cell)), len(categories)) for cell in cells.tolist()]
     found = np.array(of_cells, dtype=np.intp)[inverse]
     found[np.ma.getmaskarray(column)] = places.get(None, len(categories))
     return found
@@ -112,5 +127,5 @@ class CategoryPlace:
         self._columns = columns
 
     def category_counts(self):
-        """How many records have each category, a dict a column; a record has one of each."""
+        """Count the categories of each column; a record has one in each."""
         return [counted(column) for column in self._columns]
