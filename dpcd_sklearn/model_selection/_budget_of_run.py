@@ -16,6 +16,10 @@ from ..privacy.ledger._rehearsal import event_of
 _NEARLY = 4e-6  # what may be left of a run
 
 
+class SeveralKindsError(ValueError):
+    """A candidate is not Gaussian with the budget of a run, although it is with all of it."""
+
+
 def budgeted_part(estimator):
     """The one part of an estimator that has a budget.
 
@@ -40,15 +44,12 @@ def excess(event, release):
 
     Raises
     ------
-    ValueError
+    SeveralKindsError
         If the release is Gaussian, and the event is not.
     """
     mu = mu_of(event, getattr(release, "spare", 0.0))
     if mu is None:
-        raise ValueError(
-            "candidates of several kinds: the search is calibrated for Gaussian releases, and a "
-            "candidate makes others"
-        )
+        raise SeveralKindsError("the search is calibrated for Gaussian releases only")
     return mu * release.noise_multiplier
 
 

@@ -21,6 +21,7 @@ from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._public import check_real
 from . import _budget_of_run, _candidates, _runs
+from ._budget_of_run import SeveralKindsError
 from ._splits import Slots, slots_of
 
 
@@ -107,18 +108,30 @@ def planned(search, n_samples, shape):
     fits += [(model, (budget.n, *shape)) for model in refits]
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
     gaussian = all(gdp_squared(_budget_of_run.planned_event(*fit)) is not None for fit in fits)
-    event, release = search_fit_event(budget, law, mean, slots.n_seen, gaussian, int(search.refit))
-    mu = math.inf
-    for model in prototypes:
-        mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
-    for model in refits:
-        try:
-            _budget_of_run.give_budget(model, release, budget, (budget.n, *shape), mu)
-        except ValueError as error:
-            raise ValueError(
-                f"the refit of {model!r} on all {budget.n} records can't be planned within the "
-                f"budget of a run ({error}); pass refit=False, or leave this candidate out"
-            ) from None
+
+    def calibrated(gaussian):
+        event, release = search_fit_event(
+            budget, law, mean, slots.n_seen, gaussian, int(search.refit)
+        )
+        mu = math.inf
+        for model in prototypes:
+            mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
+        for model in refits:
+            try:
+                _budget_of_run.give_budget(model, release, budget, (budget.n, *shape), mu)
+            except SeveralKindsError:
+                raise
+            except ValueError as error:
+                raise ValueError(
+                    f"the refit of {model!r} on all {budget.n} records can't be planned within the "
+                    f"budget of a run ({error}); pass refit=False, or leave this candidate out"
+                ) from None
+        return event, release, mu
+
+    try:
+        event, release, mu = calibrated(gaussian)
+    except SeveralKindsError:  # with less budget a candidate has another solver: cover them all
+        event, release, mu = calibrated(False)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
