@@ -92,7 +92,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     distribution : {"logarithmic", "geometric", "poisson"} or float, default="logarithmic"
         Law of the number of runs: truncated negative binomial of shape 0, 1 or the given one, in
         [-0.5, 100], or Poisson, which may make no run at all. The logarithmic one is the cheapest
-        and the most varied: with a mean of 10 one search in four makes a single run.
+        and the most varied: with a mean of 10 one search in four makes a single run, of a candidate
+        drawn blindly. Under a Poisson law one of k candidates is never tried with probability
+        ``exp(-n_iter / k)``, so ``n_iter=3 * k`` tries the best in 95 of 100 searches.
     scoring : str or PrivateScorer, default=None
         A name that `make_private_scorer` takes, or a scorer that it made, whose budget is ignored:
         the search sets the noise. None is "accuracy" for classifiers and "r2" for regressors, which
