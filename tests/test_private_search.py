@@ -29,6 +29,7 @@ from tables import table
 
 from dpcd_sklearn import (
     BudgetExceededError,
+    DPLassoCD,
     DPLinearClassifier,
     DPLogisticGCD,
     DPRidgeSkGD,
@@ -494,6 +495,20 @@ def test_candidates_are_drawn_with_replacement_each_as_likely():
     assert all(10 <= d["a"] <= 11 for d in drawn if "b" not in d)
 
 
+@pytest.mark.parametrize(("n", "p", "epsilon"), [(500, 10, 1.0), (2000, 10, 0.3), (4000, 40, 0.3)])
+@pytest.mark.parametrize("refit", [False, True])
+def test_candidates_that_have_another_solver_with_less_budget_are_covered(n, p, epsilon, refit):
+    """With the whole budget all of them are Gaussian; with that of a run some make choices."""
+    model = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-2, 2))
+    search = PrivateSearchCV(
+        model, {"alpha": [1e-3, 1.0]}, epsilon=epsilon, delta=1e-6, refit=refit
+    )
+    event = search.planned_event(n, p)
+    assert epsilon_of(event, 1e-6) <= epsilon
+    if (n, refit) != (4000, False):  # there each run is a Newton walk still
+        assert "covered" in str(event)
+
+
 def test_of_a_small_grid_every_candidate_is_planned_and_of_a_large_one_some():
     coins = _candidates.Coins()
     assert len(_candidates.prototypes([{"a": [1, 2, 3], "b": [4, 5]}, {"a": [1]}], coins)) == 7
@@ -655,6 +670,9 @@ def refused(search, X, y, error, match):
         ({"param_distributions": {}}, ValueError, "names no parameter"),
         ({"param_distributions": []}, TypeError, "not empty"),
         ({"param_distributions": {"alpha": []}}, ValueError, "is empty"),
+        ({"param_distributions": {"alpha": [0.1, 1.0, 0.1]}}, ValueError, "0.1 twice"),
+        ({"param_distributions": {"alpha": [0.1, math.nan]}}, ValueError, "alpha"),
+        ({"param_distributions": {"alpha": ["strong"]}}, TypeError, "alpha"),
         ({"param_distributions": {"alpha": 1.0}}, TypeError, "rvs"),
         ({"param_distributions": {"alpha": "abc"}}, TypeError, "rvs"),
         ({"param_distributions": {1: [2]}}, TypeError, "strings"),

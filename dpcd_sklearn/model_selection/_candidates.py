@@ -30,7 +30,8 @@ def check_distributions(param_distributions):
     Raises
     ------
     TypeError, ValueError
-        If there is none, one is empty, or a value is neither a list nor a distribution.
+        If there is none, one is empty or has a number or word twice, or a value is neither a list
+        nor a distribution.
     """
     given = param_distributions
     grids = [given] if isinstance(given, dict) else given
@@ -53,9 +54,20 @@ def check_distributions(param_distributions):
                 )
             if len(values) == 0:
                 raise ValueError(f"the distribution of {name} is empty")
+            _refuse_duplicates(name, _items(values))
     if not any(grids):
         raise ValueError("param_distributions names no parameter: there is nothing to search")
     return list(grids)
+
+
+def _refuse_duplicates(name, values):
+    """A value that is listed twice would be as likely as two: refuse it, where values are plain."""
+    seen = set()
+    for value in values:
+        if isinstance(value, (bool, int, float, str, np.generic)):
+            if (key := (isinstance(value, (bool, np.bool_)), value)) in seen:
+                raise ValueError(f"the distribution of {name} has {value} twice; list it once")
+            seen.add(key)
 
 
 class Coins:

@@ -59,7 +59,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     r"""Search for hyper-parameters privately: the whole search is (epsilon, delta)-DP.
 
     Every candidate is fitted and scored privately, with its part of the budget: of a total of
-    epsilon = 1 each of four has 0.48, each of sixteen 0.23. So state few candidates; the defaults of
+    epsilon = 1 each of four has 0.48, each of sixteen 0.23. So state few candidates; defaults of
     the models follow public numbers already. Of more than 48 a secret random number is drawn, and
     the best one leaves.
 
@@ -162,10 +162,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     -----
     All candidates together cost what their releases cost, composed exactly: a law of the number of
     runs that misses the best candidate with a probability of .05 costs as much. The cost of a law
-    is that of Papernot & Steinke with the exact trade-off curve of a run in place of their bound: proof ``privacy/proofs/private_tuning.md``. All
-    candidates are bounded by one release: a Gaussian one if the planned candidates release
-    Gaussians only, else a Gaussian that covers them but for a probability of a thousandth of delta,
-    which is dear for mini-batches. A candidate that can't be brought below it counts as failed.
+    is that of Papernot & Steinke with the exact trade-off curve of a run in place of their bound:
+    proof ``privacy/proofs/private_tuning.md``. All candidates are bounded by one release: a
+    Gaussian one if the planned candidates release Gaussians only, else a Gaussian that covers them
+    but for a probability of a thousandth of delta, which is dear for mini-batches. A candidate that
+    can't be brought below it counts as failed.
 
     References
     ----------
