@@ -6,8 +6,9 @@
 R² of test records at one total (epsilon, 1e-6), of ``DPLassoCD`` within stated bounds: one fit of
 ``DPLinearRegressor`` with its defaults; "best", the candidate with the best median of test scores
 at the whole budget, which no honest user knows; a candidate drawn blindly, with the whole budget;
-``PrivateSearchCV`` with its defaults, and with the logarithmic law of ten runs. A row has the median and the worst of 50, or nan where
-the search is refused. Splits are seeded, noise is new in each fit.
+``PrivateSearchCV`` with its defaults, and with the logarithmic law of ten runs. A row has the
+median and the worst of 50, or nan where the search is refused. Splits are seeded, noise is new in
+each fit.
 """
 
 import argparse

@@ -532,6 +532,9 @@ for _name, _records, _make in [
         columns_of(tape), DPLogisticGCD(classes=[0, 1], random_state=tape), epsilon=5.0)),
     # searches
     ("search", unit, lambda tape: Searched(
+        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape,
+        distribution="logarithmic")),
+    ("search, all", unit, lambda tape: Searched(
         DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape)),
     ("search, refit", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
@@ -546,7 +549,8 @@ for _name, _records, _make in [
         DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1]}, tape, n_iter=1,
         distribution="poisson")),
     ("search, many candidates", unit, lambda tape: Searched(
-        DPLinearRegressor(**STATED), {"alpha": loguniform(1e-4, 1.0)}, tape, n_iter=3)),
+        DPLinearRegressor(**STATED), {"alpha": loguniform(1e-4, 1.0)}, tape, n_iter=3,
+        distribution="geometric")),
     ("search, add_remove", many, lambda tape: Searched(
         DPLinearRegressor(**STATED, neighboring="add_remove", n_public=MANY),
         {"alpha": [1e-3, 0.1]}, tape, {"neighboring": "add_remove", "n_public": MANY}, n_iter=3,

@@ -123,11 +123,11 @@ def test_default_fits_are_put_beside_scikit_learns():
 def test_what_comes_out_of_searches_is_stored_beside_the_other_ways(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     search = importlib.import_module("search")
-    assert len(search.stored()) == 3 * 3 * 4
+    assert len(search.stored()) == 3 * 2 * 3 * 5
     monkeypatch.setattr(search, "STORED", tmp_path / "rows.csv")
     search.main(["--only", "10,000", "--grid", "absurd", "--repeat", "2", "--store"])
     rows = search.stored()
-    assert len(rows) == 3 * 4 and all(worst <= median for median, worst in rows.values())
+    assert len(rows) == 3 * 5 and all(worst <= median for median, worst in rows.values())
     assert rows["10,000 x 50", "absurd values", 3.0, "default"][0] > 0.6
 
 

@@ -222,6 +222,7 @@ def a_run_without_score(run, model, params, scorer, X, *rest):
 
 
 def runs_that_are_counted(best_of, outcomes):
+    outcomes = list(outcomes)
     print(len(outcomes))
     return best_of(outcomes)
 
