@@ -97,10 +97,10 @@ def numbers(rng):
     return Records(X, X @ [1, 0.1, 50] + rng.normal(size=N), rng.uniform(0, 2, N))
 
 
-def unit(rng):
-    X = rng.uniform(-1, 1, (N, P))
-    y = np.clip(X @ [0.5, -0.3, 0] + 0.1 * rng.normal(size=N), -1, 1)
-    return Records(X, y, rng.uniform(0, 2, N))
+def unit(rng, n=N):
+    X = rng.uniform(-1, 1, (n, P))
+    y = np.clip(X @ [0.5, -0.3, 0] + 0.1 * rng.normal(size=n), -1, 1)
+    return Records(X, y, rng.uniform(0, 2, n))
 
 
 def cells_of_numbers(rng, records):
@@ -110,9 +110,7 @@ def cells_of_numbers(rng, records):
 
 def many(rng):
     """As many as coins may divide."""
-    X = rng.uniform(-1, 1, (MANY, P))
-    y = np.clip(X @ [0.5, -0.3, 0] + 0.1 * rng.normal(size=MANY), -1, 1)
-    return Records(X, y, rng.uniform(0, 2, MANY))
+    return unit(rng, MANY)
 
 
 def targets(rng):

@@ -27,7 +27,6 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
-from ..privacy.mechanisms._questions import is_tape
 from ..utils._cells import read_labels
 from ..utils._compat import available_if, num_samples
 from ..utils._input import read_input, without_duplicates
@@ -292,7 +291,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
             n_samples=plan.budget.n,
             n_features=width_of(X),
-            reproducible=is_tape(self.random_state),
+            reproducible=plan.tape is not None,
         )
         receipt.redeem()
         # 3. runs, of which the best one leaves
@@ -302,7 +301,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         model = best.model
         if self.refit:
             model = None if best.params is None else self._refitted(plan, best.params, X, y)
-        shown = runs if plan.law == "all" else [(best.params, best)][: best.params is not None]
+        shown = runs if plan.law == "all" else [one for one in runs if one[1] is best]
         self._set_released(plan, best, model, X, shown)
         if model is None:  # which is released
             warn(f"{_NO_MODEL}. The charge stays")
@@ -349,7 +348,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             generator = _candidates.secret_generator(coins)
             tried = [_candidates.draw(plan.grids, generator) for _ in range(count)]
         splits = plan.slots.rows(num_samples(X), coins)
-        facts = plan.release, plan.budget.neighboring, coins if is_tape(coins) else None
+        facts = plan.release, plan.budget.neighboring, plan.tape
         tasks = []
         libraries()  # in this process: a run must leave no trace
         with silence():
@@ -359,7 +358,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                     model = None  # it may not win what can't be fitted again
                 scorer = self._scorer_of(plan)
                 tasks.append((model, params, scorer, X, y, splits, *facts))
-        outcomes = _runs.made(tasks, None if facts[-1] else self.n_jobs)
+        outcomes = _runs.made(tasks, self.n_jobs if plan.tape is None else None)
         return list(zip(tried, outcomes, strict=True))
 
     def _budgeted(self, plan, params, n_records):
@@ -367,8 +366,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         try:
             model = _candidates.candidate(self.estimator, params)
             set_n_public(model, n_records, plan.n_public)
-            if is_tape(plan.coins):
-                _candidates.put_on_tape(model, plan.coins)
+            if plan.tape is not None:
+                _candidates.put_on_tape(model, plan.tape)
             sizes = (n_records, *plan.shape)
             _budget_of_run.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win

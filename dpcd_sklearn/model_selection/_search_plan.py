@@ -69,6 +69,11 @@ class SearchPlan:
         """The public number of all records under add_remove, else None."""
         return None if self.budget.neighboring == "replace_one" else self.budget.n
 
+    @property
+    def tape(self):
+        """The tape of a search that is recorded or replayed, else None."""
+        return self.coins if is_tape(self.coins) else None
+
 
 def planned(search, n_samples, shape):
     """The plan of a search over so many records; `shape` is (columns, n_outputs, is_sparse).
@@ -91,11 +96,11 @@ def planned(search, n_samples, shape):
     law, mean = _candidates.law_of(search.distribution, search.n_iter, grids)
     neighboring = getattr(part, "neighboring", "replace_one")
     n_public = getattr(part, "n_public", None)
-    tape = search.random_state if is_tape(search.random_state) else None
-    coins = _candidates.Coins() if tape is None else tape
+    coins, seed = _candidates.Coins(), search.random_state
+    if is_tape(seed):
+        coins, seed = seed, seed.seed
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
     scorer = _scorer(search, part, neighboring)
-    seed = search.random_state if tape is None else tape.seed
     slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
