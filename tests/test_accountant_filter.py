@@ -384,6 +384,20 @@ def test_a_refused_search_is_told_what_it_counts_and_to_be_first():
         accountant.charge(WHOLE["search"](0.8))
 
 
+def test_a_refusal_says_that_delta_is_short_where_epsilon_is_not():
+    def search(delta):
+        return search_fit_event(Budget(0.1, delta, ONE), "logarithmic", 10.0, 1, False, 0)[0]
+
+    accountant = PrivacyAccountant(20.0, 1e-6)
+    accountant.charge(gaussian(0.01))
+    for _ in range(9):
+        accountant.charge(search(1e-6))
+    with pytest.raises(BudgetExceededError, match=r"not epsilon that is short.*smaller delta"):
+        accountant.charge(search(1e-6))
+    assert accountant.spent().epsilon < 2
+    accountant.charge(search(1e-8))
+
+
 def test_a_first_event_beyond_the_budget_is_refused_by_however_little():
     accountant = PrivacyAccountant(1.0 - 1e-7, 1e-6)
     with pytest.raises(BudgetExceededError, match=r"remaining\(\) = 0\.999999"):

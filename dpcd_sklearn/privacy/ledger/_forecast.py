@@ -134,8 +134,9 @@ def refusal(parameters, balance, event):
     entries = "1 entry" if balance.entries == 1 else f"{balance.entries:,} entries"
     alone = epsilon_alone(event, delta)
     text = f"this fit would cost epsilon={alone:.6g} at delta={delta:g} by itself"
-    if not balance.fresh:
-        counted = _counted(parameters, price(parameters, event, False).amount)
+    later = None if balance.fresh else price(parameters, event, False)
+    if later is not None:
+        counted = _counted(parameters, later.amount)
         if counted > 1.001 * alone:
             text += f", counts as epsilon={counted:.6g} after other charges"
     text += (
@@ -148,6 +149,15 @@ def refusal(parameters, balance, event):
     text += f"Left for one more Gaussian fit: remaining() = {shown}. "
     if left == 0:
         return text + "The budget is spent: no other fit may use these records under it"
+    if later is not None and math.isfinite(later.amount):
+        spare = float(Fraction(parameters.reserve) - balance.delta)
+        if balance.amount + Fraction(later.amount) <= Fraction(parameters.limit):
+            return text + (
+                "It is not epsilon that is short: such a fit takes a part of delta for what no "
+                f"Gaussian covers, {later.delta:.2g} of the {spare:.2g} that this ledger still has "
+                "for it. State a smaller delta for this fit; or charge such fits first, or "
+                "together by reserve()"
+            )
     gaussian = gdp_squared(event) is not None
     other = "" if gaussian or balance.fresh else " (to less: this one makes other releases too)"
     return text + (
