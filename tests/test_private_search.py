@@ -209,7 +209,7 @@ def test_a_candidate_that_fails_is_shown_as_such():
     assert sorted(search.cv_results_["rank_test_score"]) == [1, 2, 3, 3]
 
 
-def test_laws_for_many_candidates_hardly_miss_one(data, monkeypatch):
+def test_laws_for_many_candidates_hardly_miss_one(data):
     many = {"alpha": np.logspace(-3, 0, 50)}
     plan = planned(PrivateSearchCV(RIDGE, many), 10_000, (3, 1, False))
     assert (plan.law, plan.mean) == ("poisson", 150.0)
@@ -241,9 +241,11 @@ def test_how_likely_a_candidate_is_missed_is_that_of_draws(law):
 def test_fits_that_choose_with_the_budget_of_a_run_only_can_be_searched(facts):
     n, epsilon = facts
     grid = {"alpha": [1e-3, 0.1, 10.0]}
-    for options in ({}, SECRET):
-        search = PrivateSearchCV(RIDGE, grid, epsilon=epsilon, delta=1e-6, **options)
-        assert epsilon_of(search.planned_event(n, 5), 1e-6) <= epsilon
+    lasso = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-2, 2))
+    for model, p in ((RIDGE, 5), (lasso, 10)):
+        for options in ({}, SECRET):
+            search = PrivateSearchCV(model, grid, epsilon=epsilon, delta=1e-6, **options)
+            assert epsilon_of(search.planned_event(n, p), 1e-6) <= epsilon
 
 
 @pytest.mark.parametrize(
