@@ -3,8 +3,9 @@ A private search, and what it is worth
 ======================================
 
 A grid search that is only counted pays for every fit, and its scores are not private at all.
-:class:`~dpcd_sklearn.model_selection.PrivateSearchCV` fits a secret, random number of candidates,
-scores each with noise, and releases the best one with its score: all of it, ``epsilon`` says what.
+:class:`~dpcd_sklearn.model_selection.PrivateSearchCV` fits and scores candidates with noise, all on
+one ``epsilon``. Those of a list are all tried; of a distribution, as here, a secret random number
+is drawn, and the best one is released with its score.
 """
 
 # %%
@@ -92,5 +93,5 @@ axes.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# Each dot is a search. A private one now and then draws few candidates, or bad ones only: that its
-# number of runs is secret is what makes it cheap.
+# Each dot is a search. A private one may draw bad candidates only: how many it drew is secret,
+# which makes it cheap.
