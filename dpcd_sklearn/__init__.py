@@ -6,10 +6,14 @@ from .exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
 
 try:
     from .linear_model import (
+        DPElasticNetCV,
         DPLassoCD,
+        DPLassoCV,
         DPLinearClassifier,
         DPLinearRegressor,
+        DPLogisticCV,
         DPLogisticGCD,
+        DPRidgeCV,
         DPRidgeSkGD,
     )
     from .privacy.ledger._accountant import PrivacyAccountant
@@ -29,10 +33,14 @@ except PackageNotFoundError:  # a source tree that was never installed
 
 __all__ = [
     "BudgetExceededError",
+    "DPElasticNetCV",
     "DPLassoCD",
+    "DPLassoCV",
     "DPLinearClassifier",
     "DPLinearRegressor",
+    "DPLogisticCV",
     "DPLogisticGCD",
+    "DPRidgeCV",
     "DPRidgeSkGD",
     "LedgerError",
     "PrivacyAccountant",

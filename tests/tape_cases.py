@@ -463,6 +463,19 @@ for _name, _records, _make in [
         DPLinearRegressor(warm_start=True, random_state=tape, max_iter=2))),
     ("warm start, gcd", two, lambda tape: Twice(
         DPLogisticGCD(warm_start=True, classes=[0, 1], solver="gcd", random_state=tape))),
+    # strengths of a penalty
+    ("strengths, l1", unit, estimator(DPLassoCD, "auto", epsilon=60.0, **STATED)),
+    ("strengths, found scales", unit, estimator(DPRidgeSkGD, [1.0, 1e3], epsilon=60.0)),
+    ("strengths, kinds", unit,
+     estimator(DPLinearRegressor, penalty=["l2", "l1", "elasticnet"], alpha="auto",
+               l1_ratio=[0.2, 0.8], epsilon=60.0, **ADD_REMOVE | STATED)),
+    ("strengths, two", two,
+     estimator(DPLogisticGCD, [0.1, 10.0], l1_ratio=[0.0, 0.5], classes=[0, 1], epsilon=60.0,
+               feature_bounds=(-1, 1))),
+    ("strengths, three", three,
+     estimator(DPLinearClassifier, penalty="l1", alpha="auto", classes=[*"abc"], epsilon=60.0,
+               solver="newton")),
+    ("strengths, one", unit, estimator(DPLassoCD, [1e-3, 0.1], epsilon=0.1, **STATED)),
     # transformers
     ("scaler", numbers, estimator(DPStandardScaler)),
     ("scaler, scale only", numbers, estimator(DPStandardScaler, with_centering=False)),
@@ -534,6 +547,11 @@ for _name, _records, _make in [
         distribution="logarithmic")),
     ("search, all", unit, lambda tape: Searched(
         DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape)),
+    ("search of strengths", unit, lambda tape: Searched(
+        DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape)),
+    ("search of strengths, pipeline", unit, lambda tape: Searched(
+        make_private_pipeline(DPStandardScaler(), DPLinearRegressor(penalty="l2")),
+        {"dplinearregressor__alpha": [1e-3, 0.1]}, tape)),
     ("search, refit", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
         scoring="neg_mean_squared_error", distribution="geometric")),

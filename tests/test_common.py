@@ -13,6 +13,7 @@ from tables import pass_checks
 import dpcd_sklearn
 from dpcd_sklearn import (
     DPLassoCD,
+    DPLassoCV,
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
@@ -34,7 +35,10 @@ def public_estimators():
 def expected_of_seeded_fits(estimator):
     """With noise that follows the seed two fits have to be equal."""
     found = expected_failed_checks(estimator)
-    return {name: reason for name, reason in found.items() if name not in TWO_FITS_ARE_EQUAL}
+    equal = set(TWO_FITS_ARE_EQUAL)
+    if isinstance(estimator, DPLassoCV):  # no check sets its max_iter: coefficients are zero
+        equal |= {name for name in found if "sample_weight" in name}
+    return {name: reason for name, reason in found.items() if name not in equal}
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ from dpcd_sklearn.model_selection import (
     _runs,
     _search,
 )
-from dpcd_sklearn.model_selection._search_plan import planned
+from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.plan._solver_plan import SolverPlan
@@ -72,6 +72,10 @@ RIDGE = DPRidgeSkGD(target_bounds=(-2, 2), max_iter=10, **IN_UNITS)
 LOGISTIC = DPLogisticGCD(classes=[0, 1], max_iter=3, **IN_UNITS)
 GRID = {"alpha": [0.01, 1.0]}
 OTHER_NEIGHBOURS = make_private_scorer("r2", neighboring="add_remove", n_public=9)
+
+
+def plan_of(search, n, shape):
+    return planned(search, asked_of(search, n), n, shape)
 
 
 @pytest.fixture(scope="module")
@@ -211,10 +215,10 @@ def test_a_candidate_that_fails_is_shown_as_such():
 
 def test_laws_for_many_candidates_hardly_miss_one(data):
     many = {"alpha": np.logspace(-3, 0, 50)}
-    plan = planned(PrivateSearchCV(RIDGE, many), 10_000, (3, 1, False))
+    plan = plan_of(PrivateSearchCV(RIDGE, many), 10_000, (3, 1, False))
     assert (plan.law, plan.mean) == ("poisson", 150.0)
     drawn = {"alpha": stats.loguniform(1e-3, 1.0)}
-    plan = planned(PrivateSearchCV(RIDGE, drawn), 10_000, (3, 1, False))
+    plan = plan_of(PrivateSearchCV(RIDGE, drawn), 10_000, (3, 1, False))
     assert (plan.law, plan.mean) == ("poisson", 10.0)
     search = PrivateSearchCV(RIDGE, {"alpha": [0.1, 1.0, 10.0, 1e2, 1e3, 1e4]}, **SECRET)
     refuse = PrivacyAccountant(1e-3, 1e-9)
@@ -503,7 +507,7 @@ def test_candidates_that_have_another_solver_with_less_budget_are_covered(n, p, 
     """With the whole budget all of them are Gaussian; with that of a run some make choices."""
     model = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-2, 2))
     search = PrivateSearchCV(
-        model, {"alpha": [1e-3, 1.0]}, epsilon=epsilon, delta=1e-6, refit=refit
+        model, {"alpha": [1e-3, 1.0]}, epsilon=epsilon, delta=1e-6, refit=refit, scoring="r2"
     )
     event = search.planned_event(n, p)
     assert epsilon_of(event, 1e-6) <= epsilon
@@ -529,7 +533,7 @@ def test_each_candidate_is_planned_once_with_the_budget_of_a_run(monkeypatch):
         real(self, *args, **fixed)
 
     monkeypatch.setattr(SolverPlan, "__init__", counted)
-    plan = planned(PrivateSearchCV(model, grid), 10_000, (5, 1, False))
+    plan = plan_of(PrivateSearchCV(model, grid), 10_000, (5, 1, False))
     # one more plan says that there are choices, and two find what a run may have
     assert len(made) <= 2 * (12 + 1 + 1)
     budgets = {round(math.log(one.epsilon), 5) for one in plan.prototypes}
@@ -667,8 +671,12 @@ def refused(search, X, y, error, match):
         ({"estimator": None}, TypeError, "not private"),
         ({"estimator": make_pipeline(StandardScaler(), RIDGE)}, ValueError, "StandardScaler"),
         ({"estimator": make_pipeline(DPStandardScaler(), RIDGE)}, ValueError, "2 steps"),
-        ({"estimator": DPRidgeSkGD()}, ValueError, "unbounded without public bounds"),
-        ({"estimator": DPLogisticGCD()}, ValueError, "state classes="),
+        ({"estimator": DPRidgeSkGD(max_iter=2)}, ValueError, "unbounded without public bounds"),
+        (
+            {"estimator": DPLogisticGCD(), "param_distributions": {"rule": ["gs-s", "gs-r"]}},
+            ValueError,
+            "state classes=",
+        ),
         ({"param_distributions": {}}, ValueError, "names no parameter"),
         ({"param_distributions": []}, TypeError, "not empty"),
         ({"param_distributions": {"alpha": []}}, ValueError, "is empty"),
@@ -789,7 +797,7 @@ def errors_of_guesses(noise, n_runs):
             validation=np.arange(6, 12),
             scoring="neg_mean_squared_error",
         )
-        plan = planned(search, 12, (1, 1, False))  # once: it is public
+        plan = plan_of(search, 12, (1, 1, False))  # once: it is public
         shown += [(search._best(plan, X, y).model.mean_, target) for _ in range(n_runs)]
     values, truths = np.array(shown).T
     train, test = slice(None, None, 2), slice(1, None, 2)

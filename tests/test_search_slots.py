@@ -15,7 +15,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.model_selection import PrivateSearchCV, _runs, _splits
-from dpcd_sklearn.model_selection._search_plan import planned
+from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPStandardScaler
 
@@ -65,7 +65,7 @@ def unlike(data, candidates, sizes):
     for candidate in candidates:
         y = labels if is_classifier(candidate) else target
         search = search_over(candidate)
-        plan, events = planned(search, N, (3, 1, False)), set()
+        plan, events = planned(search, asked_of(search, N), N, (3, 1, False)), set()
         for size in sizes:
             model = search._budgeted(plan, {}, min(plan.slots.n_train))
             scorer, splits = search._scorer_of(plan), ((rows[:size], rows[size:]),)

@@ -42,10 +42,12 @@ def check(case, seed, arbitrary):
     if accountant is not None:
         events = {entry.event for entry in accountant.entries()}
         assert events == {str(getattr(model, "privacy_event_", *events))}
-    if isinstance(model, Searched):
+    if isinstance(model, Searched) and model.search.n_splits_:
         check_runs(replayed, model.search)
-    elif hasattr(model, "privacy_event_"):
-        found = unpaid(replayed, model.privacy_event_)
+        return replayed
+    fitted = getattr(model, "search", model)  # of a search without runs, one fit
+    if hasattr(fitted, "privacy_event_"):
+        found = unpaid(replayed, fitted.privacy_event_)
         assert not found, found
     return replayed
 
@@ -227,6 +229,20 @@ def runs_that_are_counted(best_of, outcomes):
     return best_of(outcomes)
 
 
+def a_choice_by_the_records(fit, self, X, y, *weights):
+    fit(self, X, y, *weights)
+    path = self.strength_path_
+    residuals = X @ path["coef"].T + path["intercept"] - np.reshape(y, (-1, 1))
+    self.alpha_ = path["alpha"][np.argmin(np.abs(residuals).max(axis=0))]
+    return self
+
+
+def a_choice_by_the_number_of_records(fit, self, X, y, *weights):
+    if len(y) % 2:
+        self.set_params(penalty="l2", alpha=0.1)
+    return fit(self, X, y, *weights)
+
+
 FIT = (PrivateLinearModel, "fit")
 LARGE = "auto, large epsilon"
 # name: the fit that has the fault, whose attribute is another one, and the fault
@@ -252,6 +268,8 @@ MUTANTS = {
         "pipeline", DPStandardScaler, "transform", a_mean_that_nobody_counts
     ),
     "labels read by all labels": ("auto, two", _classification, "numbers_of", labels_by_all_labels),
+    "a choice by the records": ("strengths, l1", *FIT, a_choice_by_the_records),
+    "a choice by their number": ("strengths, kinds", *FIT, a_choice_by_the_number_of_records),
     "a run that is left out": ("search", _runs, "run", a_run_without_score),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ from ..utils._reproducible_noise import ReproducibleNoise
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 _AUTO_OR_POSITIVE = [StrOptions({"auto"}), *_POSITIVE]
+SEVERAL = [list, tuple, np.ndarray]
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 _COUNT_OR_NONE = [None, *_COUNT]
 
@@ -43,9 +44,9 @@ COMMON = {
 
 # Parameters of the generic estimators, and of some of the presets.
 GENERIC = {
-    "penalty": [None, StrOptions(set(PENALTIES) - {Box.word}), Box],
-    "alpha": _NOT_NEGATIVE,
-    "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+    "penalty": [None, StrOptions(set(PENALTIES) - {Box.word}), Box, list, tuple],
+    "alpha": [*_NOT_NEGATIVE, StrOptions({"auto"}), *SEVERAL],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both"), *SEVERAL],
     "constraint": [None, StrOptions(set(CONSTRAINTS)), *CONSTRAINTS.values()],
     "penalize_intercept": ["boolean"],
 }
@@ -58,7 +59,7 @@ CLASSIFICATION = {
     "classes": [None, "array-like"],
     "class_weight": [None, dict, StrOptions({"balanced"})],
     "unknown_label": [StrOptions({"first", "raise"})],
-    "C": _POSITIVE,
+    "C": [*_POSITIVE, StrOptions({"auto"}), *SEVERAL],
 }
 
 

@@ -48,10 +48,11 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
 
     Parameters
     ----------
-    alpha : float, default=1.0
+    alpha : float, list of floats or "auto", default=1.0
         Strength of the l1 penalty, in [0, inf), in the units of scikit-learn's Lasso, on
         coefficients in the units of X: a column whose mean product with the target is smaller is
         removed.
+    $several_strengths
     $epsilon
     $delta
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
@@ -96,6 +97,8 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     $intercept_
     $coef_path_
     $intercept_path_
+    $alpha_
+    $strength_path_
     $feature_bounds_
     $row_norm_bound_
     $target_bounds_
@@ -158,6 +161,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     """
 
     penalty = "l1"
+    _usual_strength = 0.0
     _named_after = "cd"
     _of_its_name = ("sampling",)
 
@@ -220,6 +224,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         self.n_threads = n_threads
 
     def _plain(self):
-        plain = Lasso(self.alpha, fit_intercept=self.fit_intercept, positive=self.positive)
+        plain = Lasso(self._strength, fit_intercept=self.fit_intercept, positive=self.positive)
         plain.n_iter_ = self.n_iter_
         return plain

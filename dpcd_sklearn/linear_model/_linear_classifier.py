@@ -59,17 +59,19 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         clip and one noisy gradient for all of them together; of two classes it is "logistic".
         "auto", in scikit-learn's words "log_loss", follows the number of classes, as
         LogisticRegression does.
-    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box or None, default=None
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
         leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
-        None is none: short descents and what is kept of them hold coefficients already.
-    alpha : float, default=0.0001
+        None is none: short descents and what is kept of them hold coefficients already. A list of
+        "l1", "l2" and "elasticnet" is chosen from.
+    alpha : float, list of floats or "auto", default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
         scikit-learn's LogisticRegression and n records. It is on coefficients in the units of X:
         "l2" adds alpha to each column's mean square (times a quarter at most), so one of size 1e-3
         is as good as removed by 1e-4. Give such columns other units. Other penalties do not use it,
         and warn.
+    $several_strengths
     $l1_ratio
     $constraint
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
@@ -135,6 +137,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
+    $alpha_
+    $strength_path_
     $feature_bounds_
     $row_norm_bound_
     $coef_cov_

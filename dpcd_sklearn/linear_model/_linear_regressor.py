@@ -54,17 +54,18 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         Loss of a residual r: r² / 2 ("squared", in scikit-learn's words "squared_error"), or that
         up to a threshold and linear beyond ("huber", which has 1.35, or ``Huber(threshold)`` of
         `dpcd_sklearn.losses`, in the units of the target).
-    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box or None, default=None
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
         leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
-        None is none, as in LinearRegression.
-    alpha : float, default=0.0001
+        None is none, as in LinearRegression. A list of "l1", "l2" and "elasticnet" is chosen from.
+    alpha : float, list of floats or "auto", default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): that of scikit-learn's
         Lasso and ElasticNet, and that of its Ridge divided by the number of records. It is on
         coefficients in the units of X: "l2" adds alpha to each column's mean square, so one of size
         1e-3, whose mean square is 1e-6, is as good as removed by 1e-4. Give such columns other
         units. Other penalties do not use it, and warn.
+    $several_strengths
     $l1_ratio
     $constraint
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
@@ -111,6 +112,8 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
     $intercept_path_
+    $alpha_
+    $strength_path_
     $feature_bounds_
     $row_norm_bound_
     $target_bounds_
@@ -252,10 +255,12 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         self.n_threads = n_threads
 
     def _plain(self):
-        share = {"l1": 1.0, "l2": 0.0, "elasticnet": self.l1_ratio}.get(self._penalty_word)
+        share = getattr(self, "l1_ratio_", self.l1_ratio)
+        word = getattr(self, "penalty_", self._penalty_word)
+        share = {"l1": 1.0, "l2": 0.0, "elasticnet": share}.get(word)
         if self._loss_word != "squared" or share is None or self.constraint is not None:
             positive = self.penalty == "nonnegative"
             return LinearRegression(fit_intercept=self.fit_intercept, positive=positive)
-        plain = ElasticNet(self.alpha, l1_ratio=share, fit_intercept=self.fit_intercept)
+        plain = ElasticNet(self._strength, l1_ratio=share, fit_intercept=self.fit_intercept)
         plain.n_iter_ = self.n_iter_
         return plain

@@ -12,6 +12,7 @@ from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._constraints import CLASSIFICATION, GENERIC, of
 from ._inference import InferenceMixin
+from ._strengths import values_of
 
 
 class DPLogisticGCD(InferenceMixin, PrivateClassifier):
@@ -49,11 +50,12 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float, list of floats or "auto", default=1.0
         Inverse strength of the penalty, in (0, inf), in the units of scikit-learn's
         LogisticRegression, on coefficients in the units of X: columns of small numbers, whose
         squares add up to less than 1 / C, are as good as removed.
-    l1_ratio : float in [0, 1], default=0.0
+    $several_strengths
+    l1_ratio : float in [0, 1] or list of them, default=0.0
         Share of the l1 penalty: 0 is l2, 1 is l1.
     $epsilon
     $delta
@@ -113,6 +115,9 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
         Intercepts of the same iterates. Released.
+    C_, penalty_, l1_ratio_ : float, str, float
+        What was chosen, where several were stated. Released.
+    $strength_path_
     $feature_bounds_
     $row_norm_bound_
     $coef_cov_
@@ -188,6 +193,8 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     """
 
     penalty = "elasticnet"
+    _strength_name = _strength_parameter = "C"
+    _usual_strength = 1.0
     _named_after = "gcd"
     _of_its_name = ("rule",)
 
@@ -251,14 +258,17 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def _strength(self, n_normalizer):
+    def _beside_mean_loss(self, value, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean
-        return 1.0 / (float(self.C) * n_normalizer)
+        return 1.0 / (value * n_normalizer)
+
+    _as_stated = _beside_mean_loss  # its own inverse
 
     def _plain(self):
-        solver = "saga" if self.l1_ratio else "lbfgs"  # which has no l1 penalty
+        l1_ratio = float(values_of(getattr(self, "l1_ratio_", self.l1_ratio))[0])
+        solver = "saga" if l1_ratio else "lbfgs"  # which has no l1 penalty
         plain = LogisticRegression(
-            C=self.C, l1_ratio=self.l1_ratio, solver=solver, fit_intercept=self.fit_intercept
+            C=self._strength, l1_ratio=l1_ratio, solver=solver, fit_intercept=self.fit_intercept
         )
         plain.n_iter_ = np.array([self.n_iter_])
         return plain

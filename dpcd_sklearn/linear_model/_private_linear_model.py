@@ -38,7 +38,7 @@ from ..solvers._choice import plan_of
 from ..utils._cells import read_labels
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
-from ..utils._public import MOST, check_count, check_real
+from ..utils._public import MOST, check_count
 from ..utils._shared_texts import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike
@@ -56,16 +56,23 @@ from ._stated_objects import (
     refuse_parameters_of_words,
     stated_solver,
 )
+from ._strengths import (
+    WithStrength,
+    candidates,
+    check_values,
+    fit_cross_validated,
+    keep_choice,
+    values_of,
+)
 from ._warm_start import EarlierFit, start_of
 
 # Parameters between zero and infinity, whatever estimator has them, and which ends may be reached.
-_REALS = {"alpha": "left", "l1_ratio": "left"}
-_REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), "neither")
-_WITH_STRENGTH = ("l1", "l2", "elasticnet")
-_DEFAULT_ALPHA = 1e-4  # of the generic estimators
+_REALS = {"alpha": {"closed": "left"}, "l1_ratio": {"closed": "both", "high": 1.0}}
+_REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), {"closed": "neither"})
 
 
-class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
+class PrivateLinearModel(
+    WithStrength, PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
@@ -146,7 +153,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
 
     @property
     def _penalty_word(self):
-        return getattr(self.penalty, "word", self.penalty)
+        first = values_of(self.penalty)[0]
+        return getattr(first, "word", first)
 
     def _validate_params(self):
         if isinstance(self.loss, str) and self.loss in ABSENT:
@@ -156,10 +164,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def _loss(self, n_outputs, target_half_width):
         """The loss of a target that was divided by `target_half_width`."""
         return stated_loss(self._loss_word, self.loss, target_half_width)
-
-    def _strength(self, n_normalizer):
-        """Strength of the penalty beside a mean loss."""
-        return float(self.alpha)
 
     def set_params(self, **params: object) -> Self:
         """Set parameters, those of a solver that is an object by ``solver__name`` too.
@@ -256,6 +260,8 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         # 1. validation: shape, dtype, finiteness, labels
         records = self._checked(X, y, sample_weight)
         shape, n_outputs = records.shape, records.n_outputs
+        if math.isinf(self.epsilon) and candidates(self, shape[0]):
+            return fit_cross_validated(self, *records.arrays())
         # 2. plan: everything public, fixed from here on
         facts = {"sparse": records.sparse, "in_arrays": records.in_arrays}
         facts["columns"] = getattr(self, "feature_names_in_", None)
@@ -269,6 +275,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
+        self._warn_of_one_strength(plan.request)
         warn_of_few_records(plan.request)
         # 3. charge
         receipt = charge(
@@ -340,14 +347,6 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             )
         return start_of(self, n_features, plan.request.n_outputs)
 
-    def _warn_of_unused_alpha(self):
-        if self._penalty_word in _WITH_STRENGTH or self.alpha in (0, _DEFAULT_ALPHA):
-            return
-        warn(
-            f"alpha={self.alpha!r} is not used: penalty={self.penalty!r} has no strength. Write "
-            'penalty="l2" (or "l1", "elasticnet"), or leave alpha out'
-        )
-
     def _warn_of_unknown_scales(self, request):
         found = request.scales
         words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
@@ -383,9 +382,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
     def _check_numbers(self):
         """Refuse booleans, NaN and joint conditions, which `_parameter_constraints` let through."""
         self._check_budget()
-        for name, closed in _REALS.items():
-            if getattr(self, name, "auto") != "auto":
-                check_real(getattr(self, name), name, low=0.0, closed=closed)
+        for name, interval in _REALS.items():
+            stated = getattr(self, name, "auto")
+            if not (isinstance(stated, str) and stated == "auto"):
+                check_values(stated, name, low=0.0, **interval)
         check_count(self.n_threads, "n_threads", high=MOST)
         for stated in (getattr(self, name) for name in MAY_BE_OBJECTS):
             if isinstance(stated, Stated):
@@ -415,7 +415,10 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
             penalty=self._penalty_word,
             coef_bounds=bounds_of(self.penalty),
             constraint=ball_of(self.constraint),
-            strength=self._strength(budget.n),
+            strength=self._beside_mean_loss(self._strength, budget.n),
+            strengths=candidates(self, budget.n) if budget.private else (),
+            alpha=self._strength,
+            l1_ratio=float(values_of(self.l1_ratio)[0]),
             budget=budget,
             n_features=n_features,
             n_outputs=n_outputs,
@@ -434,6 +437,7 @@ class PrivateLinearModel(PrivateFit, CallbackSupportMixin, BaseEstimator, metacl
         self.row_norm_bound_ = plan.request.row_norm_bound
         if solution.path is not None:
             self.coef_path_, self.intercept_path_ = plan.to_original(solution.path, dtype)
+        keep_choice(self, plan, solution, dtype)
         self._earlier_fit = EarlierFit.of(self)
         self._set_inference(plan, solution)
         self.solver_ = plan.word

@@ -71,6 +71,10 @@ class RecordsInMemory(RecordsOfAFit):
         y, n_outputs = model._encode_labels(y, sample_weight)
         return cls(model, X, y, sample_weight, n_outputs)
 
+    def arrays(self):
+        """X, y and weights, for a fit without noise."""
+        return self._X, self._y, self._weights
+
     def weighted(self):
         return LocalPlace(self._X, None, self._model._weights_of(self._y, self._weights))
 

@@ -50,10 +50,11 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
 
     Parameters
     ----------
-    alpha : float, default=1.0
+    alpha : float, list of floats or "auto", default=1.0
         Strength of the l2 penalty, in [0, inf), in the units of scikit-learn's Ridge, on
         coefficients in the units of X: a column whose squares add up to less than alpha is as good
         as removed.
+    $several_strengths
     $epsilon
     $delta
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
@@ -100,6 +101,8 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     $intercept_
     $coef_path_
     $intercept_path_
+    $alpha_
+    $strength_path_
     $feature_bounds_
     $row_norm_bound_
     $target_bounds_
@@ -163,6 +166,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     """
 
     penalty = "l2"
+    _usual_strength = 1.0
     _named_after = "skgd"
     _of_its_name = ("sampling", "block_size")
 
@@ -227,11 +231,14 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def _strength(self, n_normalizer):
+    def _beside_mean_loss(self, value, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean
-        return float(self.alpha) / n_normalizer
+        return value / n_normalizer
+
+    def _as_stated(self, strength, n_normalizer):
+        return strength * n_normalizer
 
     def _plain(self):
-        plain = Ridge(self.alpha, fit_intercept=self.fit_intercept, positive=self.positive)
+        plain = Ridge(self._strength, fit_intercept=self.fit_intercept, positive=self.positive)
         plain.n_iter_ = np.array([self.n_iter_])  # one for each target
         return plain

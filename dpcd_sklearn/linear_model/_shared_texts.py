@@ -33,8 +33,55 @@ TEXTS = {
           DP-CompMiniBatch. For the penalties None and "l2".
         - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
           `penalize_intercept=True`.""",
+    "several_strengths": """\
+
+        Of several values, or with "auto", a grid that follows what was released, **one is chosen at
+        no further charge** from what the Newton steps of this one fit release (see `alpha_` or
+        `C_`, `strength_path_`). Where n, p and epsilon are too small for a choice, n mu / sqrt(p) <
+        max(75, p), one strength is fitted, with a warning before the charge. Without noise it is
+        chosen by cross-validation, as scikit-learn's LassoCV, RidgeCV, ElasticNetCV and
+        LogisticRegressionCV do.""",
+    "strength_path_": """\
+    strength_path_ : dict of arrays of length n_strengths
+        Where a strength was chosen: all candidates ("penalty", "alpha" or "C", "l1_ratio"), their
+        coefficients ("coef", "intercept"), and by how much the mean loss of each is estimated to
+        exceed that of the chosen one ("excess_loss"), with the standard deviation of that by
+        privacy noise ("excess_loss_std"). The estimate is of the fit's own clipped loss on these
+        records. Released.""",
+    "alpha_": """\
+    alpha_, penalty_, l1_ratio_ : float, str, float
+        What was chosen, where several were stated. Released.""",
+    "privacy_of_choices": """\
+    **Privacy**
+
+    - Guarantee: `coef_`, `intercept_`, `strength_path_` and every other fitted attribute are
+      together (epsilon, delta)-differentially private under the `neighboring` relation.
+    - Neighbours: data sets that differ in one record, a row of X with its target and weight
+      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
+      One person with several rows needs more.
+    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
+      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
+      on training records; errors about NaN, infinite values and shapes.
+    - Assumptions: bounds and strengths were not chosen by looking at the records; no
+      `ReproducibleNoise`; no step before this one learnt from the records without a charge.
+    - Ledger: one entry for each fit with an `accountant`, written before a record is used.""",
+    "clip_of_choices": """\
+    clip : float > 0 or "auto", default="auto"
+        Norm that M^(-1/2) g is clipped to by Newton steps, public, in the units of the target.
+        "auto" follows n, p, epsilon and delta.""",
+    "cv": """\
+    cv : int, splitter or None, default=None
+        For ``epsilon=inf`` only: as of scikit-learn's estimator. With noise no record is set
+        aside.""",
+    "errors_of_fits": """\
+    BudgetExceededError
+        If the accountant's budget does not admit the fit; nothing was drawn.
+    LedgerError
+        If the ledger can't be written; nothing was drawn.
+    TypeError, ValueError
+        If a parameter or the input is invalid; nothing was charged.""",
     "l1_ratio": """\
-    l1_ratio : float in [0, 1], default=0.15
+    l1_ratio : float in [0, 1] or list of them, default=0.15
         ρ for "elasticnet"; not used by the other penalties.""",
     "constraint": """\
     constraint : {"l1_ball", "l2_ball"}, L1Ball or L2Ball, default=None

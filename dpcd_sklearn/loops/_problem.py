@@ -163,6 +163,8 @@ class Solution:
         released numbers say that it is not safe.
     tail : Tail or None
         Tail of Newton steps.
+    strengths : tuple of StrengthPath or None
+        For each target, models along strengths of the penalty where one of them was chosen.
     """
 
     coef: np.ndarray
@@ -173,6 +175,7 @@ class Solution:
     inference: object = None
     noise: np.ndarray | None = None
     tail: Tail | None = None
+    strengths: tuple = (None,)
 
 
 def refused():

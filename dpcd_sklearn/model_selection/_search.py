@@ -36,8 +36,9 @@ from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
-from ._search_plan import planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
+from ._search_plan import asked_of, planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
 from ._splits import refuse_number
+from ._strengths import model_of_strengths, results_of
 
 _NO_MODEL = (
     "the search gave no model: there was no run (a Poisson law may draw none), or all of them "
@@ -245,7 +246,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             As `fit` does.
         """
         check_count(n_samples, "n_samples", high=MOST)
-        return planned(self, n_samples, (n_features, n_outputs, sparse)).event
+        asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
+        if (model := model_of_strengths(self, asked)) is not None:
+            return _budget_of_run.planned_event(model, (n_samples, *shape))
+        return planned(self, asked, n_samples, shape).event
 
     # ---- the search ----
 
@@ -275,8 +279,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
+        asked = asked_of(self, num_samples(X))
+        if (model := model_of_strengths(self, asked)) is not None:
+            return self._fit_at_once(model, asked, X, y)
         columns = _budget_of_run.columns_of(self.estimator, X)
-        plan = planned(self, num_samples(X), (columns, 1, may_be_sparse(X)))
+        plan = planned(self, asked, num_samples(X), (columns, 1, may_be_sparse(X)))
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
         warn_of_weak_promise(plan.budget)
@@ -305,6 +312,20 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self._set_released(plan, best, model, X, shown)
         if model is None:  # which is released
             warn(f"{_NO_MODEL}. The charge stays")
+        return self
+
+    def _fit_at_once(self, model, asked, X, y):
+        """Choose among strengths of a penalty in one fit, which is charged as a fit is."""
+        model.fit(X, y)
+        best, self.cv_results_ = results_of(model, asked.grids[0])
+        self.best_estimator_, self.best_params_ = model.set_params(**best), best
+        self.best_score_ = float(np.max(self.cv_results_["mean_test_score"]))
+        part = _budget_of_run.budgeted_part(model)
+        self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
+        self.privacy_event_, self.privacy_spent_ = part.privacy_event_, part.privacy_spent_
+        self.n_features_in_ = width_of(X)
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
         return self
 
     def _refuse_partitions(self, *records):

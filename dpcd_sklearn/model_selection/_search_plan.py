@@ -75,13 +75,33 @@ class SearchPlan:
         return self.coins if is_tape(self.coins) else None
 
 
-def planned(search, n_samples, shape):
-    """The plan of a search over so many records; `shape` is (columns, n_outputs, is_sparse).
+@dataclass(frozen=True)
+class Asked:
+    """The request of a search: its own parameters, which are valid, and what follows from them."""
+
+    part: object
+    grids: list
+    law: object
+    mean: float
+    neighboring: str
+    n_public: int | None
+    coins: object
+    seed: object
+    budget: Budget
+
+    @property
+    def tape(self):
+        """The tape of a search that is recorded or replayed, else None."""
+        return self.coins if is_tape(self.coins) else None
+
+
+def asked_of(search, n_samples):
+    """The request of a search over so many records.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter of the search is invalid, or the budget is too small.
+        If a parameter of the search is invalid.
     """
     if not isinstance(search.refit, (bool, np.bool_)):
         raise TypeError(f"refit must be True or False, got {search.refit!r}")
@@ -100,8 +120,21 @@ def planned(search, n_samples, shape):
     if is_tape(seed):
         coins, seed = seed, seed.seed
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
+    return Asked(part, grids, law, mean, neighboring, n_public, coins, seed, budget)
+
+
+def planned(search, asked, n_samples, shape):
+    """The plan of a search over so many records; `shape` is (columns, n_outputs, is_sparse).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the estimator can't be planned, or the budget is too small.
+    """
+    part, grids, budget, coins = asked.part, asked.grids, asked.budget, asked.coins
+    law, mean, neighboring, n_public = asked.law, asked.mean, asked.neighboring, asked.n_public
     scorer = _scorer(search, part, neighboring)
-    slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
+    slots = slots_of(search.validation, n_samples, random_state=asked.seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
     sizes = (min(slots.n_train), *shape)

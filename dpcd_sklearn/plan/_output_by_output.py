@@ -112,6 +112,7 @@ class OutputByOutput:
             max(solution.n_updates for solution in found),
             None if paths[0] is None else _side_by_side(paths),
             all(solution.converged for solution in found),
+            strengths=tuple(solution.strengths[0] for solution in found),
         )
 
 

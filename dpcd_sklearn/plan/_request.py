@@ -28,7 +28,7 @@ _FOLLOW = {
         "mean_squares",
         "means",
     ),
-    *("counts_classes", "n_fits"),
+    *("counts_classes", "n_fits", "chooses"),
 }
 
 
@@ -47,6 +47,10 @@ class Request:
         What was asked for, with parameters of its own; "auto" until it is chosen.
     strength : float
         Strength of the penalty beside a mean loss, whatever the estimator's parameter for it is.
+    strengths : tuple of Strength
+        Candidates among which one is chosen; none where `strength` is stated.
+    chooses : bool
+        Whether it is, from what is released in any case.
     budget : Budget
         What all releases may cost together; its n divides every sum.
     n_features, n_outputs : int
@@ -122,6 +126,8 @@ class Request:
     means: np.ndarray | None = None
     counts_classes: bool = False
     n_fits: int = 1
+    strengths: tuple = ()
+    chooses: bool = False
 
     @classmethod
     def of(cls, parameters, **facts):

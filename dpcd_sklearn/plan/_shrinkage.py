@@ -133,11 +133,21 @@ def shrunk(plan, solution, start):
         factors = [factor] * len(factors)
     factor = np.array(factors)[:, np.newaxis] if len(outputs) > 1 else factors[0]
     path, noise = solution.path, solution.noise
+    strengths = tuple(
+        one and one.moved(lambda w, b=b, f=f: b + f * (w - b))
+        for one, b, f in zip(
+            solution.strengths,
+            known if len(outputs) > 1 else [known],
+            factors if len(outputs) > 1 else factors[:1],
+            strict=True,
+        )
+    )
     return replace(
         solution,
         coef=known + factor * moved,
         path=None if path is None else known + factor * (path - known),
         noise=None if noise is None else factor**2 * noise,
+        strengths=strengths,
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ..plan._output_by_output import OutputByOutput, one_of
+from ..plan._strengths import is_loud, nearest, refuse
 from ..privacy.mechanisms._curvature_units import MOST_RECORDS
 from ._cd import CD
 from ._compgd import CompGD
@@ -47,6 +48,8 @@ def plan_of(request):
         return ScikitLearnPlan(with_all_targets(request), otherwise=own)
     if isinstance(request.loss, tuple):
         return OutputByOutput(request, [plan_of(one) for one in _of_targets(request)])
+    if request.strengths and not request.chooses:
+        request = _of_one_strength(request)
     if request.solver.word == "auto":
         request = replace(request, solver=SOLVERS[_auto(request)]())
     solver = request.solver.word
@@ -58,6 +61,17 @@ def plan_of(request):
     elif plan.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
     return plan(request)
+
+
+def _of_one_strength(request):
+    """The request without a penalty, where strengths are chosen after it; else that of one."""
+    refuse(request)
+    free = replace(request, penalty=None, strength=0.0, chooses=True)
+    suits = free.solver.word == "newton" or _suits_newton(free)
+    if suits and is_loud(free):
+        return replace(free, solver=Newton()) if free.solver.word == "auto" else free
+    one = nearest(request)
+    return replace(request, penalty=one.penalty, strength=one.strength, l1_ratio=one.l1_ratio)
 
 
 def _of_targets(request):

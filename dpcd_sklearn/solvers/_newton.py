@@ -24,6 +24,7 @@ from ..plan._solver import (
     parameters_of,
 )
 from ..plan._solver_plan import SolverPlan
+from ..plan._strengths import chosen
 from ..privacy.accounting._calibration import (
     curvature_fit_event,
 )
@@ -273,7 +274,7 @@ class NewtonPlan(SolverPlan):
         return noise * matrix_sensitivity(self.row_norm, self.request.budget.neighboring)
 
     @property
-    def _edge(self):
+    def curvature_noise(self):
         """The spectral edge of the curvature's noise."""
         return math.sqrt(2 * self.request.n_coordinates) * self._noise
 
@@ -285,9 +286,9 @@ class NewtonPlan(SolverPlan):
         # two standard deviations of the trace that it is compared with
         doubt = 2 * math.sqrt(self.request.n_penalized) * self._noise
         return {
-            "curvature_floor": self.recipe["floor"] * self._edge,
+            "curvature_floor": self.recipe["floor"] * self.curvature_noise,
             # an inference, whose floor is higher, was measured without
-            "curvature_edge": 0.0 if self.request.inference else self._edge,
+            "curvature_edge": 0.0 if self.request.inference else self.curvature_noise,
             "mean_square": max(self.mean_square - doubt, 0.0),
             "unit_clips": self._unit_clips,
             "head": self.recipe["head"],
@@ -339,7 +340,10 @@ class NewtonPlan(SolverPlan):
             if self.request.private and self.recipe["learns"]:
                 problem = replace(problem, gradient_noise=gradient_noise(self, units))
             solution = within.solve(oracle, problem, within.sampling, generator)
-            if self.request.inference:
+            if self.request.chooses:
+                noise = gradient_noise(self, units) * solution.walk.clips[-1]
+                solution = chosen(within, solution, noise)
+            elif self.request.inference:
                 solution = with_inference(within, receipt, within.place(records), solution, key)
             else:
                 solution = within._with_noise(solution, units)
@@ -358,7 +362,7 @@ class NewtonPlan(SolverPlan):
             self.attended,
             solution.walk,
             solution.coef,
-            edge=self._edge,
+            edge=self.curvature_noise,
             gradient_noise=gradient_noise(self, units),
         )
         return replace(solution, noise=noise)
@@ -427,8 +431,10 @@ def _seen_from(solution, shift):
     if found is not None:
         moved = {name: back @ getattr(found, name) @ back.T for name in ("sampling", "privacy")}
         found = replace(found, **moved, left=found.left @ back.T)
+    strengths = tuple(one and one.moved(lambda w: w @ back.T) for one in solution.strengths)
     coef = solution.coef @ back.T
-    return replace(solution, coef=coef, path=path, noise=noise, inference=found)
+    moved = {"path": path, "noise": noise, "inference": found, "strengths": strengths}
+    return replace(solution, coef=coef, **moved)
 
 
 class Newton(Solver):

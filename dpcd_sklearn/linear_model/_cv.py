@@ -1,0 +1,368 @@
+"""scikit-learn's names for estimators that choose the strength of their penalty themselves.
+
+Each is a preset with several strengths: the choice is part of one fit, and costs nothing.
+"""
+
+import inspect
+
+from sklearn.linear_model import ElasticNet
+
+from ..utils._compat import StrOptions
+from ._constraints import SEVERAL
+from ._lasso import DPLassoCD
+from ._logistic import DPLogisticGCD
+from ._ridge import DPRidgeSkGD
+
+_STRENGTHS = [StrOptions({"auto"}), *SEVERAL]
+# Parameters of a preset that a choice among strengths leaves no room for.
+_LEFT_OUT = {
+    *("alpha", "C", "l1_ratio", "solver", "sampling", "block_size", "rule"),
+    *("inference", "max_iter", "coef_path", "warm_start"),
+}
+
+
+def _parameters_of(preset, **own):
+    """An ``__init__`` with the parameters of a preset, these in front, and `cv`."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    first, *theirs = inspect.signature(preset.__init__).parameters.values()
+    ours = [
+        inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD if i == 0 else keyword, default=value
+        )
+        for i, (name, value) in enumerate(own.items())
+    ]
+    theirs = [each for each in theirs if each.name not in _LEFT_OUT]
+    cv = inspect.Parameter("cv", keyword, default=None)
+    signature = inspect.Signature([first, *ours, *theirs, cv])
+
+    def __init__(self, *args, **params):  # noqa: N807
+        bound = signature.bind(self, *args, **params)
+        bound.apply_defaults()
+        for name in list(signature.parameters)[1:]:
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = signature
+    return __init__
+
+
+class _ChoosesStrength:
+    """A preset whose strength is a list or "auto"."""
+
+    solver = max_iter = "auto"
+    sampling = block_size = rule = None
+    _of_its_name = ()
+
+
+class DPLassoCV(_ChoosesStrength, DPLassoCD):
+    r"""Lasso under differential privacy that chooses its strength, at no further charge.
+
+    :class:`DPLassoCD` with several strengths: its objective, one fit, one event, and a choice by
+    what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's LassoCV.
+
+    $privacy_of_choices
+
+    Parameters
+    ----------
+    alphas : list of floats or "auto", default="auto"
+        Strengths of the l1 penalty, in the units of scikit-learn's Lasso. "auto" is a grid of 30,
+        from the released strength that removes all coefficients down to a thousandth of it.
+    $epsilon
+    $delta
+    $neighboring
+    $n_public
+    $clip_of_choices
+    $fit_intercept
+    $positive
+    $feature_bounds
+    $feature_scale
+    $row_norm_bound
+    $target_bounds
+    $tol
+    $verbose
+    $accountant
+    $random_state
+    $n_threads
+    $cv
+
+    Attributes
+    ----------
+    $coef_
+    $sparse_coef_
+    $intercept_
+    $alpha_
+    $strength_path_
+    $feature_bounds_
+    $row_norm_bound_
+    $target_bounds_
+    $solver_
+    $n_iter_
+    $n_features_in_
+    $feature_names_in_
+    $privacy_spent_
+    $privacy_event_
+    $noise_multiplier_
+    $clip_
+
+    Raises
+    ------
+    $errors_of_fits
+
+    Notes
+    -----
+    Proof: ``privacy/proofs/choices.md``. The criterion is that of Mallows (1973), with the known
+    variance of the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn import DPLassoCV
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 8))
+    >>> y = X[:, 0] - X[:, 1]
+    >>> model = DPLassoCV(feature_bounds=(-1, 1), target_bounds=(-2, 2)).fit(X, y)
+    >>> len(model.strength_path_["alpha"])
+    30
+    >>> model.privacy_spent_.epsilon
+    1.0
+    """
+
+    _strength_parameter = "alphas"
+    _parameter_constraints = DPLassoCD._parameter_constraints | {
+        "alphas": _STRENGTHS,
+        "cv": ["cv_object"],
+    }
+    __init__ = _parameters_of(DPLassoCD, alphas="auto")
+    alpha = property(lambda self: self.alphas)
+
+
+class DPElasticNetCV(DPLassoCV):
+    r"""Elastic net under differential privacy that chooses its strength, at no further charge.
+
+    As :class:`DPLassoCV`, with the objective of scikit-learn's ElasticNet; with ``epsilon=inf`` it
+    is scikit-learn's ElasticNetCV.
+
+    $privacy_of_choices
+
+    Parameters
+    ----------
+    alphas : list of floats or "auto", default="auto"
+        Strengths of the penalty, in the units of scikit-learn's ElasticNet. "auto" is a grid that
+        follows what was released, for each `l1_ratio`.
+    l1_ratio : float in [0, 1] or list of them, default=0.5
+        Share of the l1 penalty, 1 is a Lasso; of several one is chosen too.
+    $epsilon
+    $delta
+    $neighboring
+    $n_public
+    $clip_of_choices
+    $fit_intercept
+    $positive
+    $feature_bounds
+    $feature_scale
+    $row_norm_bound
+    $target_bounds
+    $tol
+    $verbose
+    $accountant
+    $random_state
+    $n_threads
+    $cv
+
+    Attributes
+    ----------
+    $coef_
+    $sparse_coef_
+    $intercept_
+    $alpha_
+    $strength_path_
+    $feature_bounds_
+    $row_norm_bound_
+    $target_bounds_
+    $solver_
+    $n_iter_
+    $n_features_in_
+    $feature_names_in_
+    $privacy_spent_
+    $privacy_event_
+    $noise_multiplier_
+    $clip_
+
+    Raises
+    ------
+    $errors_of_fits
+
+    Notes
+    -----
+    Proof: ``privacy/proofs/choices.md``.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPElasticNetCV
+    >>> DPElasticNetCV(l1_ratio=[0.1, 0.5, 0.9]).alphas
+    'auto'
+    """
+
+    penalty = "elasticnet"
+    __init__ = _parameters_of(DPLassoCD, alphas="auto", l1_ratio=0.5)
+
+    def _plain(self):
+        ratio = getattr(self, "l1_ratio_", self.l1_ratio)
+        plain = ElasticNet(self._strength, l1_ratio=ratio, fit_intercept=self.fit_intercept)
+        plain.n_iter_ = self.n_iter_
+        return plain
+
+
+class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
+    r"""Ridge regression under differential privacy that chooses its strength, at no charge.
+
+    :class:`DPRidgeSkGD` with several strengths: its objective, one fit, one event, and a choice by
+    what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's RidgeCV.
+
+    $privacy_of_choices
+
+    Parameters
+    ----------
+    alphas : list of floats or "auto", default="auto"
+        Strengths of the l2 penalty, in the units of scikit-learn's Ridge. "auto" is a grid of 15,
+        from 1e-5 to 100 times the released mean curvature of the loss.
+    $epsilon
+    $delta
+    $neighboring
+    $n_public
+    $clip_of_choices
+    $fit_intercept
+    $positive
+    $feature_bounds
+    $feature_scale
+    $row_norm_bound
+    $target_bounds
+    $tol
+    $verbose
+    $accountant
+    $random_state
+    $n_threads
+    $cv
+
+    Attributes
+    ----------
+    $coef_
+    $sparse_coef_
+    $intercept_
+    $alpha_
+    $strength_path_
+    $feature_bounds_
+    $row_norm_bound_
+    $target_bounds_
+    $solver_
+    $n_iter_
+    $n_features_in_
+    $feature_names_in_
+    $privacy_spent_
+    $privacy_event_
+    $noise_multiplier_
+    $clip_
+
+    Raises
+    ------
+    $errors_of_fits
+
+    Notes
+    -----
+    Proof: ``privacy/proofs/choices.md``.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPRidgeCV
+    >>> DPRidgeCV([0.1, 1.0, 10.0], target_bounds=(0, 1)).alphas
+    [0.1, 1.0, 10.0]
+    """
+
+    _strength_parameter = "alphas"
+    _parameter_constraints = DPRidgeSkGD._parameter_constraints | {
+        "alphas": _STRENGTHS,
+        "cv": ["cv_object"],
+    }
+    __init__ = _parameters_of(DPRidgeSkGD, alphas="auto")
+    alpha = property(lambda self: self.alphas)
+
+
+class DPLogisticCV(_ChoosesStrength, DPLogisticGCD):
+    r"""Logistic regression under differential privacy that chooses its strength, at no charge.
+
+    :class:`DPLogisticGCD` with several strengths: its objective, one fit, one event, and a choice
+    by what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's
+    LogisticRegressionCV, by the log loss.
+
+    $privacy_of_choices
+
+    Parameters
+    ----------
+    Cs : list of floats or "auto", default="auto"
+        Inverse strengths of the penalty, in the units of scikit-learn's LogisticRegression. "auto"
+        is a grid that follows what was released, for each of `l1_ratios`.
+    l1_ratios : list of floats in [0, 1], default=(0.0,)
+        Shares of the l1 penalty, 0 is l2 and 1 is l1; of several one is chosen too.
+    $epsilon
+    $delta
+    $neighboring
+    $n_public
+    $clip_of_choices
+    $fit_intercept
+    classes : array-like of labels, default=None
+        Public labels, two or more, as of DPLogisticGCD.
+    $class_weight
+    $feature_bounds
+    $feature_scale
+    $row_norm_bound
+    $tol
+    $verbose
+    $accountant
+    $random_state
+    $n_threads
+    $cv
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients, float32 if X was; one row for two classes. Released.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts. Released.
+    C_, penalty_, l1_ratio_ : float, str, float
+        What was chosen. Released.
+    $strength_path_
+    $classes_
+    $feature_bounds_
+    $row_norm_bound_
+    $solver_
+    $n_iter_
+    $n_features_in_
+    $feature_names_in_
+    $privacy_spent_
+    $privacy_event_
+    $noise_multiplier_
+    clip_ : float
+        C that was used. Public.
+
+    Raises
+    ------
+    $errors_of_fits
+
+    Notes
+    -----
+    Proof: ``privacy/proofs/choices.md``.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPLogisticCV
+    >>> DPLogisticCV([0.1, 1.0], classes=[0, 1]).Cs
+    [0.1, 1.0]
+    """
+
+    _strength_parameter, _ratio_parameter = "Cs", "l1_ratios"
+    _parameter_constraints = DPLogisticGCD._parameter_constraints | {
+        "Cs": _STRENGTHS,
+        "l1_ratios": SEVERAL,
+        "cv": ["cv_object"],
+    }
+    __init__ = _parameters_of(DPLogisticGCD, Cs="auto", l1_ratios=(0.0,))
+    C = property(lambda self: self.Cs)
+    l1_ratio = property(lambda self: self.l1_ratios)
