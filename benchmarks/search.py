@@ -3,26 +3,39 @@
     OMP_NUM_THREADS=1 python benchmarks/search.py            # compare with search.csv
     OMP_NUM_THREADS=1 python benchmarks/search.py --store    # and replace its rows
 
-R² of test records at one total (epsilon, 1e-6), of ``DPLassoCD`` within stated bounds: one fit of
-``DPLinearRegressor`` with its defaults; "best", the candidate with the best median of test scores
-at the whole budget, which no honest user knows; a candidate drawn blindly, with the whole budget;
-``PrivateSearchCV`` with its defaults, and with the logarithmic law of ten runs. A row has the
-median and the worst of 50, or nan where the search is refused. Splits are seeded, noise is new in
-each fit.
+R² of test records (of classes minus the log loss) at one total (epsilon, 1e-6), within stated
+bounds, of
+
+- default: one fit with the defaults of the generic estimator,
+- search: ``PrivateSearchCV`` with its defaults, which is one fit where candidates differ in their
+  penalty alone, or where the budget is too small to compare them,
+- same releases: of these fits the candidate that is best by the test records,
+- runs: ``PrivateSearchCV`` with a stated score, which fits and scores every candidate,
+- blind: a candidate drawn blindly, with the whole budget,
+- best: the candidate with the best median of test scores, with the whole budget, which no honest
+  user knows.
+
+A row has the median and the worst of 20, or nan where there is none. Splits are seeded, noise is
+new in each fit. "loss" is the search's score less the default's, by repetition; "gap" is its score
+less that of the best of the same releases.
 """
 
 import argparse
 import csv
+import itertools
 import warnings
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
-from papers_problems import MissingDataError
-from private_search import california
-from sklearn.base import clone
+from papers_problems import MissingDataError, data_file
+from private_search import abalone, california
+from scipy import sparse
+from sklearn.base import clone, is_regressor
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from dpcd_sklearn import DPLassoCD, DPLinearRegressor
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.model_selection import PrivateSearchCV
 
@@ -30,10 +43,15 @@ STORED = Path(__file__).with_suffix(".csv")
 COLUMNS = ("set", "grid", "epsilon", "way", "median", "worst")
 EPSILONS = (0.3, 1.0, 3.0)
 DELTA = 1e-6
+ALPHAS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]
+ABSURD = [1e-5, 1e-3, 1e-2, 0.1, 1.0, 100.0]
 GRIDS = {
-    "fine": {"alpha": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]},
-    "absurd values": {"alpha": [1e-5, 1e-3, 1e-2, 0.1, 1.0, 100.0]},
+    "fine": {"penalty": ["l1"], "alpha": ALPHAS},
+    "absurd values": {"penalty": ["l1"], "alpha": ABSURD},
+    "kinds of penalty": {"penalty": ["l1", "l2", "elasticnet"], "alpha": ABSURD},
+    "solvers": {"solver": ["newton", "skgd", "cd"]},
 }
+OF_CLASSES = {"absurd values": {"C": [1e-6, 1e-4, 1e-2, 1.0, 100.0]}}
 
 
 def simulated(n, p, n_relevant):
@@ -44,52 +62,84 @@ def simulated(n, p, n_relevant):
     scale = (n_relevant / 3) ** 0.5
     y = signal + scale * (3 / 7) ** 0.5 * rng.normal(size=n)
     bound = 3 * scale * (10 / 7) ** 0.5
-    return X, y, DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-bound, bound))
+    return X, y, {"feature_bounds": (-1, 1), "target_bounds": (-bound, bound)}
 
 
-def housing():
-    problem = california()
-    return problem.X, problem.y, problem.model
+def real(problem):
+    names = ("feature_bounds", "target_bounds")
+    return problem.X, problem.y, {name: getattr(problem.model, name) for name in names}
+
+
+def census():
+    """a9a: 32,561 persons, 123 indicators."""
+    parts = sparse.load_npz(data_file("a9a_train.npz")), np.load(data_file("a9a_train_y.npy"))
+    return parts[0].toarray(), parts[1], {"feature_bounds": (0, 1), "classes": [-1, 1]}
 
 
 SETS = {
-    "California housing": housing,
+    "California housing": lambda: real(california()),
+    "abalone": lambda: real(abalone()),
     "10,000 x 50": lambda: simulated(10_000, 50, 50),
     "4,000 x 40, 4 relevant": lambda: simulated(4_000, 40, 4),
+    "10,000 x 100, 5 relevant": lambda: simulated(10_000, 100, 5),
+    "census": census,
 }
 
 
-def scores(X, y, model, grid, epsilon, repeat):
-    """R² of each way, by repetition."""
-    ((name, values),) = grid.items()
-    model = clone(model).set_params(epsilon=epsilon, delta=DELTA)
-    bounds = {key: getattr(model, key) for key in ("feature_bounds", "target_bounds")}
-    default = DPLinearRegressor(epsilon=epsilon, delta=DELTA, **bounds)
-    ways = {
-        "search": PrivateSearchCV(model, grid, epsilon=epsilon, delta=DELTA),
-        "logarithmic": PrivateSearchCV(
-            model, grid, epsilon=epsilon, delta=DELTA, distribution="logarithmic", n_iter=10
-        ),
-    }
-    found = {"default": []} | {way: [] for way in ways}
-    candidates, rng = [], np.random.default_rng(0)
+def candidates_of(grid):
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def score_of(model, X, y):
+    """R², or minus the log loss."""
+    if is_regressor(model):
+        return model.score(X, y)
+    return -log_loss(y, model.predict_proba(X))
+
+
+def best_of_the_same(model, X, y):
+    """The best score along the path of strengths, by the test records."""
+    if (path := getattr(model, "strength_path_", None)) is None:
+        return np.nan
+    found, one = [], deepcopy(model)
+    for coef, intercept in zip(path["coef"], path["intercept"], strict=True):
+        one._set_coef(coef, intercept)
+        found.append(score_of(one, X, y))
+    return max(found)
+
+
+def scores(X, y, stated, grid, epsilon, repeat):
+    """Scores of each way, by repetition."""
+    budget = {"epsilon": epsilon, "delta": DELTA}
+    of_classes = "classes" in stated
+    default = (DPLinearClassifier if of_classes else DPLinearRegressor)(**stated)
+    model = DPLogisticGCD(**stated) if of_classes else clone(default)
+    scoring = "neg_log_loss" if of_classes else "r2"
+    search = PrivateSearchCV(model, grid, **budget)
+    runs = PrivateSearchCV(model, grid, scoring=scoring, **budget)
+    found, candidates = {"default": [], "search": [], "same releases": [], "runs": []}, []
+    rng = np.random.default_rng(0)
     for seed in range(repeat):
-        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=seed)
+        X_fit, X_test, y_fit, y_test = train_test_split(X, y, test_size=0.2, random_state=seed)
 
-        def score(fitted, train=(X_train, y_train), test=(X_test, y_test)):
-            return clone(fitted).fit(*train).score(*test)
+        def score(fitted, train=(X_fit, y_fit), test=(X_test, y_test)):
+            fitted = clone(fitted).fit(*train)
+            best = getattr(fitted, "best_estimator_", fitted)
+            return np.nan if best is None else score_of(best, *test), best
 
-        found["default"].append(score(default))
-        for way, search in ways.items():
-            try:
-                found[way].append(score(search.set_params(random_state=seed)))
-            except ValueError as refusal:  # of the plan: of all searches or of none
-                print(f"refused: {refusal}")
-                found[way].append(np.nan)
-        candidates.append([score(clone(model).set_params(**{name: v})) for v in values])
+        found["default"].append(score(clone(default).set_params(**budget))[0])
+        own, best = score(search.set_params(random_state=seed))
+        found["search"].append(own)
+        found["same releases"].append(best_of_the_same(best, X_test, y_test))
+        found["runs"].append(score(runs.set_params(random_state=seed))[0])
+        each = [clone(model).set_params(**budget, **params) for params in candidates_of(grid)]
+        candidates.append([score(one)[0] for one in each])
     candidates = np.array(candidates)
     found["best"] = candidates[:, np.argmax(np.median(candidates, axis=0))]
-    found["blind"] = candidates[np.arange(repeat), rng.integers(len(values), size=repeat)]
+    found["blind"] = candidates[np.arange(repeat), rng.integers(candidates.shape[1], size=repeat)]
+    found["loss"] = np.subtract(found["search"], found["default"])
+    if not np.isnan(found["same releases"]).all():
+        found["gap"] = np.subtract(found["search"], found["same releases"])
     return found
 
 
@@ -111,15 +161,28 @@ def store(rows):
             writer.writerow([key[0], key[1], f"{key[2]:g}", key[3], *(f"{v:.4f}" for v in values)])
 
 
+def table():
+    """The stored rows as the page has them: median (worst) of each way."""
+    ways = ("default", "search", "runs", "blind", "best")
+    print(f"| set | grid | ε | {' | '.join(ways)} |\n|{'---|' * (3 + len(ways))}")
+    rows = stored()
+    for name, grid, epsilon in dict.fromkeys(key[:3] for key in rows):
+        cells = ["{:.3f} ({:.3f})".format(*rows[name, grid, epsilon, way]) for way in ways]
+        print(f"| {name} | {grid} | {epsilon:g} | {' | '.join(cells)} |")
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", action="store_true", help="replace the stored rows by these")
     parser.add_argument("--only", default="", help="sets with this in their name")
     parser.add_argument("--grid", default="", help="grids with this in their name")
-    parser.add_argument("--repeat", type=int, default=50)
+    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--table", action="store_true", help="only print the stored rows")
     asked = parser.parse_args(arguments)
+    if asked.table:
+        return table()
     warnings.simplefilter("ignore", FewRecordsWarning)
-    warnings.filterwarnings("ignore", "each of 6 candidates")
+    warnings.filterwarnings("ignore", ".*too few (for a choice|to compare)")
     old, new = stored(), {}
     for name, load in SETS.items():
         if asked.only not in name:
@@ -129,19 +192,21 @@ def main(arguments=None):
         except MissingDataError as missing:
             print(f"{name} is left out: {missing}")
             continue
-        for grid in (g for g in GRIDS if asked.grid in g):
+        grids = OF_CLASSES if "classes" in problem[2] else GRIDS
+        for grid in (g for g in grids if asked.grid in g):
             for epsilon in EPSILONS:
-                found = scores(*problem, GRIDS[grid], epsilon, asked.repeat)
+                found = scores(*problem, grids[grid], epsilon, asked.repeat)
                 for way, values in found.items():
                     key = name, grid, epsilon, way
                     new[key] = float(np.median(values)), float(np.min(values))
                     text = "{:.3f}, {:.3f}".format(*new[key])
                     before = "before {:.3f}, {:.3f}".format(*old[key]) if key in old else ""
                     print(
-                        f"{name:<24}{grid:<15}{epsilon:>4g}  {way:<8} {text}  {before}", flush=True
+                        f"{name:<24}{grid:<15}{epsilon:>4g}  {way:<13} {text}  {before}", flush=True
                     )
     if asked.store:
         store(stored() | new)
+    return None
 
 
 if __name__ == "__main__":

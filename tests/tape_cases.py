@@ -546,7 +546,10 @@ for _name, _records, _make in [
         DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape,
         distribution="logarithmic")),
     ("search, all", unit, lambda tape: Searched(
-        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape)),
+        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["newton", "cd"]}, tape,
+        scoring="r2")),
+    ("search, too quiet", unit, lambda tape: Searched(
+        DPLinearRegressor(**STATED), {"solver": ["cd", "newton"]}, tape)),
     ("search of strengths", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape)),
     ("search of strengths, pipeline", unit, lambda tape: Searched(

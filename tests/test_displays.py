@@ -7,12 +7,19 @@ from sklearn.linear_model import Ridge
 
 from dpcd_sklearn import (
     DPLassoCD,
+    DPLassoCV,
     DPLinearClassifier,
     DPLinearRegressor,
+    DPLogisticCV,
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.inspection import CoefficientDisplay, CoefPathDisplay, EpsilonDisplay
+from dpcd_sklearn.inspection import (
+    CoefficientDisplay,
+    CoefPathDisplay,
+    EpsilonDisplay,
+    StrengthDisplay,
+)
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -153,3 +160,21 @@ def test_scores_are_drawn_by_epsilon_beside_the_fit_without_noise():
         EpsilonDisplay.from_estimator(model, X, Y, X, Y, epsilons=[-1.0])
     with pytest.raises(TypeError, match="has no budget"):
         EpsilonDisplay.from_estimator(Ridge(), X, Y, X, Y)
+
+
+def test_strengths_are_drawn_where_a_fit_chose_among_some():
+    stated = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+    model = DPLassoCV([1e-3, 1e-2, 0.1], epsilon=100.0, **stated)
+    display = StrengthDisplay.from_estimator(model.fit(X, Y), feature_names=list("abcd"))
+    path = model.strength_path_
+    assert display.chosen == model.alpha_ and len(display.lines_) == 4
+    for j, line in enumerate(display.lines_):
+        np.testing.assert_array_equal(line.get_ydata(), path["coef"][:, j])
+        assert line.get_xdata().tolist() == [1e-3, 1e-2, 0.1]
+    assert "alpha, penalty l1" in display.axes_[1].get_xlabel()
+    with pytest.raises(ValueError, match="state several strengths"):
+        StrengthDisplay.from_estimator(DPLassoCD().fit(X, Y))
+    several = DPLogisticCV(classes=[0, 1, 2], epsilon=1000.0, feature_bounds=(-1, 1)).fit(X, LABELS)
+    display = StrengthDisplay.from_estimator(several)
+    assert len(display.lines_) == 12 and display.axes_[1].get_xscale() == "log"
+    assert "C, penalty" in display.axes_[1].get_xlabel()

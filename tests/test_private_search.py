@@ -75,7 +75,7 @@ OTHER_NEIGHBOURS = make_private_scorer("r2", neighboring="add_remove", n_public=
 
 
 def plan_of(search, n, shape):
-    return planned(search, asked_of(search, n), n, shape)
+    return planned(search, asked_of(search, n), shape)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_every_fit_and_every_score_stays_within_one_release(data, refit, monkeyp
 def test_few_candidates_are_all_tried_and_shown(data, refit, epsilon):
     X, y, _ = data
     search = PrivateSearchCV(
-        RIDGE, {"alpha": [1e-3, 1.0, 1e4]}, epsilon=epsilon, delta=1e-6, refit=refit
+        RIDGE, {"alpha": [1e-3, 1.0, 1e4]}, epsilon=epsilon, delta=1e-6, refit=refit, scoring="r2"
     ).fit(X, y)
     event = search.privacy_event_
     assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
@@ -671,9 +671,13 @@ def refused(search, X, y, error, match):
         ({"estimator": None}, TypeError, "not private"),
         ({"estimator": make_pipeline(StandardScaler(), RIDGE)}, ValueError, "StandardScaler"),
         ({"estimator": make_pipeline(DPStandardScaler(), RIDGE)}, ValueError, "2 steps"),
-        ({"estimator": DPRidgeSkGD(max_iter=2)}, ValueError, "unbounded without public bounds"),
+        ({"estimator": DPRidgeSkGD(), "scoring": "r2"}, ValueError, "without public bounds"),
         (
-            {"estimator": DPLogisticGCD(), "param_distributions": {"rule": ["gs-s", "gs-r"]}},
+            {
+                "estimator": DPLogisticGCD(),
+                "param_distributions": {"rule": ["gs-s", "gs-r"]},
+                "scoring": "accuracy",
+            },
             ValueError,
             "state classes=",
         ),
@@ -699,7 +703,7 @@ def refused(search, X, y, error, match):
         ({"scoring": OTHER_NEIGHBOURS}, ValueError, "other neighbours"),
         ({"epsilon": 0.0}, ValueError, "epsilon"),
         ({"epsilon": math.inf}, ValueError, "epsilon"),
-        ({"epsilon": 1e-200}, ValueError, "epsilon"),
+        ({"epsilon": 1e-200, "scoring": "r2"}, ValueError, "epsilon"),
         ({"epsilon": "1"}, TypeError, "epsilon"),
         ({"delta": 0.0}, ValueError, "delta"),
         ({"delta": "n"}, ValueError, "delta"),
@@ -773,7 +777,8 @@ def test_records_that_are_none_are_refused(data):
 
 
 def test_a_budget_that_admits_no_noise_of_the_grid_is_refused(data):
-    refused(PrivateSearchCV(clone(RIDGE), GRID, epsilon=1e-9), *data[:2], ValueError, "noise|eps")
+    search = PrivateSearchCV(clone(RIDGE), GRID, epsilon=1e-9, scoring="r2")
+    refused(search, *data[:2], ValueError, "noise|eps")
 
 
 # ---- the audit of a whole search -----------------------------------------------------------------
@@ -886,7 +891,7 @@ def test_runs_in_threads_are_silent_and_leave_no_trace_and_others_are_heard(monk
     def search(model):
         gate.wait()
         grid = {name: [1.0, 2.0] for name in model.get_params() if name.endswith("alpha")}
-        PrivateSearchCV(model, grid, epsilon=9.0, delta=1e-4).fit(X, X[:, 0])
+        PrivateSearchCV(model, grid, epsilon=9.0, delta=1e-4, scoring="r2").fit(X, X[:, 0])
 
     def other():
         gate.wait()

@@ -65,7 +65,7 @@ def unlike(data, candidates, sizes):
     for candidate in candidates:
         y = labels if is_classifier(candidate) else target
         search = search_over(candidate)
-        plan, events = planned(search, asked_of(search, N), N, (3, 1, False)), set()
+        plan, events = planned(search, asked_of(search, N), (3, 1, False)), set()
         for size in sizes:
             model = search._budgeted(plan, {}, min(plan.slots.n_train))
             scorer, splits = search._scorer_of(plan), ((rows[:size], rows[size:]),)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegressionCV, RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tables import table
 
 from dpcd_sklearn import (
@@ -31,6 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:ReproducibleNoise")
 STATED = {"feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
 N, P = 8000, 20
 ABSURD = [1e-6, 1e-3, 1e-2, 0.1, 1.0, 1e3]
+LEAKY = make_pipeline(StandardScaler(), DPLassoCD())
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +111,8 @@ def test_a_search_over_strengths_needs_no_bounds_and_takes_pipelines(data):
     ],
 )
 def test_other_searches_make_runs(params, grid):
-    search = PrivateSearchCV(DPLassoCD(**STATED), grid, delta=1e-6, **params)
-    fit = DPLinearRegressor(delta=1e-6, **STATED).planned_event(N, P)
+    search = PrivateSearchCV(DPLassoCD(**STATED), grid, epsilon=3.0, delta=1e-6, **params)
+    fit = DPLinearRegressor(epsilon=3.0, delta=1e-6, **STATED).planned_event(N, P)
     assert search.planned_event(N, P) != fit
 
 
@@ -182,6 +185,7 @@ def test_nonnegative_coefficients_stay_so(data):
     assert model.coef_.min() == 0.0 and model.strength_path_["coef"].min() == 0.0
 
 
+@pytest.mark.filterwarnings("error:.*too few")
 def test_each_target_has_a_strength_of_its_own(data):
     X, y, *_ = data
     targets = np.column_stack([y, X[:, 5] + 0.01 * y])
@@ -290,4 +294,52 @@ def test_what_can_not_be_chosen_is_refused_before_the_charge(data, model, error,
     accountant = PrivacyAccountant(10.0, 1e-6)
     with pytest.raises(error, match=match):
         clone(model).set_params(accountant=accountant).fit(*data[:2])
+    assert accountant.entries() == []
+
+
+# ---- searches over what is not free, with too little for a comparison ----------------------------
+
+
+def test_a_budget_too_small_for_a_comparison_is_that_of_one_fit(data):
+    X, y, *_ = data
+    accountant = PrivacyAccountant(0.3, 1e-6)
+    given = DPLinearRegressor(solver="gcd", epsilon=0.3, delta=1e-6, **STATED)
+    grid = {"solver": ["newton", "gcd", "cd"]}
+    search = PrivateSearchCV(given, grid, epsilon=0.3, delta=1e-6, accountant=accountant)
+    with (
+        pytest.warns(UserWarning, match=r"too few to compare 3 candidates.*'gcd'.*scoring="),
+        pytest.raises(BudgetExceededError),
+    ):
+        clone(search).set_params(accountant=PrivacyAccountant(0.1, 1e-6)).fit(X, y)
+    with pytest.warns(UserWarning, match="too few to compare"):
+        search.fit(X, y)
+    event = given.planned_event(N, P)
+    assert search.privacy_event_ == event == search.planned_event(N, P)
+    assert [entry.event for entry in accountant.entries()] == [str(event)]
+    assert search.best_params_ == {"solver": "gcd"}
+    assert np.isnan(search.best_score_) and len(search.cv_results_["params"]) == 1
+
+
+def test_of_candidates_that_change_as_much_the_first_is_fitted(data):
+    X, y, *_ = data
+    grid = {"solver": ["cd", "newton"], "max_iter": [5, 6]}
+    search = PrivateSearchCV(DPLinearRegressor(**STATED), grid, epsilon=0.3, delta=1e-6)
+    with pytest.warns(UserWarning, match="too few to compare 4"):
+        assert search.fit(X, y).best_params_ == {"solver": "cd", "max_iter": 5}
+
+
+@table(
+    ("model", "grid", "match"),
+    [
+        (DPLinearRegressor(**STATED), {"max_iter": [5, -1]}, "max_iter"),
+        (DPLinearRegressor(**STATED), {"solver": ["cd", "fast"]}, "solver"),
+        (LEAKY, {"dplassocd__alpha": ABSURD}, "StandardScaler"),
+        (LEAKY, {"dplassocd__max_iter": [2, 3]}, "StandardScaler"),
+    ],
+)
+def test_what_one_fit_can_not_do_is_refused_before_the_charge(data, model, grid, match):
+    accountant = PrivacyAccountant(0.3, 1e-6)
+    search = PrivateSearchCV(model, grid, epsilon=0.3, delta=1e-6, accountant=accountant)
+    with pytest.raises(ValueError, match=match):
+        search.fit(*data[:2])
     assert accountant.entries() == []

@@ -12,6 +12,7 @@ from ._plan_display import PlanDisplay
 from ._plan_fit import FitPlan, plan
 from ._release_audit import ReleaseResult
 from ._report import PrivacyReport
+from ._strength_display import StrengthDisplay
 from ._theory import (
     TheoreticalIterations,
     UtilityBound,
@@ -34,6 +35,7 @@ __all__ = [
     "PlanDisplay",
     "PrivacyReport",
     "ReleaseResult",
+    "StrengthDisplay",
     "TheoreticalIterations",
     "UtilityBound",
     "UtilityBounds",

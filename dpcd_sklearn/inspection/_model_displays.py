@@ -8,14 +8,19 @@ from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import names_at_the_end
 from ._pyplot import axes_of, legend_beside
 
+_ADVICE = {
+    "coef_path_": "; fit it with coef_path=True",
+    "strength_path_": '; state several strengths, or "auto", and records enough for a choice',
+}
+
 
 def _fitted_model(estimator, attribute):
     """The fitted linear model of an estimator, the last step of a pipeline."""
     check_is_fitted(estimator)
     estimator = last_step(estimator)
     if not hasattr(estimator, attribute):
-        advice = "; fit it with coef_path=True" if attribute == "coef_path_" else ""
-        raise ValueError(f"{type(estimator).__name__} has no {attribute}{advice}")
+        name, advice = type(estimator).__name__, _ADVICE.get(attribute, "")
+        raise ValueError(f"{name} has no {attribute}{advice}")
     return estimator
 
 

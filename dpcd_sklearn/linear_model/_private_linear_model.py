@@ -275,7 +275,7 @@ class PrivateLinearModel(
         self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
-        self._warn_of_one_strength(plan.request)
+        self._warn_of_one_strength(plan.outputs[0].request)
         warn_of_few_records(plan.request)
         # 3. charge
         receipt = charge(

@@ -9,6 +9,7 @@
     a run leaves at all.
 """
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -36,9 +37,9 @@ from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
+from ._one_fit import model_of_one_fit, results_of, warn_of_no_comparison
 from ._search_plan import asked_of, planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
 from ._splits import refuse_number
-from ._strengths import model_of_strengths, results_of
 
 _NO_MODEL = (
     "the search gave no model: there was no run (a Poisson law may draw none), or all of them "
@@ -58,10 +59,13 @@ def _winner_has(name):
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     r"""Search for hyper-parameters privately: the whole search is (epsilon, delta)-DP.
 
-    Every candidate is fitted and scored privately, with its part of the budget: of a total of
-    epsilon = 1 each of four has 0.48, each of sixteen 0.23. So state few candidates; defaults of
-    the models follow public numbers already. Of more than 48 a secret random number is drawn, and
-    the best one leaves.
+    Candidates that differ in the strength or the kind of a penalty alone are one fit, at its price:
+    what Newton steps release is enough to choose among them. Every other candidate is fitted and
+    scored privately, with its part of the budget: of a total of epsilon = 1 each of four has 0.48,
+    each of sixteen 0.23. So state few of these; defaults of the models follow public numbers
+    already. Where runs would have too little for a comparison, the candidate that is nearest to
+    `estimator` has the whole budget, and a warning says so before the charge. Of more than 48 a
+    secret random number is drawn, and the best one leaves.
 
     **Privacy**
 
@@ -104,7 +108,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     scoring : str or PrivateScorer, default=None
         A name that `make_private_scorer` takes, or a scorer that it made, whose budget is ignored:
         the search sets the noise. None is "accuracy" for classifiers and "r2" for regressors, which
-        needs `target_bounds`.
+        needs `target_bounds`; what is one fit needs neither. With a score candidates are always
+        run.
     validation : float in (0, 1), array of int or splitter, default=0.25
         What is scored and not fitted: a share of the records, row numbers, or a splitter by row
         number (KFold, ShuffleSplit and their like). A record that a run fits or scores, not both,
@@ -131,15 +136,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_params_ : dict or None
         Its parameters from `param_distributions`. Released.
     best_score_ : float
-        Its noisy score, the greatest of several: on average too high. -inf if there is none.
-        Released.
+        Its noisy score, the greatest of several: on average too high. -inf if there is none. Of one
+        fit: 0 where it chose, else NaN. Released.
     cv_results_ : dict
         ``params``, ``mean_test_score`` and ``rank_test_score`` of all candidates if all were tried;
-        else the row of the winner alone: nothing may be published of the others. Released.
+        else the row of the winner alone: nothing may be published of the others. Where one fit
+        chose, the score is the estimated mean loss of the best less that of the candidate, and
+        ``std_test_score`` its standard deviation by noise. Released.
     run_epsilon_ : float
         What each fit and each score had, at `delta`. Public.
     n_splits_ : int
-        Public.
+        0 where the search is one fit. Public.
     privacy_event_ : FitEvent
         What was released. Public.
     privacy_spent_ : PrivacySpent (epsilon, delta)
@@ -181,11 +188,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(4000, 3))
     >>> y = X @ [1.0, -1.0, 0.0]
     >>> model = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-2, 2))
-    >>> search = PrivateSearchCV(model, {"alpha": [1e-3, 1e4]}, epsilon=2.0).fit(X, y)
+    >>> search = PrivateSearchCV(model, {"alpha": [1e-3, 1e6]}, epsilon=2.0).fit(X, y)
     >>> search.privacy_spent_.epsilon
     2.0
-    >>> round(search.run_epsilon_, 1)
-    1.4
     >>> search.best_params_
     {'alpha': 0.001}
     """
@@ -247,9 +252,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         check_count(n_samples, "n_samples", high=MOST)
         asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
-        if (model := model_of_strengths(self, asked)) is not None:
+        if (model := model_of_one_fit(self, asked, shape)[0]) is not None:
             return _budget_of_run.planned_event(model, (n_samples, *shape))
-        return planned(self, asked, n_samples, shape).event
+        return planned(self, asked, shape).event
 
     # ---- the search ----
 
@@ -280,10 +285,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self._refuse_partitions(X, y)
         X, y = self._check_records(X, y)
         asked = asked_of(self, num_samples(X))
-        if (model := model_of_strengths(self, asked)) is not None:
-            return self._fit_at_once(model, asked, X, y)
         columns = _budget_of_run.columns_of(self.estimator, X)
-        plan = planned(self, asked, num_samples(X), (columns, 1, may_be_sparse(X)))
+        shape = columns, 1, may_be_sparse(X)
+        model, params = model_of_one_fit(self, asked, shape)
+        if model is not None:
+            _budget_of_run.planned_event(model, (num_samples(X), *shape))  # refuses leaks
+            if params is not None:
+                warn_of_no_comparison(asked, params)
+            return self._fit_once(model, params, asked, X, y)
+        plan = planned(self, asked, shape)
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
         warn_of_weak_promise(plan.budget)
@@ -314,12 +324,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             warn(f"{_NO_MODEL}. The charge stays")
         return self
 
-    def _fit_at_once(self, model, asked, X, y):
-        """Choose among strengths of a penalty in one fit, which is charged as a fit is."""
+    def _fit_once(self, model, params, asked, X, y):
+        """The search by one fit, which is charged as a fit is; None are parameters to choose."""
         model.fit(X, y)
-        best, self.cv_results_ = results_of(model, asked.grids[0])
-        self.best_estimator_, self.best_params_ = model.set_params(**best), best
-        self.best_score_ = float(np.max(self.cv_results_["mean_test_score"]))
+        if params is None:
+            params, self.cv_results_ = results_of(model, asked.grids[0])
+            self.best_estimator_, self.best_score_ = model.set_params(**params), 0.0
+        else:
+            score = {"mean_test_score": np.array([np.nan]), "rank_test_score": np.array([1], "i4")}
+            self.cv_results_ = {"params": [params]} | score
+            self.best_estimator_, self.best_score_ = model, math.nan
+        self.best_params_ = params
         part = _budget_of_run.budgeted_part(model)
         self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
         self.privacy_event_, self.privacy_spent_ = part.privacy_event_, part.privacy_spent_

@@ -86,7 +86,7 @@ class Asked:
     neighboring: str
     n_public: int | None
     coins: object
-    seed: object
+    slots: Slots
     budget: Budget
 
     @property
@@ -120,23 +120,23 @@ def asked_of(search, n_samples):
     if is_tape(seed):
         coins, seed = seed, seed.seed
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
-    return Asked(part, grids, law, mean, neighboring, n_public, coins, seed, budget)
+    slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
+    if len(slots.n_test) > 1 and not search.refit:
+        raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
+    return Asked(part, grids, law, mean, neighboring, n_public, coins, slots, budget)
 
 
-def planned(search, asked, n_samples, shape):
-    """The plan of a search over so many records; `shape` is (columns, n_outputs, is_sparse).
+def planned(search, asked, shape):
+    """The plan of a search; `shape` is (columns, n_outputs, is_sparse).
 
     Raises
     ------
     TypeError, ValueError
         If the estimator can't be planned, or the budget is too small.
     """
-    part, grids, budget, coins = asked.part, asked.grids, asked.budget, asked.coins
+    grids, budget, coins, slots = asked.grids, asked.budget, asked.coins, asked.slots
     law, mean, neighboring, n_public = asked.law, asked.mean, asked.neighboring, asked.n_public
-    scorer = _scorer(search, part, neighboring)
-    slots = slots_of(search.validation, n_samples, random_state=asked.seed, n_public=n_public)
-    if len(slots.n_test) > 1 and not search.refit:
-        raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
+    scorer = _scorer(search, asked.part, neighboring)
     sizes = (min(slots.n_train), *shape)
     prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public, coins)
     refits = [clone(model) for model in prototypes] if search.refit else []

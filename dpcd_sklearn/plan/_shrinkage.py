@@ -29,7 +29,7 @@ _NOISE_OF_MARGINS, _NOISE_OF_ROWS = 1.0, 0.75
 # At this signal half of what a regression explains is noise; its variance is 1 / s² of it.
 _SIGNAL_OF_NUMBERS = 10.0
 # Rows of a bounded norm have so many entries that count, if there are as many columns.
-_ENTRIES = 100
+ENTRIES = 100
 # Share of margins that is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
 # Parameters of a recipe: who states one of them gets the iterate itself.
@@ -78,7 +78,7 @@ def signal_of_rows(request):
     """s, where rows have a bounded norm that of as many columns as count in one of them."""
     size = request.n_coordinates
     if _has_bounded_rows(request):
-        size = min(size, _ENTRIES)
+        size = min(size, ENTRIES)
     return request.budget.n * request.mu / math.sqrt(size)
 
 
