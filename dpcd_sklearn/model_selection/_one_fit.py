@@ -20,10 +20,10 @@ from ..utils._warnings import warn
 from . import _budget_of_run, _candidates
 
 _OF_PENALTIES = {"alpha", "C", "l1_ratio", "penalty"}
-# A run's n mu / sqrt(p) below which its noise hides how good a candidate is, and the same as a
+# A run's n mu / sqrt(p + 1) below which its noise hides how good a candidate is, and the same as a
 # multiple of p: below it the best of three solvers by noisy scores was worse than one of them drawn
-# blindly, by up to .3 in R², above it by .01 at most (``benchmarks/search.py``).
-_LEAST_SIGNAL, _LEAST_OF_COLUMNS = 260.0, 3.5
+# blindly, by up to .33 in R² (``benchmarks/search.py``, way "runs").
+_LEAST_SIGNAL, _LEAST_OF_COLUMNS = 450.0, 3.5
 
 
 def model_of_one_fit(search, asked, shape):
@@ -43,9 +43,7 @@ def model_of_one_fit(search, asked, shape):
             return None, None
         candidates = _candidates.prototypes(asked.grids, asked.coins)
         models = [_candidates.candidate(search.estimator, params) for params in candidates]
-        for one in models:  # each must be one that could be fitted
-            _budget_of_run.planned_event(_charged(search, asked, one), (asked.budget.n, *shape))
-        nearest = _nearest(search.estimator, candidates)
+        nearest = _nearest(search, asked, candidates, models, (asked.budget.n, *shape))
         params, model = candidates[nearest], models[nearest]
     return _charged(search, asked, model), params
 
@@ -84,14 +82,30 @@ def _is_too_quiet(asked, shape):
     return asked.budget.n * mu / math.sqrt(width + 1) < least
 
 
-def _nearest(estimator, candidates):
-    """Which of the candidates changes least in an estimator, the first of several."""
-    own = estimator.get_params()
+def _nearest(search, asked, candidates, models, sizes):
+    """Which candidate is nearest to the estimator as it was given, the first of several.
 
-    def n_changes(params):
-        return sum(repr(own.get(name)) != repr(value) for name, value in params.items())
+    It is one that would release the same, as a solver that "auto" stands for; then one that changes
+    least.
 
-    return int(np.argmin([n_changes(params) for params in candidates]))
+    Raises
+    ------
+    TypeError, ValueError
+        If a candidate could not be fitted.
+    """
+    events = [_budget_of_run.planned_event(_charged(search, asked, one), sizes) for one in models]
+    try:
+        given = _candidates.candidate(search.estimator, {})
+        own = _budget_of_run.planned_event(_charged(search, asked, given), sizes)
+    except (TypeError, ValueError):  # it could be that only candidates are complete
+        own = None
+    stated = search.estimator.get_params()
+
+    def distance(i):
+        pairs = ((stated.get(name), value) for name, value in candidates[i].items())
+        return events[i] != own, sum(repr(old) != repr(new) for old, new in pairs)
+
+    return min(range(len(candidates)), key=distance)
 
 
 def warn_of_no_comparison(asked, params):
