@@ -27,7 +27,7 @@ from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.plan import _scales, _target
 from dpcd_sklearn.plan._found_scales import FoundScales
-from dpcd_sklearn.plan._scales import NOTHING
+from dpcd_sklearn.plan._scales import NOTHING, n_choices
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -113,7 +113,7 @@ def test_every_solver_finds_scales_of_every_kind_of_records(name, variant):
     model.fit(layout(X), y, sample_weight=weights)
     is_sparse = variant.startswith("sparse")
     centred = is_centred(model)
-    n_features = 1 if is_sparse else (4 if centred else 1) * P
+    n_features = 1 if is_sparse else n_choices(P, "tails", 1) if centred else P
     choices, *updates = model.privacy_event_.releases
     assert choices.count == n_features
     if n_target(model):
@@ -149,8 +149,8 @@ def test_choices_and_updates_together_are_what_is_promised(name, params):
     model = model_of(name, **params)
     plan = model._plan(params.get("n_public", 5000), P, model._stated_outputs(1))
     search = plan.request.scales
-    per_feature = 4 if is_centred(model) else 1
-    assert search.n_choices == per_feature * P
+    per_feature = 4 + 2 * search.zooms if is_centred(model) else 1
+    assert search.n_choices == per_feature * P and search.zooms == 4 * is_centred(model)
     assert 0.0499 <= search.share <= 0.3001
     choices, *counts, updates = plan.parts
     if n_target(model):
@@ -226,7 +226,7 @@ def test_what_is_stated_of_one_leaves_the_other_to_be_found():
     assert_array_equal(model.feature_bounds_, [-np.ones(P), np.ones(P)])
     assert model.target_bounds_[1] > 100
     model = DPRidgeSkGD(target_bounds=(-1, 1), **params).fit(X, y)
-    assert model.privacy_event_.releases[0].count == 4 * P
+    assert model.privacy_event_.releases[0].count == n_choices(P, "tails", 1)
     lo, hi = model.target_bounds_
     assert -1 <= lo < hi <= 1 and model.feature_bounds_[1][1] > 100
 
@@ -350,7 +350,7 @@ def test_the_same_noise_finds_the_same_in_every_layout(dtype):
 
 
 def test_a_record_beyond_all_others_does_not_move_what_is_found():
-    model = model_of("skgd", random_state=ReproducibleNoise(0))
+    model = model_of("skgd", random_state=ReproducibleNoise(1))
     X, y = records(model)
     expected = clone(model).fit(X, y)
     X[0], y[0] = 1e300, -1e300
@@ -682,7 +682,7 @@ class Octaves(Place):
 
 def narrow_scales(eta, n_columns=60_000):
     """Whether scales below the median's octave are found, on two neighbours."""
-    at = 36  # far from what is expected beforehand: most weight lies above
+    at = -4 - _scales.LOWEST  # far from what is expected beforehand: most weight lies above
     one = np.zeros(_scales.N_OCTAVES, dtype=int)
     one[1], one[at], one[-1] = 40, 3, 40
     other = one.copy()
@@ -769,3 +769,35 @@ def test_no_target_is_found_far_wider_than_its_records():
             oracle = QuantileOracle(charge(None, event), QuantileUnits(event), place)
             lo, hi = _target.find_target(oracle, search, centred=True)
             assert (hi - lo < 16 * np.ptp(y)).all()
+
+
+# --- far from zero, and in other units ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [150.0, -3e3, 1e5, 1e8])
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_columns_far_from_zero_are_found_as_near_ones_are(place, unit):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(20_000, 2))
+    y = Z @ [1.0, -0.5] + 0.1 * rng.normal(size=len(Z))
+    model = DPLinearRegressor(epsilon=5.0)
+    X = (Z + [place, place / 2]) * unit
+    assert model.fit(X, y).score(X, y) > 0.97
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-15, 1e15, 1e30])
+@pytest.mark.parametrize("place", [0.0, 1e6])
+def test_targets_are_found_in_any_unit(place, unit):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(20_000, 2))
+    y = (X @ [1.0, -0.5] + 0.1 * rng.normal(size=len(X)) + place) * unit
+    model = DPLinearRegressor(epsilon=5.0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert_allclose(model.coef_ / unit, [1.0, -0.5], atol=0.1)
+
+
+def test_a_size_that_no_model_takes_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(5000, 2)) * [1.0, 1e12]
+    with pytest.warns(UserWarning, match="feature 1 has .* a size about .*DPStandardScaler"):
+        DPLinearRegressor(epsilon=3.0).fit(X, X[:, 0])

@@ -211,7 +211,7 @@ def delays():
     return np.column_stack([late, rng.normal(50.0, 2.0, N), np.full(N, 7.0)])
 
 
-@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+@pytest.mark.parametrize("epsilon", [3.0, math.inf])
 def test_with_tails_nineteen_of_twenty_records_are_within_the_bounds(epsilon):
     X = delays()
     narrow = DPStandardScaler(epsilon=epsilon).fit(X)
@@ -225,7 +225,7 @@ def test_with_tails_nineteen_of_twenty_records_are_within_the_bounds(epsilon):
 @pytest.mark.parametrize("relation", [{}, {"neighboring": "add_remove", "delta": 1e-6}])
 def test_tails_are_paid_for_where_public_numbers_say_that_they_can_be_told(relation):
     scaler = DPStandardScaler(epsilon=1.0, with_tails=True, **relation)
-    for n, n_choices in ((10**6, 4), (100, 3)):
+    for n, n_choices in ((10**6, 4 + 2 * 4), (100, 3)):  # with four zooms
         if relation:
             scaler.set_params(n_public=n)
         planned = scaler.planned_event(n, 3)
@@ -243,3 +243,17 @@ def test_tails_without_a_centre_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="with_tails=True needs with_centering=True"):
         scaler.fit(delays())
     assert accountant.entries() == []
+
+
+# --- far from zero, and in other units ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [0.0, 150.0, -3e3, 1e5, 1e8])
+@pytest.mark.parametrize("unit", [1e-30, 1e-9, 1.0, 1e15, 1e30])
+def test_columns_far_from_zero_are_found_in_any_unit(place, unit):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20_000, 2)) + [place, place / 2]) * unit
+    scaler = DPStandardScaler(epsilon=5.0).fit(X)
+    Z = scaler.transform(X)
+    assert (np.abs(Z.mean(axis=0)) < 0.2).all()
+    assert ((0.15 < Z.std(axis=0)) & (Z.std(axis=0) < 0.6)).all()

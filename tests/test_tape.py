@@ -262,7 +262,7 @@ MUTANTS = {
     "public draws that follow the records": (LARGE, *FIT, public_draws),
     "floating point errors of the process": (LARGE, *FIT, errors_of_floats),
     "a question more for large numbers": (LARGE, *FIT, one_question_more),
-    "moments counted twice": ("inference, two", MomentSums, "answer", counted_twice),
+    "moments counted twice": ("inference", MomentSums, "answer", counted_twice),
     "scores counted twice": ("score, accuracy", ScoreSums, "answer", counted_twice),
     "a mean that nobody counts": (
         "pipeline", DPStandardScaler, "transform", a_mean_that_nobody_counts

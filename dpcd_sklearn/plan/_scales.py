@@ -28,6 +28,7 @@ from ..privacy.mechanisms._quantiles import (
     QuantileUnits,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
+from ..utils._warnings import warn
 from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
 from ._release import Release
 
@@ -102,15 +103,27 @@ _N_CHOICES = {
 }  # fmt: skip
 
 
-def n_choices(n_columns, how):
+# Of a column far from zero beside its spread quartiles lie in one cell, or in neighbouring ones. A
+# zoom looks for them among finer cells there, each 85 times as fine, where double precision tells
+# these apart.
+MOST_ZOOMS = 4
+_FINEST = 2.0**-44  # a cell beside the numbers in it
+
+
+def n_choices(n_columns, how, zooms=0):
     """How many choices find the scales of so many columns."""
-    return _N_CHOICES[how] * n_columns
+    return (_N_CHOICES[how] + len(QUARTILES) * zooms) * n_columns
+
+
+def zooms_of(units, n_columns):
+    """The zooms that units pay for, beside the quartiles of so many columns."""
+    return (units.n_choices // n_columns - _N_CHOICES["quartiles"]) // len(QUARTILES)
 
 
 _WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
 
 
-def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
+def find_scales(oracle, of, how, width=None, rare=TAIL, *, zooms=0, twice=False):
     """Centre and half-width of each column.
 
     Parameters
@@ -123,9 +136,11 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
         Half-widths in inter-quartile ranges or upper ends of octaves; None is what suits features.
     rare : Fraction, default=TAIL
         The quantile of the tails of columns whose quartiles are one number.
+    zooms : int, default=0
+        How often quartiles that lie in one cell or neighbouring ones are looked for in finer ones.
     twice : bool, default=False
-        Whether quartiles are looked for again, among finer cells around those that were found: of
-        numbers far from zero beside their spread the first ones are a few cells apart.
+        Whether the first zoom is that of all columns: of numbers far from zero beside their spread
+        quartiles are a few cells apart.
 
     Returns
     -------
@@ -143,16 +158,21 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, twice=False):
     low, high = np.sort(quartiles, axis=0)
     center, start = (low + high + 1 - N_LINEAR) / 2 * cell, edges[0]
     half_width = (width or WIDTH) * np.maximum(high - low, 1) * cell
-    one_number = high == low
-    if twice:
+    one_number, near = high == low, high - low <= 1
+    for zoom in range(zooms):
+        asked = np.ones_like(one_number) if twice and not zoom else near & ~mostly_zero
         start, stop = start + (low - 1) * cell, start + (high + 2) * cell
-        finer = (stop - start) / N_LINEAR
-        quartiles = oracle.release_quantiles(of, QUARTILES, edges=(start, stop))
-        first, last = np.sort(quartiles, axis=0)
-        apart = first < last  # of one number the first ones say enough
-        center = np.where(apart, start + (first + last + 1) / 2 * finer, center)
-        half_width = np.where(apart, (width or WIDTH) * (last - first) * finer, half_width)
-        one_number &= ~apart
+        cell = (stop - start) / N_LINEAR
+        asked &= cell > _FINEST * np.maximum(np.abs(start), np.abs(stop))
+        found = np.tile((N_LINEAR - 1) // 2, (2, len(asked)))  # the middle, where none is asked
+        found[:, asked] = oracle.release_quantiles(
+            of, QUARTILES, edges=(start, stop), columns=asked
+        )
+        low, high = np.sort(found, axis=0)
+        apart = asked & (low < high)  # of one number the first ones say enough
+        center = np.where(apart, start + (low + high + 1) / 2 * cell, center)
+        half_width = np.where(apart, (width or WIDTH) * (high - low) * cell, half_width)
+        near, one_number = asked & (high - low <= 1), one_number & ~apart
     indicator = mostly_zero & one_number
     center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
     if of == "features" and how == "quartiles":
@@ -272,6 +292,8 @@ class ScaleSearch:
         Which quantile is the tail of a column whose quartiles are one number.
     room : float
         By which widths that are found are multiplied.
+    zooms : int
+        As of `find_scales`.
     """
 
     features: str | None = None
@@ -280,6 +302,7 @@ class ScaleSearch:
     eta: float = 0.0
     rare: Fraction = TAIL
     room: float = 1.0
+    zooms: int = 0
 
 
 NOTHING = ScaleSearch()
@@ -309,13 +332,27 @@ def wanted_scales(request):
         if eta >= max(least / request.budget.n, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
-            return ScaleSearch(features, count, spent, eta, _rare(request, eta), room)
+            rare, zooms = _rare(request.budget.n * eta), 0
+            if features == "tails" and share == _LEAST_SHARE:
+                count, eta, zooms = _with_zooms(request, eta)
+            return ScaleSearch(features, count, spent, eta, rare, room, zooms)
     return NOTHING
 
 
-def _rare(request, eta):
+def _with_zooms(request, eta):
+    """Choices, their range and zooms, at the same price: as many as take nothing from others."""
+    few = n_choices(request.n_features, "tails")
+    for zooms in range(MOST_ZOOMS, 0, -1):
+        count = n_choices(request.n_features, "tails", zooms)
+        less = eta * math.sqrt(few / count)
+        evidence = request.budget.n * less
+        if evidence >= AMPLE_EVIDENCE and _rare(evidence) == _rare(request.budget.n * eta):
+            return count, less, zooms
+    return few, eta, 0
+
+
+def _rare(evidence):
     """The farthest quantile of which evidence enough is beyond."""
-    evidence = request.budget.n * eta
     able = (tail for tail in _RARE if evidence * (1 - tail) >= _RARE_EVIDENCE)
     return next(able, _RARE[-1])
 
@@ -378,6 +415,22 @@ class SearchRelease(Release):
 SCALES = SearchRelease("scales", "scales")
 
 
+def _within_limits(half_width, request):
+    """Half-widths that a model can have; of what is cut, which was released, it warns."""
+    cut = (half_width > _WIDEST) | (half_width < _NARROWEST)
+    if cut.any():
+        first = int(np.flatnonzero(cut)[0])
+        name = first if request.columns is None else repr(request.columns[first])
+        others = f" and {cut.sum() - 1} others" if cut.sum() > 1 else ""
+        warn(
+            f"feature {name}{others} has numbers of a size about {half_width[first]:.2g}, and a "
+            f"model takes {_NARROWEST:.2g} to {_WIDEST:.2g}: what is beyond is cut or hardly seen. "
+            "Divide it by a public number, or put a DPStandardScaler before the model",
+            UserWarning,
+        )
+    return np.clip(half_width, _NARROWEST, _WIDEST)
+
+
 def found_scales(plan, receipt, place, key):
     """Carry out the search of a plan.
 
@@ -402,7 +455,9 @@ def found_scales(plan, receipt, place, key):
             bounds = stated_bounds(plan.request)
             center, half_width = find_scales_within(oracle, search.features, *bounds)
         else:
-            center, half_width = find_scales(oracle, "features", search.features, rare=search.rare)
-            half_width = np.clip(search.room * half_width, _NARROWEST, _WIDEST)
+            center, half_width = find_scales(
+                oracle, "features", search.features, rare=search.rare, zooms=search.zooms
+            )
+            half_width = _within_limits(search.room * half_width, plan.request)
         features = center - half_width, center + half_width
     return FoundScales(features, row_norm)

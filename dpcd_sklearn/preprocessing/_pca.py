@@ -15,7 +15,6 @@ from ..privacy.mechanisms._second_moments import SecondMomentOracle, SecondMomen
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
-from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
@@ -47,7 +46,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         Budget of this step alone. Infinity adds no noise, and protects nobody.
     $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
-        As in `BoundsScaler`; None is (-1, 1). Cells are clipped to them.
+        As in `BoundsScaler`; None is (-1, 1), with a warning. Cells are clipped to them.
     row_norm : float > 0, default=None
         Rows are clipped to this distance from the middle of the bounds, for the covariance alone.
         None is half of the largest that bounds admit. A shorter one means less noise.
@@ -90,13 +89,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     >>> from dpcd_sklearn.preprocessing import DPPCA
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 1)) * [0.3, 0.3, 0.0] + 0.05 * rng.normal(size=(20_000, 3))
-    >>> pca = DPPCA(1, epsilon=1.0).fit(X)
+    >>> pca = DPPCA(1, epsilon=1.0, feature_bounds=(-1, 1)).fit(X)
     >>> bool(np.abs(pca.components_[0] - [0.707, 0.707, 0]).max() < 0.1)
     True
     >>> pca.transform(X).shape
     (20000, 1)
     """
 
+    _unit_scale = True
     _parameter_constraints = OF_BUDGET | {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, dict],
@@ -155,7 +155,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         if isinstance(self.feature_bounds, dict) and not named:  # in a plan columns have no names
             lo, hi = -np.ones(n_features), np.ones(n_features)
         else:
-            lo, hi = self._bounds(n_features)
+            lo, hi = self._bounds_or_unit(n_features)
         longest = math.sqrt(math.fsum((hi / 2 - lo / 2) ** 2)) or 1.0
         length = min(self.row_norm or _USUAL_LENGTH * longest, longest)
         return length, length / 2  # so that the mean is known about as well as the rest
@@ -184,7 +184,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         X = self._read(X, reset=True)
         n_samples, n_features = X.shape
-        lo, hi = self._bounds(n_features)
+        lo, hi = self._bounds_or_unit(n_features)
         center = lo / 2 + hi / 2
         plan = self._planned(n_samples, n_features)
         (units,) = plan.units
@@ -207,7 +207,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self._validate_params()
         X = self._read(X, reset=True)
         self._check_width(X.shape[1])
-        self.mean_ = sum(self._bounds(X.shape[1])) / 2
+        self.mean_ = sum(self._bounds_or_unit(X.shape[1])) / 2
         self._keep(np.eye(X.shape[1]))
         return self
 
@@ -216,11 +216,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             raise TypeError("DPPCA takes no sparse X: components are dense. Pass X.toarray()")
         checks = CHECKS | {"accept_sparse": False}
         return read_records(self, X, reset=reset, **checks)
-
-    def _bounds(self, n_features):
-        stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
-        names = getattr(self, "feature_names_in_", None)
-        return check_bounds(stated, n_features, columns=names)
 
     def _keep(self, covariance):
         values, vectors = eigh(covariance)
@@ -247,7 +242,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         check_is_fitted(self, "components_")  # a refused fit leaves n_features_in_
         X = self._read(X, reset=False)
-        lo, hi = self._bounds(X.shape[1])
+        lo, hi = self._bounds_or_unit(X.shape[1])
         projected = np.zeros((X.shape[0], len(self.components_)))
         for rows in row_tiles(X):
             centred = np.clip(X[rows].astype(np.float64), lo, hi) - self.mean_

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from ..exceptions import UnknownScaleWarning
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
-from ..plan._scales import LEAST_EVIDENCE
+from ..plan._scales import AMPLE_EVIDENCE, LEAST_EVIDENCE, MOST_ZOOMS, n_choices
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
@@ -45,6 +46,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     """A transformer that learns from records, at a price that is known beforehand."""
 
     charges_nothing = False  # or a property of parameters alone
+    _unit_scale = False  # whether columns lie in (-1, 1) where no bounds are stated
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -100,6 +102,12 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if bounds is not None and not isinstance(bounds, dict):
             check_bounds(bounds, n_features)
 
+    def _bounds_or_unit(self, n_features):
+        """Stated bounds of the columns, or (-1, 1)."""
+        stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
+        names = getattr(self, "feature_names_in_", None)
+        return check_bounds(stated, n_features, columns=names)
+
     def _planned(self, n_samples, n_features):
         """The plan of a fit; whatever can't be carried out is refused here."""
         self._check_budget()
@@ -121,6 +129,13 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._refuse_unprotected_charge()
         key, _ = self._randomness()
         self._warn_before_charge(budget)
+        if self._unit_scale and self.feature_bounds is None:
+            warn(
+                f"{type(self).__name__} clips cells to (-1, 1), where no bounds are stated: State "
+                "feature_bounds, which cost nothing, ((-1, 1) if it is so), or put a "
+                "DPStandardScaler before it in a PrivatePipeline, which tells them",
+                UnknownScaleWarning,
+            )
         few = self._said_of_few(units[0], budget.n) if units else None
         if few is not None:
             warn(few)
@@ -149,19 +164,23 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         return tags
 
 
-def after_choices(budget, count, share, main):
-    """An event of so many choices, which have a share of ρ, and of a release behind them.
+def after_scales(budget, n_features, share, main):
+    """An event of choices that find quartiles, with a share of ρ, and of a release behind them.
 
     Parameters
     ----------
     budget : Budget
         Budget of all together.
-    count : int
+    n_features : int
     share : float
     main : FitEvent
         It takes the budget by itself; it gets more noise.
     """
-    eta = math.sqrt(8 * share * zcdp_rho(*budget[:2]) / count)
+    for zooms in range(MOST_ZOOMS, 0, -1):
+        count = n_choices(n_features, "quartiles", zooms)
+        eta = math.sqrt(8 * share * zcdp_rho(*budget[:2]) / count)
+        if budget.n * eta >= 2 * AMPLE_EVIDENCE:
+            break
     choices = choices_event(min(eta, MOST_RANGE), count, budget.neighboring)
     return joined(joint_fit_event(budget, choices, main))
 

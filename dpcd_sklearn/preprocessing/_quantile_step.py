@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 
 from ..plan._release import own_key
-from ..plan._scales import QUARTILES, find_scales, n_choices
+from ..plan._scales import find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -26,7 +26,7 @@ from ._bounded_map import CHECKS
 from ._private_transformer import (
     OF_BUDGET,
     PrivateTransformer,
-    after_choices,
+    after_scales,
     few_records,
     lacks_evidence,
 )
@@ -54,8 +54,7 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         counts = gaussian_fit_event(budget, 1)
         if self.feature_bounds is not None or not budget.private:
             return counts
-        count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
-        return after_choices(budget, count, _SHARE_OF_RANGE, counts)
+        return after_scales(budget, n_features, _SHARE_OF_RANGE, counts)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         if math.isinf(self.epsilon):
@@ -111,7 +110,10 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         for of_range in ranges:
             oracle = QuantileOracle(receipt, of_range, place, key=own_key("range", key))
             oracle = receipt.shown(oracle, of_range)
-            center, half_width = find_scales(oracle, "features", "quartiles", _WIDTH, twice=True)
+            zooms = zooms_of(of_range, X.shape[1])
+            center, half_width = find_scales(
+                oracle, "features", "quartiles", _WIDTH, zooms=zooms, twice=True
+            )
             bounds = center - half_width, center + half_width
         oracle = RunningOracle(receipt, units, place, key=own_key("counts", key))
         n_known = X.shape[0] if self.neighboring == "replace_one" else None

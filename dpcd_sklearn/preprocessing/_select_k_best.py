@@ -18,7 +18,6 @@ from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._input import read_records
-from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ._bounded_map import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
@@ -62,7 +61,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         Budget of this step alone. Infinity adds no noise, and protects nobody.
     $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
-        As in `BoundsScaler`; None is (-1, 1). Sparse columns are not centred.
+        As in `BoundsScaler`; None is (-1, 1), with a warning. Sparse columns are not centred.
     target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
         Bounds of a target of numbers, which is cut to them.
     classes : list, default=None
@@ -108,6 +107,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     (20000, 2)
     """
 
+    _unit_scale = True
     _parameter_constraints = OF_BUDGET | {
         "k": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, dict],
@@ -225,9 +225,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         return self.k
 
     def _bounds(self, sparse):
-        stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
-        names = getattr(self, "feature_names_in_", None)
-        lo, hi = check_bounds(stated, self.n_features_in_, columns=names)
+        lo, hi = self._bounds_or_unit(self.n_features_in_)
         if sparse:  # zero stays zero
             hi = np.maximum(np.abs(lo), np.abs(hi))
             lo = -hi

@@ -9,7 +9,7 @@ from scipy.sparse import hstack, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..plan._release import own_key
-from ..plan._scales import QUARTILES, find_medians, find_scales, n_choices
+from ..plan._scales import find_medians, find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._table_events import partition_event
@@ -29,7 +29,7 @@ from ._columns import columns_of, names_of
 from ._private_transformer import (
     OF_BUDGET,
     PrivateTransformer,
-    after_choices,
+    after_scales,
     few_records,
     lacks_evidence,
 )
@@ -183,8 +183,7 @@ class DPSimpleImputer(PrivateTransformer):
         means = gaussian_fit_event(budget, 1)
         if stated or not budget.private:
             return means
-        count = n_choices(n_features, "quartiles") + len(QUARTILES) * n_features  # twice
-        return after_choices(budget, count, _SHARE_OF_SCALES, means)
+        return after_scales(budget, n_features, _SHARE_OF_SCALES, means)
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
@@ -414,7 +413,8 @@ def _median_or_mean(X, units, receipt, bounds, strategy, key):
     for of_scales in scales:
         oracle = QuantileOracle(receipt, of_scales, place, key=own_key("scales", key))
         oracle = receipt.shown(oracle, of_scales)
-        center, half_width = find_scales(oracle, "features", "quartiles", twice=True)
+        zooms = zooms_of(of_scales, X.shape[1])
+        center, half_width = find_scales(oracle, "features", "quartiles", zooms=zooms, twice=True)
         bounds = center - half_width, center + half_width
     if last.noiseless:
         last.redeem(receipt)

@@ -1,11 +1,13 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
+import math
 from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..plan._scales import AMPLE_EVIDENCE, find_scales, n_choices
+from ..plan._scales import AMPLE_EVIDENCE, MOST_ZOOMS, find_scales, n_choices
+from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -33,7 +35,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     $guarantee
     - Charged: one choice a column (the octave of the median of abs(x)), two more (quartiles)
-      with centring, and one with tails, as one event, before a record is used.
+      with centring, one with tails, and of many records two for each of up to four zooms, as one
+      event, before a record is used.
     - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
       its number of entries. The transformed records are as sensitive as the records. NaN and
       infinite values break the promise on the domain: the error about them is outside the
@@ -91,8 +94,10 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     Notes
     -----
     Each choice is an exponential mechanism. The score of a cell is minus the number of records
-    that would have to move for it to hold the quantile. Octaves are those of 2^-40 to 2^60.
-    Quartiles are found to a 64th of the upper end of the octave. A column that is mostly zero is
+    that would have to move for it to hold the quantile. Octaves are those of 2^-125 to 2^125.
+    Quartiles are found to a 64th of the upper end of the octave. Of a column far from zero beside
+    its spread both lie in one cell, and finer cells there are zoomed in on, up to four times and as
+    far as evidence (a public number) and double precision go. A column that is mostly zero is
     clipped to [-1, 1]: of counts it becomes the indicator of "not zero".
 
     The result keeps float32, its memory layout and sparsity; other dtypes become float64.
@@ -109,7 +114,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     >>> float(np.abs(Z).max())
     1.0
     >>> print(scaler.planned_event(50_000, 2))
-    6 choices of bounded range 0.1778, under replace-one neighbours
+    22 choices of bounded range 0.07759, under replace-one neighbours
     """
 
     _parameter_constraints = OF_BUDGET | dict.fromkeys(
@@ -167,33 +172,37 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
         plan = self._planned(*X.shape)
         (units,) = plan.units
-        pays_for_tails = units.noiseless or units.n_choices == n_choices(X.shape[1], "tails")
-        how = "tails" if self.with_tails and pays_for_tails else self._way
+        paid = (way for way in self._ways() if units.n_choices == n_choices(X.shape[1], *way))
+        how, zooms = next(self._ways() if units.noiseless else paid)
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
-            self.center_, self.scale_ = find_scales(oracle, "features", how)
+            self.center_, self.scale_ = find_scales(oracle, "features", how, zooms=zooms)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self._promise(plan)
         return self
 
-    @property
-    def _way(self):
-        """The way that scales are looked for, beside tails."""
-        return "quartiles" if self.with_centering else "octaves"
+    def _ways(self):
+        """Ways to look for scales, and zooms, the finest first: no two have as many choices."""
+        if self.with_tails:
+            yield from (("tails", zooms) for zooms in range(MOST_ZOOMS, -1, -1))
+        if self.with_centering:
+            yield from (("quartiles", zooms) for zooms in range(MOST_ZOOMS, -1, -1))
+        else:
+            yield "octaves", 0
 
     def _event(self, n_features, budget):
         if self.with_tails and not self.with_centering:
             raise ValueError(
                 "with_tails=True needs with_centering=True: tails are distances from a centre"
             )
-        if self.with_tails:
-            count = n_choices(n_features, "tails")
-            event = greedy_fit_event(budget, count, 1.0)
-            units = QuantileUnits(event)
-            if units.noiseless or budget.n * units.eta >= AMPLE_EVIDENCE:
-                return event
-        count = n_choices(n_features, self._way)
+        rho = zcdp_rho(*budget[:2]) if budget.private else math.inf
+        for how, zooms in self._ways():
+            count = n_choices(n_features, how, zooms)
+            # near zero a zoom gains nothing, so it must take little from a tail
+            room = {"tails": 4, "quartiles": 2}[how] if zooms else 1
+            if budget.n * math.sqrt(8 * rho / count) >= room * AMPLE_EVIDENCE:
+                break
         return greedy_fit_event(budget, count, 1.0)
 
     def _units(self, event, n_features, n_samples, n_normalizer):

@@ -18,8 +18,8 @@
 #define DPCD_PREFETCH(x) ((void)0)
 #endif
 #define DPCD_RUN 512          /* numbers of a run at most */
-#define DPCD_LOWEST -40       /* octave 0 holds what is below 2^-40, */
-#define DPCD_LAST_OCTAVE 101  /* and the last one 2^60 and more */
+#define DPCD_LOWEST -125      /* octave 0 holds what is below 2^-125, */
+#define DPCD_LAST_OCTAVE 251  /* and the last one 2^125 and more */
 #define DPCD_LAST_LINEAR 255
 #define DPCD_LAST_REACH 127   /* half an octave each: distances of 1.5 * 2^62 units and more */
 #define DPCD_EXPONENT_BIAS 1023

@@ -22,9 +22,9 @@ from scipy import sparse
 
 from ._records import canonical
 
-# 2^-40 to 2^60, a millionth of a millionth to a million of millions of millions: every unit in
-# use, pico to exa. A choice among twice as many cells would need 1/7 more records to be as sure.
-LOWEST, HIGHEST = -40, 60
+# Whatever unit numbers are in, nearly all that float32 holds. Odds of octaves before any record is
+# seen fall to e^-16 far away (``plan/_scales.py``), so many of them cost nothing.
+LOWEST, HIGHEST = -125, 125
 N_OCTAVES = HIGHEST - LOWEST + 2
 N_LINEAR = N_REACHES = 256
 
@@ -45,8 +45,8 @@ cdef extern from "_cells.h":
 cdef dpcd_count COUNT = dpcd_choose_count()
 
 cdef enum:
-    LOW = -40
-    LAST_OCTAVE = 101
+    LOW = -125
+    LAST_OCTAVE = 251
     APART = 256  # cells of a column in 16 bits, whichever they are
     AT_ONCE = 56  # columns whose cells the first cache holds
     MOST = 32768  # records until counts in 16 bits are added up, before they are twice as many
