@@ -19,7 +19,7 @@ from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
-from ..utils._input import read_input
+from ..utils._input import check_finite_target, read_input
 from ..utils._public import check_real
 from ._budget_of_step import is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
@@ -357,8 +357,7 @@ def n_outputs_of(step, X, y, sample_weight=None):
         target = read_input(np.asarray, y, dtype=np.float64, name="y")
     if target.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers")
-    if target.dtype.kind == "f" and not np.isfinite(target).all():
-        raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
+    check_finite_target(target)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     weights = check_sample_weight(sample_weight, X)

@@ -40,7 +40,7 @@ from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.sums._categories import category_of
 from ..utils._compat import safe_indexing
-from ..utils._input import refuse_broken
+from ..utils._input import refuse_broken, refuse_repeated_names
 from ..utils._public import check_bounds
 from ._budget_of_step import copy_of
 
@@ -72,14 +72,19 @@ class StandIn(BoundsScaler):
 
     def fit(self, X, y=None, **params):
         self.sparse = issparse(X)
+        if tuple(getattr(X, "shape", ()))[1:] == (0,):
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape={tuple(X.shape)}) while a minimum of 1 is "
+                f"required by step {self.name!r}: give it columns, or leave it out"
+            )
         if self.refuses:
             tried = copy_of(self.of)
             fit_up_to_charge(tried, tried, X, y, **params)
         elif self.sparse and not get_tags(self.of).input_tags.sparse:
             # the step would say so too, but after the charge
             raise ValueError(
-                f"step {self.name!r} takes no sparse records as its parameters are; a scaler that "
-                "centres would make them dense: pass it with_centering=False"
+                f"step {self.name!r} takes no sparse records as its parameters are: pass "
+                "X.toarray(), or with_centering=False to a scaler, whose centring makes them dense"
             )
         if hasattr(self.of, "fitted_without_records"):
             self.without_records = clone(self.of).fitted_without_records(X)
@@ -87,11 +92,22 @@ class StandIn(BoundsScaler):
             if getattr(self.of, "strategy", None) == "most_frequent":
                 _fill_with_present_cells(self.without_records, X)
         elif hasattr(self.of, "transform"):
-            super().fit(X, y)
+            self._fit_as_the_step(X)
         else:
             return self
         self.columns = X if looks_at_rows(self.of) else self.n_features_in_
         return self
+
+    def _fit_as_the_step(self, X):
+        """Check X as a scaler of cells does; errors name the class of the step."""
+        try:
+            super().fit(X)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            found = kind(str(error).replace(type(self).__name__, type(self.of).__name__))
+        else:
+            return
+        raise found  # outside of `except`: no chain of errors
 
     def transform(self, X):
         if isinstance(self.without_records, (ColumnTransformer, DPSimpleImputer)):
@@ -152,6 +168,7 @@ def first_rows(X, whole):
     They are two, and one with a present cell for each column that lacks one there.
     """
     refuse_broken(X)
+    refuse_repeated_names(X)
     if not hasattr(X, "shape") and hasattr(X, "__array__"):
         X = np.asarray(X)
     shape = getattr(X, "shape", None)
@@ -159,6 +176,8 @@ def first_rows(X, whole):
         raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
     if shape is not None and len(shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(shape)} dimension(s) instead")
+    if shape is None and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
+        raise ValueError("Expected 2D array, got rows of several lengths instead")
     n_samples = len(X) if shape is None else shape[0]
     if n_samples == 0:
         raise ValueError("X has no records; at least one is needed")
