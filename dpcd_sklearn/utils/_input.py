@@ -8,6 +8,7 @@
 """
 
 import re
+from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
@@ -67,15 +68,24 @@ def read_input(check, *args, name, **kwargs):
         found = error
     message = str(found)
     if missing := re.match(r"Input( X| y)? contains NaN", message):
-        # scikit-learn's goes on with what voids a guarantee; it names no target of objects
-        of_target = missing[1] == " y" or (missing[1] is None and name != "X")
-        message = f"Input y contains NaN. {_MISSING_TARGET}" if of_target else (
-            f"{missing[0]}. {_MISSING}"
-        )
+        # scikit-learn's goes on with what voids a guarantee, and names no target of objects
+        message = f"{missing[0]}. {_MISSING}"
+        if missing[1] == " y" or (missing[1] is None and name != "X"):
+            message = f"Input y contains NaN. {_MISSING_TARGET}"
     elif not _TELLS_NO_CELL.match(message):
         message = _replaced(message, name)
     kind = TypeError if isinstance(found, TypeError) else ValueError
     raise kind(message) from None  # outside of `except`: the former error is not its context
+
+
+@contextmanager
+def reworded(change):
+    """Let a TypeError or ValueError of this block say ``change(message)``."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.args = (change(str(error)),)
+        raise
 
 
 def check_finite_target(y):
