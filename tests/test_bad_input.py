@@ -644,6 +644,18 @@ def test_missing_values_are_refused_without_advice_that_voids_the_guarantee(esti
         assert "HistGradientBoosting" not in text and "scikit-learn.org" not in text
 
 
+@table("read", [functools.partial(make_private_pipeline, DPStandardScaler()), clone])
+@table("y", [np.array([np.nan, 1.0]), [None, 0.5], pd.Series([None, 1.0], dtype="Float64")])
+def test_missing_targets_are_refused_with_advice_on_targets(read, y):
+    for estimator in (DPLinearRegressor(feature_bounds=(0, 1)), DPLassoCD(feature_bounds=(0, 1))):
+        with pytest.raises(ValueError, match="Input y contains NaN.*looks at each record") as no:
+            read(estimator).fit(np.ones((2, 1)), y)
+        assert "DPSimpleImputer" not in str(no.value)
+    advised = str(no.value).split("known = ")[1].split("), ")[0] + ")"
+    known = eval(advised, {"np": np, "y": y})
+    assert known.tolist() == [False, True]
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(accountant, estimator):
     y = np.arange(40) % 2

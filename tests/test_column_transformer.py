@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -23,6 +24,7 @@ from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
+    DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
 )
@@ -299,8 +301,39 @@ def test_no_columns_all_dropped_and_no_transformers_are_taken_as_scikit_learn_ta
     assert len(accountant.entries()) == (n_left > 0)
 
 
-@table("step", [DPStandardScaler(), BoundsScaler((0, 1))])
-def test_an_empty_slice_of_a_frame_is_refused_by_its_cause(step):
+@table("container", [np.asarray, list, pd.DataFrame])
+@table(
+    ("step", "match"),
+    [
+        (DPStandardScaler(), "X has no columns|0 feature.*required by DPStandardScaler"),
+        (BoundsScaler((0, 1)), "X has no columns|required by BoundsScaler"),
+    ],
+)
+def test_an_empty_slice_is_refused_by_its_cause(container, step, match):
     columns = DPColumnTransformer([("none", step, slice(0, 0))], remainder="passthrough")
-    with pytest.raises(ValueError, match="X has no columns"):  # scikit-learn refuses it as well
-        columns.fit(pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]}))
+    X = container([[0.0, 1.0], [1.0, 0.0]])
+    for model in (columns, make_private_pipeline(columns, DPLinearClassifier(classes=[0, 1]))):
+        with pytest.raises(ValueError, match=match):  # scikit-learn refuses it as well
+            model.fit(X, [0, 1])
+    assert make_private_column_transformer(remainder="passthrough").fit(X).transform(X).shape
+
+
+WORDS = pd.DataFrame({"a": ["u", "v"] * 4, "b": 1.0})
+
+
+@table(
+    ("step", "X", "match"),
+    [
+        (DPStandardScaler(), WORDS, r"(?s)'a' \(.*        DPStandardScaler\(\),"),
+        (DPStandardScaler(), np.ones((8, 0)), "0 feature.* a minimum of 1 is required"),
+        (DPSimpleImputer(), [[1, 2], [3]] * 4, "rows of several lengths"),
+        (DPOneHotEncoder(), csr_array(np.ones((8, 2))), r"pass X\.toarray\(\)"),
+        (DPRobustScaler(), WORDS.set_axis(["a", "a"], axis=1), "names .'a'.: rename"),
+    ],
+)
+def test_what_is_planned_refuses_by_the_name_of_the_step_and_quotes_no_cell(step, X, match):
+    columns = DPColumnTransformer([("step", step, slice(None))])
+    for first in (step, columns):
+        with pytest.raises((TypeError, ValueError), match=match) as refused:
+            make_private_pipeline(first, DPLinearClassifier(classes=[0, 1])).fit(X, [0, 1] * 4)
+        assert "StandIn" not in str(refused.value) and "[1, 2]" not in str(refused.value)

@@ -646,18 +646,43 @@ def test_plans_and_rehearsals_map_copies_of_the_records(steps):
     np.testing.assert_array_equal(given, once)
 
 
-PUBLIC = OneHotEncoder(categories=[["north", "south"]], sparse_output=False)
+def one_hot(*categories):
+    return OneHotEncoder(categories=[categories], sparse_output=False, handle_unknown="error")
 
 
+@pytest.mark.filterwarnings("ignore:400 records", "ignore:n=400")  # of the smaller ε
 @table("outer", [lambda step: step, lambda step: ColumnTransformer([("all", step, [0])])])
 @table("container", [pd.DataFrame, list, lambda cells: np.array(cells, dtype=object)])
 @table("missing", [[], [0], [0, 1], [77]])
-def test_missing_words_decide_no_exception(missing, container, outer):
-    """The imputer's stand-in passes cells on, and fills with one of them."""
-    cells = [[None if i in missing else ("north", "south")[i % 2]] for i in range(N)]
-    inner = outer(DPSimpleImputer("most_frequent"))
-    accountant = ledger(50.0)
-    steps = inner, clone(PUBLIC), DPLinearClassifier(classes=["no", "yes"])
-    model = make_private_pipeline(*steps, epsilon=5.0, accountant=accountant)
-    model.fit(container(cells), LABELS)
-    assert len(accountant.entries()) == 1
+@table(
+    ("output", "following", "present", "fill"),
+    [
+        ("default", one_hot("north", "south"), ("north", "south"), "north"),
+        ("pandas", one_hot(1.0, 2.0), (1.0, 2.0), 1.0),
+        ("default", DPStandardScaler(), ("1", "2"), "1"),
+    ],
+)
+def test_missing_cells_decide_no_exception(
+    output, following, present, fill, missing, container, outer
+):
+    """Even where nothing is frequent, so that the constant fills missing cells."""
+    imputer = DPSimpleImputer("most_frequent").set_output(transform=output)
+    cells = [[None if i in missing else present[i % 2]] for i in range(N)]
+    given = container(cells)
+    for epsilon in (5.0, 0.01):
+        accountant = ledger(50.0)
+        model = make_private_pipeline(
+            outer(clone(imputer)),
+            clone(following),
+            DPLinearClassifier(classes=["no", "yes"]),
+            epsilon=epsilon,
+            accountant=accountant,
+        )
+        with pytest.raises(ValueError, match="fills with .* where .* state a fill_value"):
+            model.fit(given, LABELS)
+        assert not accountant.entries()
+        stated = outer(clone(imputer).set_params(fill_value=fill))
+        model.set_params(steps=[(model.steps[0][0], stated), *model.steps[1:]])
+        model.fit(given, LABELS)
+        assert len(accountant.entries()) == 1
+    assert pd.DataFrame(given).equals(pd.DataFrame(container(cells)))  # no fill is written into it

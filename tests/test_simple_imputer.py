@@ -136,6 +136,18 @@ def test_bounds_hold_and_indicators_follow(X):
     assert imputer.get_feature_names_out().tolist() == names
 
 
+@table("strategy", ["most_frequent", "constant"])
+@table("container", [np.asarray, pd.DataFrame])
+def test_a_word_for_columns_of_numbers_is_refused_as_scikit_learn_does(X, container, strategy):
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    imputer = DPSimpleImputer(strategy, fill_value="x", accountant=accountant)
+    with pytest.raises(ValueError, match="fill_value='x' is a word, and all columns"):
+        imputer.fit(container(X))
+    assert not accountant.entries()
+    mixed = pd.DataFrame({"a": X[:, 0], "word": "w"})
+    assert len(imputer.fit(mixed).statistics_) == 2
+
+
 # ---- in a pipeline -------------------------------------------------------------------------------
 
 

@@ -368,7 +368,7 @@ def make_private_column_transformer(
     ['dpsimpleimputer', 'dponehotencoder']
     """
     return DPColumnTransformer(
-        make_column_transformer(*transformers).transformers,
+        make_column_transformer(*transformers).transformers if transformers else [],
         epsilon=epsilon,
         delta=delta,
         shares=shares,

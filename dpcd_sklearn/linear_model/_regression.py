@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import r2_score
 
-from ..utils._input import read_input
+from ..utils._input import check_finite_target, read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
@@ -90,8 +90,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
         if y.dtype.kind == "f" and y.dtype.itemsize > 8:
             y = y.astype(np.float64)
-        if not np.isfinite(y).all():  # of objects and long doubles, only now
-            raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+        check_finite_target(y)  # of objects and long doubles, only now
         if y.ndim == 1:
             return y, 1
         if y.shape[1] == 1:

@@ -16,7 +16,7 @@ from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._cells import read_labels
-from ..utils._input import read_input
+from ..utils._input import check_finite_target, read_input
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._typing import ArrayLike, Auto
 from ..utils._warnings import warn
@@ -224,8 +224,7 @@ def _target(y, n_samples, classes):
     if y.dtype.kind not in "biufO":
         raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
     y = read_input(np.asarray, y, dtype=np.float64, name="y")
-    if not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity, or a value too large for a double")
+    check_finite_target(y)
     return y
 
 

@@ -30,7 +30,7 @@ from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..utils._cells import read_labels
 from ..utils._compat import available_if, num_samples
-from ..utils._input import read_input, without_duplicates
+from ..utils._input import check_finite_target, read_input, without_duplicates
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
@@ -370,8 +370,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 y = read_input(np.asarray, y, dtype=np.float64, name="y")
             if y.dtype.kind not in "biuf":
                 raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity")
+        check_finite_target(y)
         return X, y
 
     def _runs(self, plan, X, y):

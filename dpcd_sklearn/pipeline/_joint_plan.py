@@ -4,6 +4,7 @@ Copies of a few rows go through copies of the steps that learn nothing, and thro
 each private one. Only their width, their layout and what is public about them by then is used.
 """
 
+import re
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
-from ..utils._input import read_input
+from ..utils._input import check_finite_target, read_input, reworded
 from ..utils._public import check_real
 from ._budget_of_step import is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
@@ -239,7 +240,7 @@ def walked(steps, rows, shares, n_outputs=1):
     list of StepPlan
     """
     rows = deepcopy(rows)
-    found, facts = [], PublicFacts(width_of(rows))
+    found, facts, before = [], PublicFacts(width_of(rows)), {}
     for name, step in steps:
         last = step is steps[-1][1]
         if is_private(step):
@@ -249,11 +250,13 @@ def walked(steps, rows, shares, n_outputs=1):
             if last:
                 break
         tried, stand_ins = with_stand_ins(name, step)
-        rows = (
-            tried.fit_transform(rows)
-            if hasattr(tried, "fit_transform")
-            else tried.fit(rows, None).transform(rows)
-        )
+        before |= stand_ins
+        with _naming_fills(before):
+            rows = (
+                tried.fit_transform(rows)
+                if hasattr(tried, "fit_transform")
+                else tried.fit(rows, None).transform(rows)
+            )
         if width_of(rows) == 0 and not last:
             raise ValueError(
                 f"step {name!r} leaves no column to the steps behind it; give it columns, or pass "
@@ -288,15 +291,33 @@ def refuse_what_steps_refuse(steps, X, y, params):
     unknown = {key.partition("__")[0] for key in params if "__" in key} - {n for n, _ in steps}
     if unknown:
         raise ValueError(f"parameters are given to {sorted(unknown)}, which is no step")
-    copies = []
+    copies, stand_ins = [], {}
     for name, step in steps:
         if step not in (None, "passthrough"):
-            step, _ = with_stand_ins(name, step, refuses=True)
+            step, of_step = with_stand_ins(name, step, refuses=True)
+            stand_ins |= of_step
         copies.append((name, step))
     first = next((step for _, step in steps if step not in (None, "passthrough")), None)
     if not is_private(first):  # it may map records in place
         X = deepcopy(X)
-    Pipeline(copies).fit(X, y, **params)
+    with _naming_fills(stand_ins):
+        Pipeline(copies).fit(X, y, **params)
+
+
+def _naming_fills(stand_ins):
+    """Let an error that may be about constants of an imputer say what to state instead."""
+    fills = {name: part.fills for name, part in stand_ins.items() if part.fills is not None}
+
+    def with_hints(text):
+        if re.search("unknown categories|could not be converted|contains (NaN|infinity)", text):
+            for name, constants in fills.items():
+                text = (
+                    f"{text.rstrip('.')}. Step {name!r} fills with {[*dict.fromkeys(constants)]} "
+                    "where no value is frequent: state a fill_value that the steps behind it take"
+                )
+        return text
+
+    return reworded(with_hints)
 
 
 def with_stand_ins(name, step, refuses=False):
@@ -357,8 +378,7 @@ def n_outputs_of(step, X, y, sample_weight=None):
         target = read_input(np.asarray, y, dtype=np.float64, name="y")
     if target.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers")
-    if target.dtype.kind == "f" and not np.isfinite(target).all():
-        raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
+    check_finite_target(target)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     weights = check_sample_weight(sample_weight, X)

@@ -40,7 +40,7 @@ from ..privacy.ledger._rehearsal import looks_at_rows
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.sums._categories import category_of
 from ..utils._compat import safe_indexing
-from ..utils._input import refuse_broken
+from ..utils._input import refuse_broken, refuse_repeated_names, reworded
 from ..utils._public import check_bounds
 from ._budget_of_step import copy_of
 
@@ -50,8 +50,9 @@ class StandIn(BoundsScaler):
 
     What it puts out has the width, the layout, the dtype and the column names of what the step
     will. Its cells are constants, whatever the records are; where the step passes cells on as they
-    are (imputers) it passes them too, and fills the missing ones with what the next steps take. If
-    it `refuses` it refuses what the step would before a charge, on a copy of it.
+    are (imputers) it passes them too. Whether a next step takes the constants that the most
+    frequent values fall back to must not depend on whether a cell is missing, so the first row is
+    these. If it `refuses` it refuses what the step would before a charge, on a copy of it.
     """
 
     def __init__(self, name, of, refuses=False):
@@ -66,7 +67,7 @@ class StandIn(BoundsScaler):
                 "may stand before others"
             )
         self.name, self.of, self.refuses = name, of, refuses
-        self.sparse, self.columns = False, None
+        self.sparse, self.columns, self.fills = False, None, None
         if hasattr(of, "_sklearn_output_config"):
             self.set_output(transform=of._sklearn_output_config["transform"])
 
@@ -78,16 +79,17 @@ class StandIn(BoundsScaler):
         elif self.sparse and not get_tags(self.of).input_tags.sparse:
             # the step would say so too, but after the charge
             raise ValueError(
-                f"step {self.name!r} takes no sparse records as its parameters are; a scaler that "
-                "centres would make them dense: pass it with_centering=False"
+                f"step {self.name!r} takes no sparse records as its parameters are: pass "
+                "X.toarray(), or with_centering=False to a scaler, whose centring makes them dense"
             )
         if hasattr(self.of, "fitted_without_records"):
             self.without_records = clone(self.of).fitted_without_records(X)
             self.n_features_in_ = self.without_records.n_features_in_
             if getattr(self.of, "strategy", None) == "most_frequent":
-                _fill_with_present_cells(self.without_records, X)
+                self.fills = self.without_records.set_output(transform="default").statistics_
         elif hasattr(self.of, "transform"):
-            super().fit(X, y)
+            with reworded(lambda text: text.replace("StandIn", type(self.of).__name__)):
+                super().fit(X, y)
         else:
             return self
         self.columns = X if looks_at_rows(self.of) else self.n_features_in_
@@ -95,7 +97,10 @@ class StandIn(BoundsScaler):
 
     def transform(self, X):
         if isinstance(self.without_records, (ColumnTransformer, DPSimpleImputer)):
-            return self.without_records.transform(X)  # of stand-ins; of cells that are passed on
+            found = self.without_records.transform(X)  # of stand-ins; of cells that are passed on
+            if self.fills is not None:
+                found[0, : len(self.fills)] = self.fills  # indicators are behind them
+            return found
         step = super() if self.without_records is None else self.without_records
         rows, n_samples = first_rows(X, whole=False)
         if hasattr(step, "_refuse_large_output"):
@@ -118,15 +123,6 @@ class StandIn(BoundsScaler):
 
     def __sklearn_clone__(self):
         return self  # so that who clones its parts fits this very one
-
-
-def _fill_with_present_cells(imputer, X):
-    """Let the fill of each column be a cell of it: whether the next step takes a made-up word or
-    not would depend on whether one cell is missing."""
-    columns, _ = imputer._read(X, reset=False)
-    for j, column in enumerate(columns):
-        cells = filter(is_present, column.tolist())
-        imputer.statistics_[j] = next(cells, imputer.statistics_[j])
 
 
 def is_present(cell):
@@ -152,6 +148,7 @@ def first_rows(X, whole):
     They are two, and one with a present cell for each column that lacks one there.
     """
     refuse_broken(X)
+    refuse_repeated_names(X)
     if not hasattr(X, "shape") and hasattr(X, "__array__"):
         X = np.asarray(X)
     shape = getattr(X, "shape", None)
@@ -159,9 +156,13 @@ def first_rows(X, whole):
         raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
     if shape is not None and len(shape) != 2:
         raise ValueError(f"Expected 2D array, got {len(shape)} dimension(s) instead")
+    if shape is None and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
+        raise ValueError("Expected 2D array, got rows of several lengths instead")
     n_samples = len(X) if shape is None else shape[0]
     if n_samples == 0:
         raise ValueError("X has no records; at least one is needed")
+    if shape is not None and shape[1] == 0:
+        raise ValueError(f"Found 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     if whole:
         return X, n_samples
     X = X.tocsr() if issparse(X) else X

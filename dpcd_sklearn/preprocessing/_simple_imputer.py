@@ -70,7 +70,8 @@ class DPSimpleImputer(PrivateTransformer):
     $delta
     fill_value : number, str or None, default=None
         The constant; None is 0 for numbers and "missing" for words. It is also what a column gets
-        of which no frequent value was found. Public: never from the data.
+        of which no frequent value was found, so steps behind this one must take it. Public: never
+        from the data.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         Bounds of numbers, as in `BoundsScaler`: cells are clipped to them, and fills lie within.
         They save two choices of three. Public: never from the data.
@@ -275,6 +276,11 @@ class DPSimpleImputer(PrivateTransformer):
     def _constants(self, X):
         """The stated fill; 0, or "missing" in columns that are no numbers by their dtypes."""
         fill = self.fill_value
+        if isinstance(fill, str) and set(self._kinds) == {"numbers"}:  # as scikit-learn does
+            raise ValueError(
+                f"fill_value={fill!r} is a word, and all columns of X hold numbers by dtype; state "
+                "a number, or convert the columns to objects"
+            )
         if fill is not None or not self._of_words:
             return [0.0 if fill is None else fill] * self.n_features_in_
         return [0 if kind == "numbers" else "missing" for kind in self._kinds]

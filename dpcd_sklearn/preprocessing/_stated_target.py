@@ -4,7 +4,7 @@ import numpy as np
 
 from ..privacy.mechanisms._top_columns import MOST_CLASSES
 from ..utils._cells import as_array, numbers_of, read_labels, stated_labels
-from ..utils._input import read_input
+from ..utils._input import check_finite_target, read_input
 from ..utils._public import check_interval
 
 
@@ -44,8 +44,7 @@ def read_target(estimator, y, n_samples):
         raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
     y = y.reshape(n_samples)
     if bounds is not None:
-        if not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; drop these records beforehand")
+        check_finite_target(y)
         return np.clip(y, *bounds), bounds
     return numbers_of(y, labels, otherwise=0), None
 

@@ -8,6 +8,7 @@
 """
 
 import re
+from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +28,12 @@ _MISSING = (
     "DPSimpleImputer(), which pays for what it learns, or with public constants by "
     "DPSimpleImputer(strategy='constant'), or leave out the columns. What other imputers learn "
     "from the records, a mean or a median, is outside of the guarantee"
+)
+_MISSING_TARGET = (
+    "Private models take no missing targets. With known = np.isfinite(np.asarray(y, dtype=float)), "
+    "drop the records by X[known], y[known], a rule that looks at each record alone (their number "
+    "is public then), or state a public value by np.where(known, y, value). A median, or what a "
+    "model predicts, depends on other records and is outside of the guarantee"
 )
 _AS_DAYS = (
     "Write dates as numbers of days from a day that is public, such as (X['date'] - "
@@ -61,11 +68,33 @@ def read_input(check, *args, name, **kwargs):
         found = error
     message = str(found)
     if missing := re.match(r"Input( X| y)? contains NaN", message):
-        message = f"{missing[0]}. {_MISSING}"  # scikit-learn's goes on with what voids a guarantee
+        # scikit-learn's goes on with what voids a guarantee, and names no target of objects
+        message = f"{missing[0]}. {_MISSING}"
+        if missing[1] == " y" or (missing[1] is None and name != "X"):
+            message = f"Input y contains NaN. {_MISSING_TARGET}"
     elif not _TELLS_NO_CELL.match(message):
         message = _replaced(message, name)
     kind = TypeError if isinstance(found, TypeError) else ValueError
     raise kind(message) from None  # outside of `except`: the former error is not its context
+
+
+@contextmanager
+def reworded(change):
+    """Let a TypeError or ValueError of this block say ``change(message)``."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.args = (change(str(error)),)
+        raise
+
+
+def check_finite_target(y):
+    """Raise a ValueError if a target of floats holds NaN or infinity."""
+    if y.dtype.kind != "f" or np.isfinite(y).all():
+        return
+    if np.isnan(y).any():
+        raise ValueError(f"Input y contains NaN. {_MISSING_TARGET}")
+    raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
 
 
 def _replaced(message, name):
