@@ -102,6 +102,67 @@ def test_the_objective_counts_coverage_and_has_no_excess_without_privacy(peers):
     assert objective.evaluate_result(**objective.get_one_result())["excess_risk"] > 0.1
 
 
+def test_a_sum_of_step_functions_is_scored_and_audited_by_its_margins(peers):
+    run, worker = peers
+    from benchmark_utils import margins
+
+    cuts, steps = [[-0.5, 0.5], [0.0, np.inf]], [[1, 2, 3], [0, 9, 9]]
+    model = {"intercept": 0.5, "cuts": cuts, "steps": steps}
+    X = np.array([[-1.0, -0.1], [-0.5, 0.0], [0.5, 1.0]])  # a record on a cut is above it
+    np.testing.assert_array_equal(margins(X, **model), [1.5, 11.5, 12.5])
+    np.testing.assert_array_equal(run.numbers(model), [1.5, 11.5, 12.5])
+    objective = worker.load("objective.py", "Objective")()
+    objective.set_data(X, margins(X, **model), X, margins(X, **model), ([-1, -1], [1, 1]), (0, 20))
+    assert objective.evaluate_result(**model)["error"] == 0.0
+
+
+class FirstTerms:
+    """What is read of a fitted DP-EBM, whose scores begin and end with those of odd values."""
+
+    term_features_, intercept_ = [(1,), (0,)], np.array([0.5])
+    term_scores_ = [np.array([7.0, 0.0, 9.0, 7.0]), np.array([7.0, 1.0, 2.0, 3.0, 7.0])]
+    bins_ = [[np.array([-0.5, 0.5])], [np.array([0.0])]]
+
+
+def test_terms_of_dp_ebm_are_padded_to_one_table(peers):
+    _, worker = peers
+    solver = worker.load("solvers/dp_ebm.py", "Solver")()
+    solver.model = FirstTerms
+    found = solver.get_result()
+    np.testing.assert_array_equal(found["cuts"], [[-0.5, 0.5], [0.0, np.inf]])
+    np.testing.assert_array_equal(found["steps"], [[1, 2, 3], [0, 9, 9]])
+    assert found["intercept"] == 0.5
+
+
+def test_stored_rows_replace_those_of_the_same_solver_and_table(peers, tmp_path, monkeypatch):
+    run, _ = peers
+    monkeypatch.setattr(run, "STORED", tmp_path / "results.csv")
+    run.store({("a", "x", "error"): 1.0, ("a", "x", "coverage"): 0.5, ("b", "x", "error"): 2.0})
+    run.store({("a", "x", "error"): 1 / 3})
+    assert run.stored() == {("a", "x", "error"): 0.3333, ("b", "x", "error"): 2.0}
+
+
+def test_the_page_has_the_rows_that_are_stored(peers):
+    run, _ = peers
+    page = PEERS.parent.parent / "doc" / "peers.rst"
+    if not page.is_file():
+        pytest.skip("the documentation is not here")
+    first, *others = re.split(r"^ +(\w+): n = .*$", page.read_text(encoding="utf-8"), flags=re.M)
+    tables = dict(zip(others[::2], others[1::2], strict=True))
+    found = {}
+    for (name, solver, measure), value in run.stored().items():
+        found.setdefault((name, solver), {})[measure] = value
+    assert set(tables) <= {name for name, _ in found}
+    for (name, solver), cells in found.items():
+        kind, *task = name.split(", ")
+        if kind != "audit":
+            assert f"   {solver:36} {run.line(cells)}\n" in tables[name]
+            continue
+        solver = ", ".join([solver, *task[1:]])  # with the offset, if there is one
+        row = re.escape(f"   {solver:36} {task[0]:14} ") + r"\w+ +" + run.audit_line(cells).strip()
+        assert re.search(rf"^{row}$", first, flags=re.M), row
+
+
 def test_public_units_and_the_way_back_agree(peers):
     from benchmark_utils import to_units
 

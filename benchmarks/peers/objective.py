@@ -1,11 +1,12 @@
-"""The problem of all peers: records with public bounds, (ε, δ), and a linear model of them.
+"""The problem of all peers: records with public bounds, (ε, δ), and a model of them.
 
 In benchopt's form. Every solver is told the same public facts and gives ``coef`` and ``intercept``
-in the units of the records, and ``interval`` if it has one.
+in the units of the records, and ``interval`` if it has one. A sum of step functions has ``cuts``
+and ``steps`` instead of ``coef``.
 """
 
 import numpy as np
-from benchmark_utils import plain_fit
+from benchmark_utils import margins, plain_fit
 from benchopt import BaseObjective
 
 
@@ -21,7 +22,8 @@ class Objective(BaseObjective):
     def set_data(self, X, y, X_test, y_test, feature_bounds, target_bounds, truth=None):
         self.X, self.y, self.X_test, self.y_test = X, y, X_test, y_test
         self.feature_bounds, self.target_bounds, self.truth = feature_bounds, target_bounds, truth
-        self.plain = self._risks(*plain_fit(X, y, target_bounds is None))
+        coef, intercept = plain_fit(X, y, target_bounds is None)
+        self.plain = self._risks(coef=coef, intercept=intercept)
 
     def get_objective(self):
         return {
@@ -33,18 +35,18 @@ class Objective(BaseObjective):
             "delta": self.delta,
         }
 
-    def _risks(self, coef, intercept):
+    def _risks(self, **model):
         """Error (1 - R², or share of wrong labels) and risk (that error, or log loss)."""
-        margins = np.clip(self.X_test, *self.feature_bounds) @ np.ravel(coef) + float(intercept)
+        found = margins(np.clip(self.X_test, *self.feature_bounds), **model)
         if self.target_bounds is None:
-            loss = np.logaddexp(0, np.where(self.y_test == 1, -margins, margins)).mean()
-            return float(((margins > 0) != (self.y_test == 1)).mean()), float(loss)
-        found = np.clip(margins, *self.target_bounds)  # public, so for everybody
+            loss = np.logaddexp(0, np.where(self.y_test == 1, -found, found)).mean()
+            return float(((found > 0) != (self.y_test == 1)).mean()), float(loss)
+        found = np.clip(found, *self.target_bounds)  # public, so for everybody
         error = float(((self.y_test - found) ** 2).mean() / self.y_test.var())
         return error, error
 
-    def evaluate_result(self, coef, intercept, interval=None):
-        error, risk = self._risks(coef, intercept)
+    def evaluate_result(self, coef=None, intercept=0.0, interval=None, cuts=None, steps=None):
+        error, risk = self._risks(coef=coef, intercept=intercept, cuts=cuts, steps=steps)
         found = {"value": error, "error": error, "excess_risk": risk - self.plain[1]}
         if interval is not None and self.truth is not None:
             inside = (interval[:, 0] <= self.truth) & (self.truth <= interval[:, 1])

@@ -2,7 +2,7 @@
 
     python benchmarks/peers/run.py [--quick] [--epsilon 1] [--runs 15] [--audits 4000]
                                    [--patience 10] [--solvers NAME ...] [--data NAME ...]
-                                   [--environments FOLDER]
+                                   [--environments FOLDER] [--store] [--offset 0]
 
 The files are in benchopt's form (``benchopt run benchmarks/peers``); this script needs none of it.
 Each solver with requirements of its own gets an environment in FOLDER, by default a temporary one
@@ -13,10 +13,14 @@ Before a solver is listed its ε is audited: many fits on two neighbouring data 
 problem, a linear test chosen on half of them, and Clopper and Pearson's bounds of its errors on the
 other half. A solver whose bound on ε lies above its claim is not listed. The same fits at eight
 times ε say what the test can see. It is made of as many fits as asked for, or as --patience seconds
-for each data set allow.
+for each data set allow. --offset moves the target and its bounds of the audited regressions, which
+changes nothing that a claim is about; then nothing but these is measured.
+
+--store writes what is printed to results.csv, in the place of these solvers' earlier rows.
 """
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -25,12 +29,16 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from benchmark_utils import margins
 from scipy.stats import beta
 from worker import HERE, load
 
 CONFIDENCE, DELTA = 0.95, 1e-6
 FEWEST = 20  # fits that a test is made of
 EASIER = 8.0  # times ε, where a test that sees anything sees something
+CORNERS = np.array([[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]])  # and the middle, of an audit's records
+STORED = HERE / "results.csv"
+COLUMNS = ("table", "solver", "measure", "value")
 
 
 # ---- environments ------------------------------------------------------------------------------
@@ -84,13 +92,18 @@ def neighbouring(neighbors, n, classify):
     return (X[:-1], y[:-1]), (odd_X, odd_y)
 
 
+def numbers(fit):
+    """What the test is told of a fit: its coefficients, or margins where it has none."""
+    if "coef" in fit:
+        return [*fit["coef"], fit["intercept"]]
+    return margins(CORNERS, **fit)
+
+
 def bound_on_epsilon(fits, others, delta):
     """A lower bound on ε that holds with the confidence, whatever the test is."""
     n = min(len(fits), len(others))
     half = n // 2  # the first half chooses units, direction and cut; the other one is tested
-    here, there = (
-        np.array([[*fit["coef"], fit["intercept"]] for fit in many[:n]]) for many in (fits, others)
-    )
+    here, there = (np.array([numbers(fit) for fit in many[:n]]) for many in (fits, others))
     known = np.sort(np.vstack([here[:half], there[:half]]), axis=0)
     here, there = (
         np.column_stack([np.searchsorted(k, c) for k, c in zip(known.T, many.T, strict=True)])
@@ -118,15 +131,16 @@ def epsilon_of(here, there, sign, cut, delta):
 
 
 def audit(python, solver, model, classify, options):
-    """How many fits there were, and bounds on ε at the claim and at the easier one; or None."""
-    found = []
+    """Bounds on ε at the claim and at the easier one, and how many fits; or why there are none."""
+    found, shift = [], 0.0 if classify else options.offset
     for claim in (options.epsilon, EASIER * options.epsilon):
         for n in (60, 1000):  # fewer say more, but a median of models needs many
-            first, other = neighbouring(model.neighbors, n, classify)
+            first, (other_X, other_y) = neighbouring(model.neighbors, n, classify)
+            other = other_X, other_y + shift
             objective = {
-                "X": first[0], "y": first[1], "epsilon": claim, "delta": DELTA,
+                "X": first[0], "y": first[1] + shift, "epsilon": claim, "delta": DELTA,
                 "feature_bounds": (np.array([-1.0, -1.0]), np.array([1.0, 1.0])),
-                "target_bounds": None if classify else (-1.0, 1.0),
+                "target_bounds": None if classify else (shift - 1.0, shift + 1.0),
             }  # fmt: skip
             answer = asked(
                 python, solver, vars(model), objective, options.audits, other, options.patience
@@ -138,11 +152,16 @@ def audit(python, solver, model, classify, options):
         if min(len(answer["fits"]), len(answer["others"])) < FEWEST:
             return f"fewer than {FEWEST} fits in {options.patience:g} s"
         found.append(bound_on_epsilon(answer["fits"], answer["others"], DELTA))
-    return min(len(answer["fits"]), len(answer["others"])), *found
+    n_fits = min(len(answer["fits"]), len(answer["others"]))
+    return {"at claim": found[0], "at easier": found[1], "fits": n_fits}
 
 
-def audited(options, folder):
-    """The solvers whose claim no test contradicts, by task; prints what was found of each."""
+def audit_line(cells):
+    return f"{cells['at claim']:13.2f} {cells['at easier']:9.2f} {cells['fits']:6.0f}"
+
+
+def audited(options, folder, kept):
+    """The solvers whose claim no test contradicts, by task; prints and keeps what was found."""
     print(
         f"audit at ε = {options.epsilon:g}, δ = {DELTA:g}, on neighbouring data sets of 60 records"
     )
@@ -153,17 +172,18 @@ def audited(options, folder):
         if python is None:
             print(f"{title(model):36} its requirements can't be installed: left out")
             continue
-        for classify in (False, True):
+        for classify in (False,) if options.offset else (False, True):
             found = audit(python, solver, model, classify, options)
             task = "classification" if classify else "regression"
             if isinstance(found, str):
                 print(f"{title(model):36} {task:14} left out: {found}", flush=True)
                 continue
-            n, at_claim, at_easier = found
-            verdict = "" if at_claim <= options.epsilon else "  above its claim: left out"
-            numbers = f"{at_claim:13.2f} {at_easier:9.2f} {n:6}"
+            offset = f", offset {options.offset:g}" if options.offset else ""
+            keep(kept, f"audit, {task}{offset}", model, found)
+            verdict = "" if found["at claim"] <= options.epsilon else "  above its claim: left out"
             print(
-                f"{title(model):36} {task:14} {model.neighbors:12} {numbers}{verdict}", flush=True
+                f"{title(model):36} {task:14} {model.neighbors:12} {audit_line(found)}{verdict}",
+                flush=True,
             )
             if not verdict:
                 yield classify, python, solver, model
@@ -193,18 +213,46 @@ def solvers(names):
             yield path.stem, model
 
 
+def stored():
+    """Values by table, solver and measure."""
+    if not STORED.is_file():
+        return {}
+    with STORED.open(newline="", encoding="utf-8") as lines:
+        return {tuple(row[:3]): float(row[3]) for row in list(csv.reader(lines))[1:]}
+
+
+def store(kept):
+    """Replace the rows of the same solvers on the same tables."""
+    renewed = {key[:2] for key in kept}
+    rows = {key: value for key, value in stored().items() if key[:2] not in renewed} | kept
+    with STORED.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([*key, f"{rows[key]:.4g}"] for key in sorted(rows))
+
+
+def keep(kept, table, model, values):
+    kept.update({(table, title(model), name): value for name, value in values.items()})
+
+
 def row(objective, answer):
-    """Medians over the fits of one solver."""
+    """Medians over the fits of one solver, by measure."""
     found = [
         objective.evaluate_result(**{name: np.array(value) for name, value in fit.items()})
         for fit in answer["fits"]
     ]
-    cells = [median(f[name] for f in found) for name in ("error", "excess_risk")]
+    cells = {name: median(f[name] for f in found) for name in ("error", "excess_risk")}
     covered = [f["coverage"] for f in found if "coverage" in f]
-    coverage = f"{np.mean(covered):.2f}" if covered else "-"
-    seconds = median(answer["seconds"])
+    if covered:
+        cells["coverage"] = np.mean(covered)
+    return cells | {"seconds": median(answer["seconds"]), "megabytes": answer["megabytes"]}
+
+
+def line(cells):
+    coverage = f"{cells['coverage']:.2f}" if "coverage" in cells else "-"
     return (
-        f"{cells[0]:9.4g} {cells[1]:11.4g} {coverage:>8} {seconds:9.4f} {answer['megabytes']:6.0f}"
+        f"{cells['error']:9.4g} {cells['excess_risk']:11.4g} {coverage:>8} "
+        f"{cells['seconds']:9.4f} {cells['megabytes']:6.0f}"
     )
 
 
@@ -217,8 +265,9 @@ def title(model):
 def main(options):
     folder = Path(options.environments)
     folder.mkdir(exist_ok=True, parents=True)
-    listed = list(audited(options, folder))
-    for name, data in datasets(options.quick, options.data):
+    kept = {}
+    listed = list(audited(options, folder, kept))
+    for name, data in () if options.offset else datasets(options.quick, options.data):
         objective = load("objective.py", "Objective")(epsilon=options.epsilon, delta=DELTA)
         objective.set_data(**data)
         n, p = data["X"].shape
@@ -229,8 +278,14 @@ def main(options):
             if classify != (data["target_bounds"] is None):
                 continue
             answer = asked(python, solver, vars(model), objective.get_objective(), options.runs)
-            said = answer["skipped"] or row(objective, answer)
-            print(f"{title(model):36} {said}", flush=True)
+            if answer["skipped"]:
+                print(f"{title(model):36} {answer['skipped']}", flush=True)
+                continue
+            cells = row(objective, answer)
+            keep(kept, name, model, cells)
+            print(f"{title(model):36} {line(cells)}", flush=True)
+    if options.store:
+        store(kept)
 
 
 if __name__ == "__main__":
@@ -242,9 +297,11 @@ if __name__ == "__main__":
     parser.add_argument(
         "--patience", type=float, default=10.0, help="seconds of an audit's data set"
     )
+    parser.add_argument("--offset", type=float, default=0.0, help="of an audit's target")
     parser.add_argument("--solvers", nargs="*", help="names of files in solvers/")
     parser.add_argument("--data", nargs="*", help="names of data sets")
     parser.add_argument("--environments", help="folder of environments that are kept")
+    parser.add_argument("--store", action="store_true", help="write the results to results.csv")
     options = parser.parse_args()
     if options.environments:
         main(options)

@@ -1,4 +1,4 @@
-"""Shared by solvers and the objective: public units, and the model without privacy."""
+"""Shared by solvers and the objective: public units, margins, and the model without privacy."""
 
 import numpy as np
 
@@ -22,6 +22,19 @@ def to_units(X, y, feature_bounds, target_bounds):
         return slope, float(center + width * intercept - slope @ middle)
 
     return units, target, back
+
+
+def margins(X, coef=None, intercept=0.0, cuts=None, steps=None):
+    """Margins of a linear model, or of a sum of step functions of single features.
+
+    ``steps[j, k]`` is the value of feature j from its k-th cut on; unused cuts are infinite.
+    """
+    if coef is not None:
+        return X @ np.ravel(coef) + float(intercept)
+    found = np.full(len(X), float(intercept))
+    for x, edges, values in zip(np.asarray(X).T, cuts, steps, strict=True):
+        found += np.asarray(values)[np.searchsorted(edges, x, side="right")]
+    return found
 
 
 def plain_fit(X, y, classify):
