@@ -117,7 +117,7 @@ def test_a_sum_of_step_functions_is_scored_and_audited_by_its_margins(peers):
 
 
 class FirstTerms:
-    """What is read of a fitted DP-EBM, whose scores begin and end with those of odd values."""
+    """A fitted DP-EBM as it is read: its scores begin and end with those of odd values."""
 
     term_features_, intercept_ = [(1,), (0,)], np.array([0.5])
     term_scores_ = [np.array([7.0, 0.0, 9.0, 7.0]), np.array([7.0, 1.0, 2.0, 3.0, 7.0])]

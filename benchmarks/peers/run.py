@@ -93,7 +93,7 @@ def neighbouring(neighbors, n, classify):
 
 
 def numbers(fit):
-    """What the test is told of a fit: its coefficients, or margins where it has none."""
+    """Coefficients of a fit, or its margins where it has none: all that the test is told."""
     if "coef" in fit:
         return [*fit["coef"], fit["intercept"]]
     return margins(CORNERS, **fit)

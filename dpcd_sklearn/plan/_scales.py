@@ -103,7 +103,7 @@ _N_CHOICES = {
 }  # fmt: skip
 
 
-# Of a column far from zero beside its spread quartiles lie in one cell, or in neighbouring ones. A
+# Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones. A
 # zoom looks for them among finer cells there, each 85 times as fine, where double precision tells
 # these apart.
 MOST_ZOOMS = 4
