@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -48,16 +49,16 @@ TABLE = {
     "block_size": (2, COUNTS),
     "n_inner": (4, COUNTS),
     "n_directions": (2, COUNTS),
-    "step_size": (0.5, [*POSITIVE, INF, 1e16, 10**400, "line-search"]),
+    "step_size": (0.5, [*POSITIVE, INF, 1e16, "line-search"]),
     "momentum": (0.5, [-0.1, 1, 1.5, NAN, INF, "nesterov", None, False, True]),
-    "step_decay": (0.5, [-0.5, NAN, INF, 10**400, "auto", None, True]),
+    "step_decay": (0.5, [-0.5, NAN, INF, "auto", None, True]),
     "sampling_rate": (0.5, [*POSITIVE, 1.1, INF]),
     "selection_share": (0.5, [*SHARES, "auto"]),
     "curvature_share": (0.5, SHARES),
-    "threshold": (2.0, [*POSITIVE, INF, 10**400]),
-    "radius": (2.0, [*POSITIVE, INF, 10**400]),
-    "lo": (-0.5, [NAN, "0", None, True, 10**400, INF, [0.0]]),
-    "hi": (2.0, [NAN, "0", None, True, 10**400, -INF, 0.0]),
+    "threshold": (2.0, [*POSITIVE, INF]),
+    "radius": (2.0, [*POSITIVE, INF]),
+    "lo": (-0.5, [NAN, "0", None, True, INF, [0.0]]),
+    "hi": (2.0, [NAN, "0", None, True, -INF, 0.0]),
 }
 NAMES = {kind.__name__: kind for kind in KINDS}
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -127,7 +128,8 @@ def test_a_bad_parameter_of_an_object_is_named_and_not_paid_for(kind, data):
         yield lambda: accountant.cost(estimator(**stated), N, P)
 
     for name, default in kind().get_params().items():
-        for value in TABLE[name][1]:
+        huge = [] if isinstance(TABLE[name][0], str) else [10**400, -(10**400), Fraction(10**400)]
+        for value in TABLE[name][1] + huge:
             if value is default is None:
                 continue
             for estimator in ESTIMATORS[where]:
