@@ -215,6 +215,7 @@ TOGETHER = [
     (ALL, {"neighboring": "add_remove"}, 'neighboring="add_remove" needs n_public'),
     (ALL, ADD_REMOVE, 'neighboring="add_remove" needs n_public'),
     (ALL, AUTO_DELTA, 'delta="auto".*not public under add_remove: state it'),
+    (CLASSIFIERS, {"class_weight": {0: 1.0, 1: 2.0}}, "class_weight.*state classes too"),
     (GENERIC, {"solver": "sgd"} | BALL, "work as it stands: compgd$"),
     (GENERIC, {"solver": "frank-wolfe"} | BALL, "fit_intercept=False or penalize_intercept=True"),
     (

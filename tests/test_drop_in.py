@@ -89,16 +89,6 @@ def test_a_label_outside_weighs_what_the_first_class_weighs():
     )
 
 
-def test_three_classes_have_weights_too():
-    three = np.digitize(REAL, [-0.3, 0.3])
-    weights = {0: 1.0, 1: 0.2, 2: 2.0}
-    model = DPLinearClassifier(
-        "multinomial", penalty="l2", alpha=0.01, classes=[0, 1, 2], class_weight=weights, **EXACT
-    ).fit(X, three)
-    reference = LogisticRegression(C=1 / (0.01 * len(X)), class_weight=weights, tol=1e-10)
-    assert_allclose(model.predict_proba(X), reference.fit(X, three).predict_proba(X), atol=2e-3)
-
-
 @table(
     ("weight", "match"),
     [
@@ -142,15 +132,6 @@ def test_class_weights_above_one_are_refused_with_what_to_write():
         assert_allclose(exact.fit(X, LABELS).coef_, heavy, rtol=1e-3)
         private = clone(exact).set_params(epsilon=1.0).fit(X, LABELS)
         assert np.isfinite(private.coef_).all()
-
-
-def test_class_weights_without_classes_are_refused_whatever_y_holds():
-    messages = set()
-    for y in (LABELS, 1 - LABELS):
-        with pytest.raises(ValueError, match="state classes too") as raised:
-            DPLogisticGCD(class_weight={0: 1.0, 1: 2.0}, **UNIT).fit(X, y)
-        messages.add(str(raised.value))
-    assert len(messages) == 1
 
 
 # ---- warm_start ---------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Several targets: one fit each, shares of one budget, one charge."""
 
-import math
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.linear_model import Lasso, Ridge
 from sklearn.metrics import r2_score
 from tables import table
 
@@ -77,22 +75,6 @@ def test_a_clip_is_in_the_units_of_each_target():
     assert_allclose(model.clip_ / model.clip_[0], [1, 1, 50])
     same = DPRidgeSkGD(target_bounds=(-2, 102), feature_bounds=(-1, 1)).fit(X, Y)
     assert isinstance(same.clip_, float)
-
-
-@pytest.mark.parametrize(
-    ("model", "reference"),
-    [
-        (DPRidgeSkGD(3.0, epsilon=math.inf, tol=1e-9), Ridge(3.0)),
-        (DPLassoCD(0.02, epsilon=math.inf, tol=1e-9), Lasso(0.02, tol=1e-10)),
-    ],
-    ids=["ridge", "lasso"],
-)
-@pytest.mark.parametrize("layout", [np.array, sparse.csr_array], ids=["dense", "sparse"])
-def test_without_noise_targets_are_scikit_learns(model, reference, layout):
-    model, reference = clone(model).fit(layout(X), Y), reference.fit(X, Y)
-    assert_allclose(model.coef_, reference.coef_, atol=1e-4)
-    assert_allclose(model.intercept_, reference.intercept_, atol=1e-3)
-    assert_allclose(model.score(X, Y), reference.score(X, Y), atol=1e-6)
 
 
 def test_huber_targets_have_a_loss_in_units_of_their_own():
@@ -199,16 +181,6 @@ def test_a_search_is_of_one_target():
     search = PrivateSearchCV(DPRidgeSkGD(**UNIT), {"alpha": [0.1, 1.0]}, epsilon=8.0)
     with pytest.raises(ValueError, match="y must have shape"):
         search.fit(X, Y)
-
-
-def test_a_warm_start_of_targets_begins_at_each():
-    ledger = PrivacyAccountant(30.0, 1e-6)
-    options = {"epsilon": 8.0, "delta": 1e-6, "accountant": ledger, "target_bounds": BOUNDS}
-    model = DPRidgeSkGD(warm_start=True, feature_bounds=(-1, 1), **options).fit(X, Y)
-    coef, intercept = model.coef_, model.intercept_
-    model.set_params(max_iter=1, coef_path=True).fit(X, Y)
-    assert_allclose(model.coef_path_[0], coef)
-    assert_allclose(model.intercept_path_[0], intercept)
 
 
 @table(

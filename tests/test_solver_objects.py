@@ -11,6 +11,7 @@ from flat import SOLVERS
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -24,7 +25,7 @@ from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
 from dpcd_sklearn.samplings import FullSampling
-from dpcd_sklearn.solvers import CD, GCD, SGD, Newton, SkGD
+from dpcd_sklearn.solvers import CD, GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -186,33 +187,30 @@ def test_a_word_has_no_parameters_and_says_what_to_write():
 # ---- what a fit does with it ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", SOLVERS.values())
-def test_a_word_is_its_default_object(solver, data):
-    own = {"penalty": None}
-    if solver.word == "frank-wolfe":
-        own |= {"constraint": "l1_ball", "fit_intercept": False}
-    models = [
-        with_noise(DPLinearRegressor, solver=stated, **own).fit(*data)
-        for stated in (solver.word, solver())
-    ]
-    assert models[0].privacy_event_ == models[1].privacy_event_
-    assert_array_equal(models[0].coef_, models[1].coef_)
-    assert models[0].solver_ == models[1].solver_ == solver.word
+ALONE = {"penalty": None}
+BALL = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
+WORDS_OF_OBJECTS = [
+    *(
+        ("solver", word, solver, BALL if word == "frank-wolfe" else ALONE)
+        for word, solver in SOLVERS.items()
+    ),
+    ("loss", "huber", Huber, {"solver": "cd"}),
+    ("penalty", "nonnegative", Box, {"solver": "cd"}),
+    ("constraint", "l1_ball", L1Ball, ALONE | {"solver": "compgd"}),
+    ("constraint", "l2_ball", L2Ball, ALONE | {"solver": "compgd"}),
+]
 
 
-@pytest.mark.parametrize(
-    ("where", "word", "kind"),
-    [("loss", "huber", Huber), ("constraint", "l1_ball", L1Ball), ("constraint", "l2_ball", L2Ball),
-     ("penalty", "nonnegative", Box)],
-)  # fmt: skip
-def test_words_of_losses_and_sets_are_their_default_objects(where, word, kind, data):
-    own = {"constraint": {"penalty": None, "solver": "compgd"}}.get(where, {"solver": "cd"})
+@table(("where", "word", "kind", "own"), WORDS_OF_OBJECTS)
+def test_a_word_is_its_default_object(where, word, kind, own, data):
     models = [
         with_noise(DPLinearRegressor, **own | {where: stated}).fit(*data)
         for stated in (word, kind())
     ]
     assert models[0].privacy_event_ == models[1].privacy_event_
     assert_array_equal(models[0].coef_, models[1].coef_)
+    if where == "solver":
+        assert models[0].solver_ == models[1].solver_ == word
 
 
 SHORT = [
@@ -229,11 +227,6 @@ def test_what_is_short_for_an_object_is_the_same_fit(estimator, short, solver, d
     models = [with_noise(estimator, **one).fit(*data) for one in (short, {"solver": solver})]
     assert models[0].privacy_event_ == models[1].privacy_event_
     assert_array_equal(models[0].coef_, models[1].coef_)
-    with PrivacyAccountant(1e3, 0.1) as accountant:
-        for other in ("newton", solver, Newton()):
-            with pytest.raises(ValueError, match="beside solver=.*: write solver="):
-                estimator(**short, solver=other, accountant=accountant).fit(*data)
-        assert accountant.entries() == []
 
 
 @every_kind
@@ -276,19 +269,6 @@ def test_a_search_states_what_a_solver_alone_has(data):
     assert found.best_estimator_.solver.rule in grid["solver__rule"]
     assert found.best_estimator_.penalty.hi in grid["penalty__hi"]
     assert (model.solver.rule, model.penalty.hi) == ("gs-r", INF)  # of clones
-
-
-def test_a_private_search_states_it_too(data):
-    from dpcd_sklearn.model_selection import PrivateSearchCV
-
-    model = DPLinearRegressor(solver=SkGD(), feature_bounds=(-1, 1), target_bounds=(0, 1))
-    grid = {"solver__sampling": ["full", "nice"], "solver__momentum": [0.0, 0.5]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = PrivateSearchCV(model, grid, epsilon=5.0, delta=1e-3).fit(*data)
-    if hasattr(found, "best_params_"):
-        assert set(found.best_params_) == set(grid)
-    assert model.solver.get_params() == SkGD().get_params()
 
 
 # ---- samplings -----------------------------------------------------------------------------------

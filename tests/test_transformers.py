@@ -395,18 +395,6 @@ def small_frame():
 
 @quiet
 @every_kind
-def test_frames_come_out_with_the_names_that_are_told(kind, frame):
-    step = kind(epsilon=5.0).set_output(transform="pandas")
-    found = step.fit_transform(frame, np.zeros(len(frame)))
-    assert isinstance(found, pd.DataFrame) and found.index.equals(frame.index)
-    assert list(found.columns) == list(step.get_feature_names_out())
-    assert list(step.feature_names_in_) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="names"):
-        step.transform(frame.rename(columns={"a": "other"}))
-
-
-@quiet
-@every_kind
 def test_routing_asks_nothing_of_it(kind, frame):
     y = (frame["a"] > 0).astype(int)
     with sklearn.config_context(enable_metadata_routing=True):
