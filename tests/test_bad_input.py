@@ -472,21 +472,6 @@ def test_weights_that_leave_one_class_are_refused_unless_classes_are_stated(acco
     model.set_params(classes=[0, 1]).fit(X, y, sample_weight=y.astype(float))
 
 
-@table(("classes", "kind"), [(["0", "1"], int), ([0, 1], str), (["no", "yes"], float)])
-def test_classes_of_another_kind_than_y_are_refused(accountant, data, classes, kind):
-    X, y = data
-    model = DPLogisticGCD(accountant=accountant, classes=classes)
-    refuse(model, X, y.astype(kind), match="y holds .* by its dtype and classes holds")
-
-
-@table("estimator", ALL)
-def test_other_columns_at_prediction_than_at_fit_are_refused(data, estimator):
-    X, y = data
-    model = estimator().fit(X, y)
-    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
-        model.predict(X[:, :2])
-
-
 # ---- large records -----------------------------------------------------------------------------
 
 LARGE = [np.asarray, np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2], "f4", "map"]

@@ -101,20 +101,6 @@ def test_parameters_are_got_set_cloned_shown_and_pickled(kind):
         kind().set_params(nonsense=1)
 
 
-@every_kind
-def test_an_estimator_shows_sets_and_clones_them_as_its_own(kind):
-    where = KINDS[kind]
-    for estimator in ESTIMATORS[where]:
-        model = estimator(**{where: kind()})
-        for name in kind().get_params():
-            value, _ = TABLE[name]
-            model.set_params(**{f"{where}__{name}": value})
-            assert model.get_params()[f"{where}__{name}"] == value
-        copied = clone(model)
-        assert getattr(copied, where) is not getattr(model, where)
-        assert repr(copied) == repr(model) and kind.__name__ in repr(model)
-
-
 # ---- what is refused -----------------------------------------------------------------------------
 
 

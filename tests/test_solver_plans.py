@@ -107,21 +107,6 @@ def test_a_fit_without_noise_keeps_the_sampling_of_its_plan():
     assert sampling.asked.count(10) == 2
 
 
-@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
-def test_two_classes_of_the_multinomial_loss_are_the_logistic_one(solver):
-    model = DPLinearClassifier(
-        "multinomial", classes=[0, 1], solver=solver, penalty=None, constraint=None
-    )
-    if solver == "frank-wolfe":
-        model.set_params(**BALL)
-    plan = model._plan(100, 6, model._stated_outputs(1))
-    logistic = model.set_params(loss="logistic")._plan(100, 6, 1)
-    assert plan.request.loss.name == "logistic"
-    # a step of the greedy solver was that of residuals, whose curvature has no bound
-    for name in NUMBERS:
-        assert plain(getattr(plan, name)) == plain(getattr(logistic, name)), name
-
-
 def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
     rare = {"solver": SGD(sampling_rate=1e-310), "max_iter": 1e-308, "coef_path": True}
     problem = _choice.plan_of(dataclasses.replace(plan_of(MODELS["sgd"]).request, **rare)).problem

@@ -310,34 +310,31 @@ def relations(n_samples):
     yield {"neighboring": "add_remove", "n_public": n_samples}
 
 
-@table("step", [DPSelectKBest(P + 1), DPPCA(P + 1)])
+@table("step", [DPSelectKBest(target_bounds=(-1, 1)), DPPCA()])
 @table("public", relations(N))
 def test_more_columns_than_there_are_are_refused_before_the_charge(step, public):
     X, y = records_of("unit"), target()
     accountant = PrivacyAccountant(1.0, 1e-6, **public)
-    paying = {"accountant": accountant, "delta": 1e-7, **public}
+    width = "k" if isinstance(step, DPSelectKBest) else "n_components"
     columns = DPColumnTransformer([("first", DPOneHotEncoder([[0.0], [0.0, 1.0]]), [0, 1])])
     encoder = DPOneHotEncoder(max_categories=2)  # its width is public, whatever it finds
-
-    def fit(X, *steps):
-        model = DPLinearRegressor(target_bounds=(-1, 1))
-        steps = map(clone, (*steps, step.set_params(**{width: widest + 1}), model))
-        make_private_pipeline(*steps, **paying).fit(X, y)
-
-    width = "k" if isinstance(step, DPSelectKBest) else "n_components"
-    attempts = [
-        (lambda: clone(step).set_params(**paying).fit(X, y), P),
-        (lambda: clone(step).set_params(**paying).fit(pd.DataFrame(X, columns=[*"abc"]), y), P),
-        (lambda: clone(step).set_params(**public, delta=1e-7).planned_event(N, P), P),
-        (lambda: fit(X), P),
-        (lambda: fit(X, columns), 5),
-        (lambda: fit(X[:, :1], encoder), 2),
-    ]
-    for attempt, widest in attempts:
-        step.set_params(**{width: widest + 1})
-        said = refusal(attempt)
-        assert said is not None and f"{width}={widest + 1} is more than X has columns" in said
-        assert f"at most {widest}" in said
+    model = DPLinearRegressor(target_bounds=(-1, 1))
+    for X, before, widest in (
+        (X, (), P), (pd.DataFrame(X, columns=[*"abc"]), (), P),
+        (X, (columns,), 5), (X[:, :1], (encoder,), 2),
+    ):
+        alone = clone(step).set_params(**{width: widest + 1}, **public)
+        steps = map(clone, (*before, alone, model))
+        paying = {"accountant": accountant, "delta": 1e-7}
+        pipeline = make_private_pipeline(*steps, **paying, **public)
+        attempts = [lambda: pipeline.fit(X, y)]  # noqa: B023
+        if not before:
+            alone.set_params(**paying)
+            attempts += [lambda: alone.fit(X, y), lambda: alone.planned_event(N, P)]  # noqa: B023
+        for attempt in attempts:
+            said = refusal(attempt)
+            assert said is not None and f"{width}={widest + 1} is more than X has columns" in said
+            assert f"at most {widest}" in said
     assert accountant.entries() == []
 
 
