@@ -6,17 +6,18 @@ import itertools
 import math
 import pickle
 import textwrap
-import traceback
+import time
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from flat import SOLVERS, flat
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from tables import table
 
+import dpcd_sklearn
 from dpcd_sklearn import (
     BudgetExceededError,
     DPLassoCD,
@@ -25,6 +26,7 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
     PrivacyAccountant,
+    preprocessing,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import find_leaks, theoretical_iterations, utility_bounds
@@ -32,12 +34,11 @@ from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box, L1Ball
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
-    BoundsScaler,
     DPOneHotEncoder,
     DPSimpleImputer,
     DPStandardScaler,
 )
-from dpcd_sklearn.privacy.mechanisms import RecordOracle
+from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
 from dpcd_sklearn.solvers import GCD, Newton, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -73,11 +74,14 @@ def data():
 def refuse(model, X, y, match, *, error=NO_VALUE, ledger=None, **fit_params):
     """The fit raises with this message, before a charge, and before it would draw any noise."""
     ledger = model.accountant if ledger is None else ledger
+    start = time.process_time()
     with pytest.raises(error, match=match) as raised:
         model.fit(X, y, **fit_params)
+    assert time.process_time() - start < 5
     assert not isinstance(raised.value, BudgetExceededError)
     assert ledger.entries() == []
-    assert not hasattr(model, "coef_")
+    released = {name for name in vars(model) if name.endswith("_")}
+    assert released <= {"n_features_in_", "feature_names_in_", "classes_"}
 
 
 def test_the_ledger_of_these_tests_would_show_a_charge(accountant, data):
@@ -119,7 +123,7 @@ COMMON = {
     "feature_bounds": [
         *NO_PAIR,
         *((-INF, INF), (None, 1), (2, 2), 3.0, ([0, 0, 1], [1, 1, 0]), ([[0, 0, 0]], [[1, 1, 1]])),
-        *([(0, 1), (0, 1), (1, 0)], np.array([[0.0, 1.0]] * 3), {"a": (0, 1)}),
+        *([(0, 1), (0, 1), (1, 0)], np.array([[0.0, 1.0]] * 3), {"a": (0, 1)}, (0, 10**400)),
     ],
     "feature_scale": [0, -1, [1, 0, 1], [1, 1], NAN, INF, "unit", ["1", "1", "1"], True],
     "row_norm_bound": [0, -1, NAN, INF, "1", True, [1.0]],
@@ -133,9 +137,12 @@ COMMON = {
 }
 NO_L1_RATIO = [-0.1, 1.1, 2, NAN, INF, "auto", "elasticnet", None]
 ALPHA = {"alpha": [-1, -1e-9, NAN, INF, "1", None, True]}
-TARGET = ALPHA | {"target_bounds": [*NO_PAIR, (3, 3), 5, {"y": (0, 1)}]}
+TARGET = ALPHA | {"target_bounds": [*NO_PAIR, (3, 3), 5, {"y": (0, 1)}, (0, 10**400)]}
 LABELS = {
-    "classes": [[1], [1, 1], [], "01", 2, ["0", "1"]],
+    "classes": [
+        *([1], [1, 1], [], "01", 2, ["0", "1"]),
+        *([0, NAN], [[0, 1]], [None, 1], [1, "a", None]),
+    ],
     "class_weight": ["balanced", "auto", 2, [1, 2], {0: 1.0, 1: 2.0}],  # beside classes=None
 }
 MORE = {  # what may be an object is in the tables of `test_solver_objects` too
@@ -167,28 +174,28 @@ ADD_REMOVE = {"neighboring": "add_remove", "delta": 1e-5}
 BAD += [
     (estimator, "n_public", ADD_REMOVE | {"n_public": n}) for estimator in ALL for n in NO_COUNT
 ]
+# Integers that no double holds are a ValueError too.
+NUMBERS = ["epsilon", "delta", "clip", "max_iter", "tol", "row_norm_bound", "n_public"]
+NUMBERS += ["n_threads", "feature_scale", "alpha", "C", "l1_ratio", "block_size", "random_state"]
+BAD += [
+    (estimator, name, {name: value})
+    for estimator in ALL
+    for name in NUMBERS
+    for value in (10**400, -(10**400), 2**64)
+    if name in PARAMETERS[estimator]
+]
 
 
 @table(("estimator", "name", "params"), BAD)
 def test_a_bad_parameter_is_named_and_not_paid_for(accountant, data, estimator, name, params):
     refuse(estimator(accountant=accountant, **params), *data, match=rf"(?s){name}.*({ALLOWED})")
-
-
-# A fault in classes may show beside y only.
-@table(("estimator", "name", "params"), [row for row in BAD if row[1] != "classes"])
-def test_a_plan_refuses_a_bad_parameter_as_the_fit_does(estimator, name, params):
+    without_noise = {"epsilon": INF} | params
     with pytest.raises(NO_VALUE, match=name):
-        estimator(**params).planned_event(N_SAMPLES, N_FEATURES)
-
-
-@table(("estimator", "name", "params"), BAD)
-def test_a_fit_without_noise_refuses_it_too(data, estimator, name, params):
-    model = estimator(**{"epsilon": INF} | params)
-    with pytest.raises(NO_VALUE, match=name):
-        model.fit(*data)
-    if name != "classes":
-        with pytest.raises(NO_VALUE, match=name):
-            model.planned_event(N_SAMPLES, N_FEATURES)
+        estimator(**without_noise).fit(*data)
+    for stated in (params, without_noise):
+        if name != "classes":  # whose fault may show beside y only
+            with pytest.raises(NO_VALUE, match=name):
+                estimator(**stated).planned_event(N_SAMPLES, N_FEATURES)
 
 
 @table("estimator", ALL)
@@ -199,20 +206,32 @@ def test_every_parameter_that_can_be_wrong_is_in_the_tables(estimator):
 # ---- parameters that contradict each other, the shape or the accountant -------------------------
 
 BALL = {"constraint": "l1_ball", "penalty": None}
+AUTO_DELTA = {"neighboring": "add_remove", "n_public": 40}
+SEVERAL = {"loss": "multinomial", "classes": [0, 1, 2]}
+OF_SEVERAL = "loss in .*: cd, gcd, skgd, sgd, svrg"
 TOGETHER = [
     (ALL, {"n_public": 40}, 'n_public is for neighboring="add_remove"'),
     (ALL, {"n_public": 40, "delta": 1e-3}, 'n_public is for neighboring="add_remove"'),
     (ALL, {"neighboring": "add_remove"}, 'neighboring="add_remove" needs n_public'),
     (ALL, ADD_REMOVE, 'neighboring="add_remove" needs n_public'),
-    (ALL, {"neighboring": "add_remove", "n_public": 40}, "not public under add_remove: state it"),
-    (ALL, {"random_state": ReproducibleNoise(0)}, "random_state.*testing=True"),
-    (ALL, {"epsilon": INF}, "epsilon.*testing=True"),
+    (ALL, AUTO_DELTA, 'delta="auto".*not public under add_remove: state it'),
+    (CLASSIFIERS, {"class_weight": {0: 1.0, 1: 2.0}}, "class_weight.*state classes too"),
     (GENERIC, {"solver": "sgd"} | BALL, "work as it stands: compgd$"),
     (GENERIC, {"solver": "frank-wolfe"} | BALL, "fit_intercept=False or penalize_intercept=True"),
     (
         GENERIC,
         {"solver": "frank-wolfe", "penalty": None, "fit_intercept": False},
         "needs constraint in",
+    ),
+    ([DPLinearClassifier], SEVERAL | {"solver": "compgd"}, OF_SEVERAL),
+    ([DPLinearClassifier], SEVERAL | {"solver": "frank-wolfe"}, OF_SEVERAL),
+    *(
+        ([DPLinearClassifier], {"loss": loss}, f"loss must not be '{loss}': use loss=.log_loss")
+        for loss in ("hinge", "modified_huber", "perceptron")
+    ),
+    *(
+        ([DPLinearRegressor], {"loss": loss}, f"loss must not be '{loss}': use loss=.huber")
+        for loss in ("absolute_error", "epsilon_insensitive", "quantile")
     ),
 ]
 
@@ -224,50 +243,16 @@ def test_what_does_not_go_together_says_what_does(accountant, data, estimators, 
 
 
 @table("estimator", ALL)
-def test_delta_auto_needs_more_than_one_record(data, estimator):
+def test_delta_auto_needs_more_than_one_record_whose_number_is_public(data, estimator):
     X, y = data
     model = estimator(accountant=PrivacyAccountant(1e6, 0.01))
     if estimator in CLASSIFIERS:
         model.set_params(classes=[0, 1])
     refuse(model, X[:1], y[:1], match='delta="auto".*n_samples=1')
     model.set_params(delta=1e-3).fit(X[:1], y[:1])  # a stated one is fine
-
-
-@table("estimator", ALL)
-def test_delta_auto_is_refused_under_add_remove(data, estimator):
-    accountant = PrivacyAccountant(1e6, 0.01, neighboring="add_remove", n_public=40)
-    model = estimator(accountant=accountant, neighboring="add_remove", n_public=40)
+    model = estimator(accountant=PrivacyAccountant(1e6, 0.01, **AUTO_DELTA), **AUTO_DELTA)
     refuse(model, *data, match='delta="auto".*add_remove')
     model.set_params(delta=1e-3).fit(*data)
-    assert len(accountant.entries()) == 1
-
-
-ABSURD = [
-    *({"clip": 1e-40}, {"clip": 1e300}, {"max_iter": 1e300}, {"delta": 1e-300}),
-    *({"epsilon": 1e-30}, {"epsilon": 1e30}, {"epsilon": 1e-300}, {"row_norm_bound": 1e-20}),
-    *({"feature_scale": 1e20}, {"feature_scale": 1e-20}, {"feature_scale": 1e200}),
-    *({"feature_bounds": (-1e20, 1e20)}, {"feature_bounds": (-1e308, 1e308)}),
-]
-
-
-@table("params", ABSURD)
-@table("estimator", PRESETS)
-def test_absurd_public_numbers_are_refused_before_the_charge_or_work(data, estimator, params):
-    accountant = PrivacyAccountant(epsilon=1e300, delta=0.01)
-    model = estimator(**params, accountant=accountant)
-    try:
-        model.fit(*data)
-    except ValueError:
-        assert accountant.entries() == []
-    else:
-        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
-        assert len(accountant.entries()) == 1
-
-
-@table("estimator", REGRESSORS)
-def test_a_target_range_near_the_largest_double_overflows_nowhere(data, estimator):
-    model = estimator(target_bounds=(-1e308, 1e308), alpha=0.0).fit(*data)
-    assert np.isfinite(model.clip_)
 
 
 @table("n_outputs", [0, -1, 1.5, "3", None])
@@ -278,27 +263,112 @@ def test_planned_events_need_a_number_of_outputs(n_outputs):
         DPLinearClassifier("logistic").planned_event(40, 3, 3)
 
 
-@table("solver", ["compgd", "frank-wolfe"])
-def test_several_classes_name_the_solvers_that_have_them(accountant, data, solver):
-    model = DPLinearClassifier("multinomial", solver=solver, accountant=accountant)
-    refuse(model, data[0], np.arange(N_SAMPLES) % 3, match="loss in .*: cd, gcd, skgd, sgd, svrg")
+# ---- public numbers beyond arithmetic -----------------------------------------------------------
 
-
-THEIR_LOSSES = {
-    (DPLinearClassifier, "use loss=.log_loss"): ("hinge", "modified_huber", "perceptron"),
-    (DPLinearRegressor, "use loss=.huber"): (
-        "absolute_error",
-        "epsilon_insensitive",
-        "quantile",
+BALL_ALONE = BALL | {"fit_intercept": False}
+OF_SOLVER = {word: BALL_ALONE if word == "frank-wolfe" else {} for word in SOLVERS}
+WITH_STEPS = [word for word in SOLVERS if "step_size" in SOLVERS[word]().get_params()]
+LONG_STEP = r"step_size.* of .* must be .*1000000000000000\.0\]"
+NO_SCALE = "must give every feature a scale"
+TOO_FAR = [  # of every solver
+    *(({"max_iter": n}, "max_iter=.*2\\^53 updates") for n in (1.7e308, 1e300, 1e17)),
+    *(
+        ({"epsilon": epsilon, **facts}, f"{name} {NO_SCALE}")
+        for epsilon in (1.0, INF)
+        for scale in (1e-320, 1e-160, 1e160)
+        for name, facts in (
+            ("feature_scale", {"feature_scale": scale}),
+            ("feature_scale", {"feature_scale": scale, "row_norm_bound": 1.0}),
+            ("feature_bounds", {"feature_bounds": (-scale, scale)}),
+        )
     ),
-}
+    ({"epsilon": 1e301}, "epsilon must be at most"),
+]
+OF_ONE = [  # solvers alone
+    *(("auto", {"epsilon": 1e-300, "delta": 1e-320}, "epsilon=.* and delta=.* are so small"),),
+    *(
+        ("frank-wolfe", {"constraint": L1Ball(radius), "selection": selection}, "radius")
+        for radius in (1e15, 1e30, 1e300)
+        for selection in ("full", "lazy")
+    ),
+    *(
+        ("gcd", {"penalty": "l1", "rule": rule} | far, "alpha, radius or step_size")
+        for rule in ("gs-s", "gs-r", "gs-q")
+        for far in ({"alpha": 1e30}, {"step_size": 1e14})
+    ),
+    *(
+        (solver, {"target_bounds": (-1e-10, 1e-10), "clip": 1e300}, "clip")
+        for solver in ("cd", "sgd")
+    ),
+    *((solver, {"step_size": far}, LONG_STEP) for solver in WITH_STEPS for far in (1e16, 1.7e308)),
+    ("compgd", {"step_size": 1e6, "penalty": "l2", "alpha": 10.0}, "step_size=.*at most .* for so"),
+]
 
 
-def test_losses_that_are_not_here_come_with_advice():
-    for (estimator, advice), words in THEIR_LOSSES.items():
-        for word in words:
-            with pytest.raises(ValueError, match=f"loss must not be '{word}': {advice}"):
-                estimator(word).planned_event(100, 2)
+@pytest.fixture
+def rich():
+    # for testing: what is refused below is refused by the numbers, not for want of noise
+    with PrivacyAccountant(epsilon=1e9, delta=0.1, testing=True) as accountant:
+        yield accountant
+
+
+@table("solver", OF_SOLVER)
+@table(("params", "match"), TOO_FAR)
+def test_no_solver_takes_numbers_beyond_arithmetic(rich, data, solver, params, match):
+    params = OF_SOLVER[solver] | params
+    refuse(DPLinearRegressor(solver=solver, accountant=rich, **params), *data, match=match)
+
+
+@table(("solver", "params", "match"), OF_ONE)
+def test_nor_do_those_whose_noise_or_steps_they_would_drown(rich, data, solver, params, match):
+    params = OF_SOLVER.get(solver, {}) | params
+    refuse(flat(DPLinearRegressor, solver=solver, accountant=rich, **params), *data, match=match)
+
+
+@table("solver", OF_SOLVER)
+@table("cell", [1e154, 1e300, 1e-12])
+def test_cells_that_no_fit_without_noise_takes_are_refused(rich, data, solver, cell):
+    params = OF_SOLVER[solver] | {"epsilon": INF, "tol": 1e-2, "accountant": rich}
+    model = DPLinearRegressor(solver=solver, **params)
+    refuse(model, data[0] * cell, data[1], match="smoothness must lie in")
+
+
+@table("solver", OF_SOLVER)
+def test_coefficients_of_extreme_numbers_are_finite(data, solver):
+    extremes = [{"target_bounds": (-1.7e308, 1.7e308), "epsilon": 1e-3}]
+    for step_size in (3.0, 1e3, 1e15) if solver in WITH_STEPS else ():
+        too_long = step_size > {"gcd": 1e14, "compgd": 999.0}.get(solver, INF)
+        extremes += [{"penalty": "l2", "alpha": 0.1, "step_size": step_size}] * (not too_long)
+    for params in extremes:
+        model = flat(DPLinearRegressor, solver=solver, **OF_SOLVER[solver] | params).fit(*data)
+        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_), params
+
+
+@table("sizes", [(10**400, 3), (40, 10**400), (40, 2**40), (2**54, 3)])
+def test_sizes_that_no_data_has_are_refused(accountant, sizes):
+    for ask in (DPLassoCD().planned_event, functools.partial(accountant.cost, DPLassoCD())):
+        with pytest.raises(ValueError, match="n_samples|n_features"):
+            ask(*sizes)
+
+
+@table("epsilon", [1.7e308, 10**400])
+def test_a_budget_beyond_arithmetic_is_refused(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be"):
+        PrivacyAccountant(epsilon, 1e-5)
+
+
+@table("solver", ["sgd", "svrg", "compgd"])
+@table("epsilon", [1e-5, 2e-6, 1e-7, 1e-12, 1e-30, 1e-300])
+@table("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
+def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relation):
+    stated = {"solver": solver, "sampling_rate": 0.1, "epsilon": epsilon, "delta": 1e-6}
+    model = flat(DPLinearRegressor, **stated, **relation)
+    start = time.process_time()
+    event = model.planned_event(1000, 5)
+    assert time.process_time() - start < 5
+    assert epsilon_of(event, 1e-6) <= epsilon
+    larger = model.set_params(epsilon=2 * epsilon).planned_event(1000, 5)
+    assert larger.releases[0].noise_multiplier <= event.releases[0].noise_multiplier
 
 
 # ---- records, targets and weights ---------------------------------------------------------------
@@ -341,6 +411,8 @@ NO_TARGET = [
         for dtype in (str, bytes, "datetime64[D]", "timedelta64[s]")
     ),
     ("words", lambda y: np.where(y == 1, "yes", "no").astype(object), "convert|real numbers"),
+    ("a long number", lambda y: with_value(y, "1e999", object), "infinity|too large"),
+    ("beyond doubles", lambda y: with_value(y, np.longdouble("1e400"), np.longdouble), "infinity"),
 ]
 NO_LABELS = [
     ("two columns", lambda y: np.column_stack([y, y]), r"should be a 1d array|got.*shape"),
@@ -400,224 +472,30 @@ def test_weights_that_leave_one_class_are_refused_unless_classes_are_stated(acco
     model.set_params(classes=[0, 1]).fit(X, y, sample_weight=y.astype(float))
 
 
-@table(("classes", "kind"), [(["0", "1"], int), ([0, 1], str), (["no", "yes"], float)])
-def test_classes_of_another_kind_than_y_are_refused(accountant, data, classes, kind):
-    X, y = data
-    model = DPLogisticGCD(accountant=accountant, classes=classes)
-    refuse(model, X, y.astype(kind), match="y holds .* by its dtype and classes holds")
+# ---- large records -----------------------------------------------------------------------------
+
+LARGE = [np.asarray, np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2], "f4", "map"]
 
 
-LONG = np.finfo(np.longdouble).max > np.finfo(np.float64).max  # elsewhere they are doubles
-BEYOND = [np.array([huge] + ["0"] * 39, dtype=object) for huge in (INF, "1e999")]
-BEYOND += [np.append(np.zeros(39, np.longdouble), np.longdouble("1e400"))] * bool(LONG)
-
-
-@table("y", BEYOND)
-def test_a_target_beyond_double_precision_is_refused_before_the_charge(accountant, data, y):
-    refuse(DPLassoCD(accountant=accountant), data[0], y, match="infinity|too large")
-
-
-@table("estimator", ALL)
-def test_other_columns_at_prediction_than_at_fit_are_refused(data, estimator):
-    X, y = data
-    model = estimator().fit(X, y)
-    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
-        model.predict(X[:, :2])
-
-
-# ---- no error quotes a cell ---------------------------------------------------------------------
-
-
-@functools.cache
-def fitted(estimator):
-    return estimator().fit(*records())
-
-
-X_READERS = {
-    "fit": lambda X: DPLassoCD().fit(X, records()[1]),
-    "predict": lambda X: fitted(DPRidgeSkGD).predict(X),
-    "predict_proba": lambda X: fitted(DPLogisticGCD).predict_proba(X),
-    "predict_log_proba": lambda X: fitted(DPLinearClassifier).predict_log_proba(X),
-    "score": lambda X: fitted(DPLogisticGCD).score(X, records()[1]),
-    "scaler.fit": lambda X: BoundsScaler().fit(X),
-    "scaler.transform": lambda X: BoundsScaler().fit(records()[0]).transform(X),
-    "scaler.inverse_transform": lambda X: BoundsScaler().fit(records()[0]).inverse_transform(X),
-}
-
-
-def with_cell(value):
-    X = records()[0].astype(object)
-    X[3, 1] = value
-    return X
-
-
-def sparse_with(value):
-    S = sparse.csr_array(records()[0])
-    S.data = S.data.astype(object)
-    S.data[5] = value
-    return S
-
-
-CELLS = {
-    "a word": lambda: with_cell(SECRET),
-    "a word among floats": lambda: pd.DataFrame(with_cell(SECRET)),
-    "a category": lambda: pd.DataFrame({k: pd.Categorical([SECRET] * N_SAMPLES) for k in "abc"}),
-    "words": lambda: np.full((N_SAMPLES, N_FEATURES), SECRET),
-    "words of a harmless message": lambda: with_cell(f"{SECRET} requires y to be passed"),
-    "bytes": lambda: with_cell(SECRET.encode()),
-    "a dict": lambda: with_cell({SECRET: 271828}),
-    "an object": lambda: with_cell(type("Secret", (), {"__repr__": lambda self: SECRET})()),
-    "a large integer": lambda: with_cell(271828 * 10**400),
-    "a complex number": lambda: records()[0] + 271828j,
-    "one dimension": lambda: np.full(N_SAMPLES, 271828.0),
-    "a scalar": lambda: 271828.0,
-    "an array without dimensions": lambda: np.array(271828.0),
-    "sparse objects": lambda: sparse_with(SECRET),
-    "a word alone": lambda: SECRET,
-}
-COLUMNS = {
-    "a word": lambda: np.array([SECRET] + [1.0] * (N_SAMPLES - 1), dtype=object),
-    "words": lambda: np.full(N_SAMPLES, SECRET),
-    "bytes": lambda: np.full(N_SAMPLES, SECRET.encode()),
-    "a dict": lambda: np.array([{SECRET: 1}] * N_SAMPLES),
-    "a large integer": lambda: [271828 * 10**400] * N_SAMPLES,
-    "complex numbers": lambda: np.full(N_SAMPLES, 271828j),
-    "a word alone": lambda: SECRET,
-}
-
-
-def refused_without_a_quote(call, *, or_answered=False):
-    error = None
-    try:
-        call()
-    except NO_VALUE as raised:
-        error = raised
-    if error is None:
-        assert or_answered, "no error"
-        return
-    text = "".join(traceback.format_exception_only(error))
-    assert SECRET not in text and "271828" not in text
-    assert f"U{len(SECRET)}" not in text and f"S{len(SECRET)}" not in text  # the longest label
-    assert error.__cause__ is None and error.__context__ is None
-
-
-@table("cell", CELLS)
-@table("reader", X_READERS)
-def test_no_message_about_a_cell_of_x_quotes_it(reader, cell):
-    refused_without_a_quote(lambda: X_READERS[reader](CELLS[cell]()))
-
-
-@table("column", COLUMNS)
-@table("estimator", REGRESSORS)
-def test_no_message_about_a_target_or_a_weight_quotes_it(data, estimator, column):
-    X, y = data
-    refused_without_a_quote(lambda: estimator().fit(X, COLUMNS[column]()))
-    refused_without_a_quote(lambda: estimator().fit(X, y, sample_weight=COLUMNS[column]()))
-
-
-@table("column", [name for name in COLUMNS if "integer" not in name])
-@table("estimator", [DPLassoCD, DPLogisticGCD])
-def test_no_message_of_a_score_quotes_a_target(data, estimator, column):
-    X, y = data
-    score, column = fitted(estimator).score, COLUMNS[column]
-    # unknown labels are no error of scikit-learn's before 1.9, but wrong
-    answered = estimator is DPLogisticGCD
-    refused_without_a_quote(lambda: score(X, column()), or_answered=answered)
-    refused_without_a_quote(lambda: score(X, y, sample_weight=column()))
-
-
-@table("classes", [[0, 1], [b"no", b"yes"]])
-@table("estimator", CLASSIFIERS)
-def test_labels_of_another_kind_than_classes_do_not_tell_the_longest(data, estimator, classes):
-    y = np.where(data[1] > 0, SECRET, "b")
-    refused_without_a_quote(lambda: estimator(classes=classes).fit(data[0], y))
-
-
-# ---- broken sparse records, and large ones ------------------------------------------------------
-
-
-def broken(form, **arrays):
-    S = sparse.csr_array(records()[0]).asformat(form)
-    for name, change in arrays.items():
-        setattr(S, name, change(getattr(S, name).copy()))
-    return S
-
-
-def at(k, value):
-    def change(array):
-        array[k] = value
-        return array
-
-    return change
-
-
-def shorter(array):
-    return array[:-1]
-
-
-COMPRESSED = {
-    "an index far out of range": {"indices": at(5, 2**30)},
-    "an index just out of range": {"indices": at(5, N_SAMPLES)},
-    "a negative index": {"indices": at(5, -1)},
-    "pointers that fall": {"indptr": at(1, 2**30)},
-    "negative pointers": {"indptr": at(1, -(2**30))},
-    "pointers beyond the end": {"indptr": at(-1, 2**30)},
-    "pointers that start late": {"indptr": at(0, 1)},
-    "too few pointers": {"indptr": shorter},
-    "too few entries": {"data": shorter},
-    "indices that are no integers": {"indices": lambda array: array + 0.5},
-}
-BROKEN = [
-    *((form, *what) for form in ("csr", "csc", "bsr") for what in COMPRESSED.items()),
-    ("coo", "a row out of range", {"row": at(5, 2**30)}),
-    ("coo", "a negative column", {"col": at(5, -1)}),
-    ("coo", "too few entries", {"data": shorter}),
-    ("dia", "too few diagonals", {"data": shorter}),
-    ("lil", "a column out of range", {"rows": at(3, [2**30, 1, 2])}),
-    ("lil", "too few entries", {"data": at(3, [1.0])}),
-]
-
-
-@table("reader", X_READERS)
-@table(("form", "what", "arrays"), BROKEN)
-def test_a_broken_matrix_is_refused_everywhere_before_scipy_follows_it(reader, form, what, arrays):
-    with pytest.raises(ValueError, match="sparse X is out of range, or its .* arrays broken"):
-        X_READERS[reader](broken(form, **arrays))
-
-
-@table("reader", X_READERS)
-@table("form", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
-def test_whole_matrices_of_every_format_are_read(reader, form):
-    X = records()[0]
-    X_READERS[reader](sparse.csr_array(X * (np.abs(X) > 0.3)).asformat(form))
-    X_READERS[reader](getattr(sparse, f"{form}_matrix")(X))
-
-
-LARGE = {
-    "C": lambda X: X,
-    "F": np.asfortranarray,
-    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
-    "float32": lambda X: X.astype(np.float32),
-    "memmap": lambda X: X,
-}
-
-
-@pytest.mark.parametrize("layout", LARGE)
+@table("layout", LARGE)
 def test_a_large_array_is_refused_for_any_cell_that_is_not_finite(layout, tmp_path):
     """It is looked at in tiles; what is refused, and in which words, is scikit-learn's."""
+
+    def laid_out(X):
+        if layout == "map":
+            np.save(tmp_path / "X.npy", X)
+            return np.load(tmp_path / "X.npy", mmap_mode="r")
+        return X.astype(layout) if layout == "f4" else layout(X)
+
     X = np.ones((1100, 1000))
     model, y = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=1), np.ones(1100)
     for where in ((0, 0), (1099, 999), (500, 3)):
         for cell, words in ((np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")):
             other = X.copy()
             other[where] = cell
-            other = LARGE[layout](other)
-            if layout == "memmap":
-                np.save(tmp_path / "X.npy", other)
-                other = np.load(tmp_path / "X.npy", mmap_mode="r")
             with pytest.raises(ValueError, match=f"Input X contains {words}"):
-                model.fit(other, y)
-    enormous = LARGE[layout](X) * np.float32(3e38)  # whose sum is not finite
+                model.fit(laid_out(other), y)
+    enormous = laid_out(X * np.float32(3e38))  # whose sum is not finite
     assert model.fit(enormous, y).n_features_in_ == 1000
 
 
@@ -684,6 +562,12 @@ def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(accountan
 # ---- the accountant -----------------------------------------------------------------------------
 
 
+PRIVATE = [
+    getattr(room, name) for room in (dpcd_sklearn, preprocessing) for name in room.__all__
+]
+PRIVATE = [kind for kind in PRIVATE if hasattr(kind, "planned_event")]
+
+
 class Impostor:
     """Looks like an accountant and would let everything pass."""
 
@@ -695,80 +579,44 @@ class Impostor:
     cost = spent = charge
 
 
-NO_ACCOUNTANT = [(wrong, "accountant") for wrong in (3.0, "ledger.db", object(), {})]
-NO_ACCOUNTANT += [(PrivacyAccountant, "accountant")]
-NO_ACCOUNTANT += [(Impostor(), "accountant must be a PrivacyAccountant or None")]
-
-
-@table(("wrong", "match"), NO_ACCOUNTANT)
-@table("estimator", ALL)
-def test_what_is_no_accountant_is_refused(data, estimator, wrong, match):
-    with pytest.raises(TypeError, match=match):
-        estimator(accountant=wrong).fit(*data)
-
-
-@table("seed", [7, np.random.RandomState(7)])
-@table("estimator", ALL)
-def test_a_seed_of_public_choices_is_charged_like_any_fit(data, estimator, seed):
-    accountant = PrivacyAccountant(epsilon=1e6, delta=0.01)
-    estimator(accountant=accountant, random_state=seed).fit(*data)
-    (entry,) = accountant.entries()
-    assert entry.private and accountant.spent().epsilon < INF
-    assert "random_state" not in str(entry.params)
+@table("wrong", [3.0, "ledger.db", object(), {}, PrivacyAccountant, Impostor()])
+@table("kind", PRIVATE)
+def test_what_is_no_accountant_is_refused(data, kind, wrong):
+    with pytest.raises(TypeError, match="accountant.* must be (a PrivacyAccountant|None) or"):
+        kind(accountant=wrong).fit(*data)
 
 
 @pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @table("params", [{"random_state": ReproducibleNoise(0)}, {"epsilon": INF}])
-@table("estimator", ALL)
-def test_an_accountant_for_testing_admits_both_and_says_so(data, estimator, params):
-    accountant = PrivacyAccountant(epsilon=5.0, delta=0.01, testing=True)
-    estimator(accountant=accountant, **params).fit(*data)
-    (entry,) = accountant.entries()
-    assert not entry.private and accountant.spent().epsilon == INF
-    assert ("no noise" if "epsilon" in params else "known noise") in str(accountant.report())
+@table("kind", PRIVATE)
+def test_only_an_accountant_for_testing_admits_what_is_not_private(data, kind, params):
+    (word,) = params
+    accountant = PrivacyAccountant(1e6, 0.01)
+    model = kind(accountant=accountant, **params)
+    for same in (model, clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        refuse(same, *data, match=f"{word}.*testing=True", ledger=accountant)
+    for_tests = PrivacyAccountant(epsilon=5.0, delta=0.01, testing=True)
+    kind(accountant=for_tests, **params).fit(*data)
+    (entry,) = for_tests.entries()
+    assert not entry.private and for_tests.spent().epsilon == INF
+    assert ("no noise" if word == "epsilon" else "known noise") in str(for_tests.report())
     assert "random_state" not in str(entry.params)
 
 
-@table("estimator", ALL)
-def test_copies_of_an_accountant_do_not_forget_that_it_is_not_for_testing(
-    accountant, data, estimator
-):
-    model = estimator(accountant=accountant, random_state=ReproducibleNoise(0))
-    for same in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        refuse(same, *data, match="testing=True")
-
-
-@table("estimator", ALL)
-def test_an_accountant_of_another_neighbouring_relation_is_refused(accountant, data, estimator):
-    add_remove = PrivacyAccountant(1e6, 0.01, neighboring="add_remove", n_public=40)
-    model = estimator(accountant=add_remove, delta=1e-3)
-    refuse(model, *data, match="neighboring='add_remove'")
-    model = estimator(accountant=accountant, delta=1e-3, neighboring="add_remove", n_public=40)
+@table("kind", PRIVATE)
+def test_another_relation_a_closed_ledger_and_a_small_budget_are_refused(accountant, data, kind):
+    public = {"neighboring": "add_remove", "n_public": N_SAMPLES}
+    add_remove = PrivacyAccountant(1e6, 0.01, **public)
+    refuse(kind(accountant=add_remove, delta=1e-3), *data, match="neighboring='add_remove'")
+    model = kind(accountant=accountant, delta=1e-3, **public)
     refuse(model, *data, match="neighboring='replace_one'")
-
-
-@table("estimator", ALL)
-def test_a_closed_accountant_is_refused(data, estimator):
-    accountant = PrivacyAccountant(1e6, 0.01)
-    reopened = pickle.loads(pickle.dumps(accountant))
-    accountant.close()
-    refuse(estimator(accountant=accountant), *data, match="closed", ledger=reopened)
-
-
-@table("estimator", PRESETS)
-def test_a_budget_that_is_too_small_refuses_before_a_record_is_read(data, estimator):
-    accountant = PrivacyAccountant(epsilon=0.5, delta=1e-6)
-    model = estimator(epsilon=1.0, accountant=accountant)
-    read = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "dpcd_sklearn.solvers._coordinates.RecordOracle",
-            type("Watched", (RecordOracle,), {"__new__": lambda *a, **k: read.append(a)}),
-        )
-        with pytest.raises(BudgetExceededError, match="nothing was drawn or recorded"):
-            model.fit(*data)
-    assert accountant.entries() == [] and read == []
-    assert not hasattr(model, "coef_")
+    small, closed = PrivacyAccountant(0.1, 1e-6), PrivacyAccountant(1e6, 0.01)
+    model, reopened = kind(accountant=small), pickle.loads(pickle.dumps(closed))
+    with pytest.raises(BudgetExceededError, match="nothing was drawn or recorded"):
+        model.fit(*data)
+    assert small.entries() == [] and not hasattr(model, "privacy_event_")
+    closed.close()
+    refuse(kind(accountant=closed), *data, match="closed", ledger=reopened)
 
 
 # ---- samplings ----------------------------------------------------------------------------------
@@ -917,35 +765,27 @@ BAD_FACTS = {  # of values and of types
     "initial_gap": ([-1.0, NAN], []),
     "failure_probability": ([0.0], ["0.1"]),
 }
+BAD_QUESTIONS = [
+    ({name: value}, error, name)
+    for name, wrong in BAD_FACTS.items()
+    for error, values in zip((ValueError, TypeError), wrong, strict=True)
+    for value in values
+]
+BAD_QUESTIONS += [
+    ({"algorithm": "DP-SGD"}, ValueError, "algorithm must be one of"),
+    ({"algorithm": None}, ValueError, "algorithm must be one of"),
+    ({"algorithm": "DP-SkGD", "sampling": "greedy"}, ValueError, "sampling must be one of"),
+    ({"algorithm": "DP-CD", "sampling": "full"}, ValueError, "only DP-SkGD"),
+    ({"algorithm": "DP-CD", "spread": 0.5}, ValueError, "spread"),
+    ({"algorithm": "DP-CD", "spread": 4.5}, ValueError, "spread"),
+    ({"algorithm": "DP-CD", "spread": "1"}, TypeError, "spread"),
+]
 
 
-@table(
-    ("name", "value", "error"),
-    [
-        (name, value, error)
-        for name, wrong in BAD_FACTS.items()
-        for error, values in zip((ValueError, TypeError), wrong, strict=True)
-        for value in values
-    ],
-)
-def test_bad_facts_are_refused_by_name(name, value, error):
-    for question in (utility_bounds, functools.partial(theoretical_iterations, "DP-CD")):
-        with pytest.raises(error, match=name):
-            question(**FACTS | {name: value})
-
-
-@table(
-    ("facts", "error", "words"),
-    [
-        ({"algorithm": "DP-SGD"}, ValueError, "algorithm must be one of"),
-        ({"algorithm": None}, ValueError, "algorithm must be one of"),
-        ({"algorithm": "DP-SkGD", "sampling": "greedy"}, ValueError, "sampling must be one of"),
-        ({"algorithm": "DP-CD", "sampling": "full"}, ValueError, "only DP-SkGD"),
-        ({"algorithm": "DP-CD", "spread": 0.5}, ValueError, "spread"),
-        ({"algorithm": "DP-CD", "spread": 4.5}, ValueError, "spread"),
-        ({"algorithm": "DP-CD", "spread": "1"}, TypeError, "spread"),
-    ],
-)
-def test_bad_questions_are_refused(facts, error, words):
+@table(("facts", "error", "words"), BAD_QUESTIONS)
+def test_bad_questions_are_refused_by_name(facts, error, words):
     with pytest.raises(error, match=words):
-        theoretical_iterations(**FACTS | facts)
+        theoretical_iterations(**{"algorithm": "DP-CD"} | FACTS | facts)
+    if "algorithm" not in facts:
+        with pytest.raises(error, match=words):
+            utility_bounds(**FACTS | facts)

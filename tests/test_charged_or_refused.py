@@ -4,6 +4,7 @@ A table of what may be handed over as X and y, and of who takes it. A cell that 
 any other one (`SECRET`), so that whoever quotes it is found out.
 """
 
+import functools
 import math
 import traceback
 import warnings
@@ -15,8 +16,10 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -25,8 +28,11 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
     PrivacyAccountant,
+    preprocessing,
 )
 from dpcd_sklearn.exceptions import FewRecordsWarning, PrivacyLeakWarning, UnknownScaleWarning
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.metrics._metrics import METRICS
 from dpcd_sklearn.model_selection import PrivateSearchCV, _budget_of_run
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -34,7 +40,7 @@ from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 
 N, P = 48, 3
-SECRET = "SECRET"
+SECRET = "SECRET271828"
 NUMBER = 73526.0625  # a secret one
 RNG = np.random.default_rng(0)
 PLAIN = RNG.uniform(-1, 1, (N, P))
@@ -54,6 +60,18 @@ MODELS = [
 
 
 # ---- what may be handed over ---------------------------------------------------------------------
+
+
+class Strange:
+    """An object of which nothing can be asked."""
+
+    def refuse(self, *args, **options):
+        raise RuntimeError(SECRET)
+
+    __hash__ = __eq__ = __float__ = __array__ = refuse
+
+    def __repr__(self):
+        return SECRET
 
 
 def with_cell(cell, dtype=object):
@@ -151,6 +169,8 @@ def arrays():
     yield "of a list", with_cell([NUMBER])
     yield "of a dict", with_cell({SECRET: NUMBER})
     yield "of an integer beyond doubles", with_cell(10**400)
+    yield "of a strange object", with_cell(Strange())
+    yield "words of a harmless message", with_cell(f"{SECRET} requires y to be passed")
     yield "of NaN as an object", with_cell(math.nan)
     yield "of NA", with_cell(pd.NA)
     yield "of complex", PLAIN.astype(complex)
@@ -230,7 +250,7 @@ def targets(good):
         yield f"of {cell:g}", y
         yield f"all of {cell:g}", np.full(N, cell)
         yield f"of {cell:g} as objects", y.astype(object)
-    for cell in (None, SECRET, [NUMBER], {SECRET: 1}, pd.NA, 10**400, object()):
+    for cell in (None, SECRET, [NUMBER], {SECRET: 1}, pd.NA, 10**400, object(), Strange()):
         y = good.astype(object)
         y[7] = cell
         yield f"of an object {type(cell).__name__}", y
@@ -261,15 +281,20 @@ HARMLESS = (
     *(UnknownScaleWarning, FewRecordsWarning, PrivacyLeakWarning),
     *(DataConversionWarning, ConvergenceWarning),
 )
-FEW_RECORDS = "are few for the scales"  # a fact of public numbers
+FACTS = (  # of public numbers, names and dtypes
+    "are few for ",
+    "only categories of more than about",
+    "X has feature names, but",
+    "X does not have valid feature names, but",
+)
 
 
 class Ledger:
-    """An accountant, and what became of fits that it was given to."""
+    """An accountant, and what became of calls that it was given to."""
 
     def __init__(self, testing=False):
         self.accountant = PrivacyAccountant(epsilon=1e9, delta=0.4, testing=testing)
-        self.kept = self.accountant.entries
+        self.kept, self.n_kept = self.accountant.entries, 0
 
     def give(self, holder):
         """A clone whose charges go here."""
@@ -280,39 +305,47 @@ class Ledger:
 
     def complaints(self, holder, X, y, **params):
         """The fault in a fit, and whether it gave a model."""
-        before, error = len(self.kept()), None
         holder = self.give(holder)
+        n_charges = 1 if "accountant" in holder.get_params() else len(holder.steps)
+        return self.of_call(lambda: holder.fit(X, y, **params), n_charges)
+
+    def of_call(self, call, n_charges):
+        """The fault in a call of so many charges, and whether it was answered."""
+        before, error, answer = self.n_kept, None, None
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             try:
-                holder.fit(X, y, **params)
+                answer = call()
             except Exception as raised:
                 error = raised
-        charges = len(self.kept()) - before
-        return list(_wrong(holder, error, charges, told)), error is None
+        self.n_kept = len(self.kept())
+        charges = self.n_kept - before
+        return list(_wrong(n_charges, answer, error, charges, told)), error is None
 
 
-def _wrong(holder, error, charges, told):
-    steps = 1 if "accountant" in holder.get_params() else len(holder.steps)
+def _wrong(n_charges, answer, error, charges, told):
     if error is None:
-        if charges != steps:
-            yield f"{charges} charges for a model"
-        if getattr(holder, "best_estimator_", holder) is None:
+        if charges != n_charges:
+            yield f"{charges} charges for an answer"
+        if getattr(answer, "best_estimator_", answer) is None:
             yield "charged, and no model"
+        if n_charges and isinstance(answer, float) and not math.isfinite(answer):
+            yield f"charged, and a score of {answer}"
     else:
         if not isinstance(error, (TypeError, ValueError)):
             yield f"{type(error).__name__}: {error}"
         # of a plain Pipeline each step is charged by itself: the last one was not
-        if charges > steps - 1:
+        if charges > max(n_charges - 1, 0):
             yield f"{charges} charges, then {type(error).__name__}: {error}"
         said = "".join(traceback.format_exception_only(error))
         if error.__context__ is not None and not error.__suppress_context__:
             said += str(error.__context__)
-        if SECRET in said or str(NUMBER) in said:
+        secrets = SECRET, str(NUMBER), f"U{len(SECRET)}", f"S{len(SECRET)}"  # or how long it is
+        if any(secret in said for secret in secrets):
             yield f"quotes a cell: {said}"
     for warning in told:
-        harmless = isinstance(warning.message, HARMLESS) or FEW_RECORDS in str(warning.message)
-        if not harmless or SECRET in str(warning.message):
+        known = any(fact in str(warning.message) for fact in FACTS)
+        if not (known or isinstance(warning.message, HARMLESS)) or SECRET in str(warning.message):
             yield f"{warning.category.__name__}: {warning.message}"
 
 
@@ -334,14 +367,17 @@ def cheap_budgets(monkeypatch):
     monkeypatch.setattr(_budget_of_run, "give_budget", give_budget)
 
 
+def kinds_of_x(folder):
+    return [*arrays(), *sparses(), *frames(), *memory_maps(folder)]
+
+
 def complaints(models_of, folder, one_in=1):
     """Faults in any fit to any kind of X and y; `models_of` the number of a kind.
 
     Of all holders of a model every kind is given to one in so many.
     """
     found, ledgers = [], {}
-    kinds = [*arrays(), *sparses(), *frames(), *memory_maps(folder)]
-    kinds = [(f"X {kind}", lambda good, X=X: (X, good)) for kind, X in kinds]
+    kinds = [(f"X {kind}", lambda good, X=X: (X, good)) for kind, X in kinds_of_x(folder)]
     of_targets = [kind for kind, _ in targets(TARGET)]
     for i, kind in enumerate(of_targets):
         kinds.append((f"y {kind}", lambda good, i=i: (PLAIN, list(targets(good))[i][1])))
@@ -378,12 +414,91 @@ def test_every_kind_of_x_and_y_is_so_by_every_model(tmp_path, cheap_budgets):
     assert not found, f"{len(found)}:\n" + "\n".join(found)
 
 
-def test_a_scaler_takes_or_refuses_every_kind_of_x(tmp_path):
+STEPS = [getattr(preprocessing, name) for name in preprocessing.__all__]
+STEPS = [step for step in STEPS if hasattr(step, "planned_event")]
+# Kinds that a step does not treat as this file says: a fault of the step, to be mended there.
+FAULTS = {
+    "DPPCA": ["reversed"],  # charged, then refused
+    "DPSelectKBest": ["y complex"],  # the real part is fitted
+    "DPTargetEncoder": ["y complex"],
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_takes_or_refuses_every_kind_of_x_and_y(step, tmp_path):
     found, ledger = [], Ledger()
-    for kind, X in [*arrays(), *sparses(), *frames(), *memory_maps(tmp_path)]:
-        scaler = DPStandardScaler(**TOLD, with_centering="csr" not in kind)
-        found += [f"{kind}: {wrong}" for wrong in ledger.complaints(scaler, X, None)[0]]
+    kinds = [(kind, X, TARGET) for kind, X in kinds_of_x(tmp_path)]
+    if "target_bounds" in step().get_params():
+        kinds += [(f"y {kind}", PLAIN, y) for kind, y in targets(TARGET)]
+    for kind, X, y in kinds:
+        found += [(kind, wrong) for wrong in ledger.complaints(step(**TOLD), X, y)[0]]
+    assert [kind for kind, _ in found] == FAULTS.get(step.__name__, []), found
+
+
+@functools.cache
+def fitted(name):
+    model = {"ridge": DPRidgeSkGD(**BOUNDS), "logistic": DPLogisticGCD(**FEW)}.get(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return (BoundsScaler() if model is None else model).fit(PLAIN, LABELS)
+
+
+READERS_OF_X = {
+    "fit": lambda X: DPLassoCD(**BOUNDS).fit(X, TARGET),
+    "predict": lambda X: fitted("ridge").predict(X),
+    "predict_proba": lambda X: fitted("logistic").predict_proba(X),
+    "predict_log_proba": lambda X: fitted("logistic").predict_log_proba(X),
+    "score": lambda X: fitted("logistic").score(X, LABELS),
+    "scaler.fit": lambda X: BoundsScaler().fit(X),
+    "scaler.transform": lambda X: fitted("scaler").transform(X),
+    "scaler.inverse_transform": lambda X: fitted("scaler").inverse_transform(X),
+}
+READERS_OF_Y = {
+    "score of a ridge": lambda y: fitted("ridge").score(PLAIN, y),
+    "weights of a ridge's score": lambda y: fitted("ridge").score(PLAIN, LABELS, y),
+    "weights of a classifier's score": lambda y: fitted("logistic").score(PLAIN, LABELS, y),
+    "weights of a fit": lambda y: DPLassoCD(**BOUNDS).fit(PLAIN, TARGET, y),
+}
+
+
+def test_readers_answer_or_refuse_every_kind_without_a_quote(tmp_path):
+    found, ledger = [], Ledger()
+    kinds = [(READERS_OF_X, kind, X) for kind, X in kinds_of_x(tmp_path)]
+    kinds += [(READERS_OF_Y, kind, y) for kind, y in targets(TARGET)]
+    for readers, kind, records in kinds:
+        for name, reader in readers.items():
+            wrong, answered = ledger.of_call(lambda: reader(records), 0)  # noqa: B023
+            found += [f"{name}, {kind}: {complaint}" for complaint in wrong]
+            if not answered and kind.endswith((" array", " matrix")):
+                found.append(f"{name} refuses {kind}")
     assert not found, "\n".join(found)
+
+
+def scored_models(regression):
+    own = DPRidgeSkGD(**BOUNDS) if regression else DPLogisticGCD(**FEW, classes=[0, 1])
+    yield own
+    yield LinearRegression() if regression else LogisticRegression()
+    for edge in (9, 0.5):
+        yield make_pipeline(BoundsScaler((-edge, edge)), clone(own))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_kind_is_scored_for_one_charge_or_refused_for_none(name, tmp_path):
+    found, ledger, n_scored = [], Ledger(), 0
+    regression = METRICS[name].task == "regression"
+    bounds = {"target_bounds": (-1, 2)} if regression else {}
+    scorer = make_private_scorer(name, 1.0, ledger.accountant, delta=1e-6, **bounds)
+    good = TARGET if regression else LABELS
+    kinds = [(kind, X, good) for kind, X in kinds_of_x(tmp_path)]
+    kinds += [(f"y {kind}", PLAIN, y) for kind, y in targets(good)]
+    models = [model.fit(PLAIN, good) for model in scored_models(regression)]
+    for number, (kind, X, y) in enumerate(kinds, start=len(name)):
+        model = models[number % len(models)]
+        wrong, scored = ledger.of_call(lambda: scorer(model, X, y), 1)  # noqa: B023
+        n_scored += scored
+        found += [f"{model}, {kind}: {complaint}" for complaint in wrong]
+    assert not found, "\n".join(found)
+    assert n_scored > len(kinds) / 3
 
 
 def test_this_table_would_show_what_is_wrong():
@@ -396,6 +511,58 @@ def test_this_table_would_show_what_is_wrong():
     wrong, fitted = Ledger().complaints(Late(**BOUNDS), PLAIN, TARGET)
     words = "KeyError", "1 charges, then", "quotes a cell", SECRET
     assert not fitted and all(any(word in one for one in wrong) for word in words)
+
+
+# ---- broken sparse records ----------------------------------------------------------------------
+
+
+def broken(form, **arrays):
+    S = sparse.csr_array(PLAIN).asformat(form)
+    for name, change in arrays.items():
+        setattr(S, name, change(getattr(S, name).copy()))
+    return S
+
+
+def at(k, value):
+    def change(array):
+        array[k] = value
+        return array
+
+    return change
+
+
+def shorter(array):
+    return array[:-1]
+
+
+COMPRESSED = {
+    "an index far out of range": {"indices": at(5, 2**30)},
+    "an index just out of range": {"indices": at(5, N)},
+    "a negative index": {"indices": at(5, -1)},
+    "pointers that fall": {"indptr": at(1, 2**30)},
+    "negative pointers": {"indptr": at(1, -(2**30))},
+    "pointers beyond the end": {"indptr": at(-1, 2**30)},
+    "pointers that start late": {"indptr": at(0, 1)},
+    "too few pointers": {"indptr": shorter},
+    "too few entries": {"data": shorter},
+    "indices that are no integers": {"indices": lambda array: array + 0.5},
+}
+BROKEN = [
+    *((form, *what) for form in ("csr", "csc", "bsr") for what in COMPRESSED.items()),
+    ("coo", "a row out of range", {"row": at(5, 2**30)}),
+    ("coo", "a negative column", {"col": at(5, -1)}),
+    ("coo", "too few entries", {"data": shorter}),
+    ("dia", "too few diagonals", {"data": shorter}),
+    ("lil", "a column out of range", {"rows": at(3, [2**30, 1, 2])}),
+    ("lil", "too few entries", {"data": at(3, [1.0])}),
+]
+
+
+@table("reader", READERS_OF_X)
+@table(("form", "what", "arrays"), BROKEN)
+def test_a_broken_matrix_is_refused_everywhere_before_scipy_follows_it(reader, form, what, arrays):
+    with pytest.raises(ValueError, match="sparse X is out of range, or its .* arrays broken"):
+        READERS_OF_X[reader](broken(form, **arrays))
 
 
 # ---- parameters of estimators and of fits --------------------------------------------------------
@@ -479,7 +646,7 @@ def test_a_second_warm_start_is_refused_before_the_scaler_is_charged():
         pipeline.fit(PLAIN, TARGET)
     assert len(ledger.kept()) == 1
     search = PrivateSearchCV(clone(model).set_params(delta=1e-9), {"alpha": [1.0]}, delta=1e-9)
-    wrong, fitted = ledger.complaints(search, PLAIN, TARGET)
+    wrong, fitted = Ledger().complaints(search, PLAIN, TARGET)
     assert wrong == [] and not fitted
 
 
@@ -510,16 +677,6 @@ def test_no_warning_of_a_public_step_tells_of_records():
         search = PrivateSearchCV(pipeline, {name: [1.0]}, epsilon=5.0, delta=1e-9, n_iter=1.5)
         wrong, fitted = Ledger().complaints(search, PLAIN, TARGET)
         assert wrong == [] and fitted
-
-
-def test_coef_paths_and_callbacks_cost_one_charge():
-    for model in MODELS:
-        if isinstance(model, DPLogisticGCD):
-            continue
-        y = LABELS if is_classifier(model) else TARGET
-        for params in ({"coef_path": True}, {"verbose": 1}):
-            wrong, fitted = Ledger().complaints(clone(model).set_params(**params), PLAIN, y)
-            assert wrong == [] and fitted, (model, params)
 
 
 # ---- records that linear algebra gives up on -----------------------------------------------------

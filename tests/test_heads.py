@@ -8,12 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
-from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn import DPLinearClassifier
 from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -54,38 +53,12 @@ def test_a_head_on_wide_features_learns_what_its_budget_pays_for(heads, stated):
     assert model.solver_ == "skgd" and np.mean(scores) > 0.945
 
 
-@pytest.mark.parametrize("n_classes", [10, 1000])
-def test_a_planned_head_is_the_head_that_is_fitted_whatever_its_records_are(n_classes):
+def test_a_planned_head_of_a_thousand_classes_is_the_head_that_is_fitted():
     rng = np.random.default_rng(1)
-    plans = set()
-    for scale in (1e-3, 1e3):
-        X = (scale * rng.standard_normal((200, 256))).astype(np.float32)
-        y = rng.integers(0, 3, 200)
-        model = fitted(X, y, classes=range(n_classes), epsilon=4.0)
-        assert model.privacy_event_ == model.planned_event(200, 256, n_classes)
-        assert model.coef_.shape == (n_classes, 256) and model.coef_.dtype == np.float32
-        plans.add((str(model.privacy_event_), model.n_iter_, model.solver_))
-    assert len(plans) == 1
-
-
-def test_embeddings_in_a_file_are_read_as_those_in_memory(heads, tmp_path):
-    X, y = heads[0][:300].astype(np.float16), heads[1][:300]
-    np.save(tmp_path / "embeddings.npy", X)
-    mapped = np.load(tmp_path / "embeddings.npy", mmap_mode="r")
-    stated = {"classes": range(10), "epsilon": 2.0, "row_norm_bound": 1.0, "seed": 0}
-    one, other = (fitted(records, y, **stated).coef_ for records in (X, mapped))
-    assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_embeddings_with_gaps_are_refused_before_the_charge(heads, bad, dtype):
-    X, y = heads[0][:300].astype(dtype), heads[1][:300]
-    X[7, 3] = bad
-    accountant = PrivacyAccountant(4.0, 1e-4)
-    with pytest.raises(ValueError, match="NaN|infinity"):
-        fitted(X, y, classes=range(10), epsilon=2.0, accountant=accountant)
-    assert accountant.entries() == []
+    X, y = rng.standard_normal((60, 99)).astype(np.float32), rng.integers(0, 3, 60)
+    model = fitted(X, y, classes=range(1000), epsilon=4.0)
+    assert model.privacy_event_ == model.planned_event(60, 99, 1000)
+    assert model.coef_.shape == (1000, 99) and model.coef_.dtype == np.float32
 
 
 @pytest.mark.parametrize("stated", [{}, {"row_norm_bound": 1.0}], ids=["nothing", "rows"])

@@ -3,7 +3,6 @@
 Which of them keep the guarantee stands in the user guide; tests/test_find_leaks.py has the rules.
 """
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -19,11 +18,8 @@ from sklearn.ensemble import (
 )
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
-from sklearn.pipeline import make_pipeline
 
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
-from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import BoundsScaler
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (600, 3))
@@ -124,42 +120,6 @@ def test_one_vs_rest_is_charged_once_a_label(ledger, logistic):
     model = OneVsRestClassifier(logistic.set_params(classes=[0, 1])).fit(X, THREE)
     assert charges(ledger) == 3
     assert set(model.predict(X)) <= {"a", "b", "c"} and model.score(X, THREE) > 0.5
-
-
-def test_labels_outside_of_the_classes_change_no_error_warning_or_charge():
-    """Dtype kinds may decide an error, and nothing else of y; of whatever wraps the model."""
-    inside = np.arange(len(X)) % 3
-    targets = {
-        "numbers": (inside, np.where(inside == 1, 7, inside), np.full(len(X), -9)),
-        "words": (THREE, np.where(THREE == "b", "SECRET", THREE), np.full(len(X), "zz")),
-    }
-    wrappers = (
-        lambda model: model,
-        lambda model: make_pipeline(BoundsScaler(), model),
-        lambda model: make_private_pipeline(BoundsScaler(), model),
-    )
-    stated = ([0, 1, 2], [0, 1], range(10), ["a", "b", "c"], ["0", "1"], [0.5, 1.5], [True, False])
-    for classes in stated:
-        for wrap in wrappers:
-            for tables in targets.values():
-                assert len({what_is_seen(wrap, classes, y) for y in tables}) == 1
-
-
-def what_is_seen(wrap, classes, y):
-    ledger = PrivacyAccountant(1000.0, 1e-2)
-    model = DPLinearClassifier(classes=classes, max_iter=2, feature_bounds=(-1, 1))
-    model = wrap(model)
-    owner = model if hasattr(model, "accountant") else model[-1]
-    owner.set_params(accountant=ledger)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            error = None if model.fit(X, y) else ""
-        except (TypeError, ValueError) as failure:
-            error = str(failure)
-            assert "SECRET" not in error and not ledger.entries()
-    spent = [(entry.amount, len(entry.releases)) for entry in ledger.entries()]
-    return repr((error, [str(warning.message) for warning in caught], spent))
 
 
 # a random code book may give every member one label only, and then no member is fitted

@@ -23,7 +23,6 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.linear_model._prediction import margins_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
 LO, HI = np.array([-1.0, 0.0, -2.0, -0.5]), np.array([1.0, 3.0, 0.0, 0.5])
@@ -102,23 +101,6 @@ def test_scores_are_of_clipped_predictions(model):
     assert model.score(X, y) == judge(y, model.predict(np.clip(X, LO, HI)))
 
 
-def test_one_outlier_does_not_explode():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(2000, 3))
-    y = np.clip(X @ [0.5, -0.3, 0.1], -1, 1)
-    model = DPRidgeSkGD(epsilon=10.0, feature_bounds=(-1, 1)).fit(X, y)
-    X[0] = 1e6
-    assert model.score(X, y) > 0.9
-    assert r2_score(y, X @ model.coef_ + model.intercept_) < -1e3
-
-
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
-def test_bounds_without_zero_clip_what_sparse_records_do_not_store(layout):
-    lo, hi = np.array([1.0, -3.0, -1.0, 2.0]), np.array([2.0, -2.0, 1.0, 5.0])
-    model, X = fitted(DPLassoCD(), bounds=(lo, hi)), wild()
-    assert_allclose(model.predict(layout(X)), twin(model, X, (lo, hi)), rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array])
 def test_entries_of_one_cell_are_added_before_they_are_clipped(make):
     twice = sparse.coo_array(([9.0, -8.5, 7.0], ([0, 0, 1], [0, 0, 1])), shape=(2, 4))
@@ -141,21 +123,8 @@ def test_predictions_leave_records_as_they_are(layout):
     assert abs(X - before).max() == 0
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_no_copy_of_dense_records(dtype, order):
-    model = fitted(DPLassoCD())
-    X = np.full((200_000, 4), 7.0, dtype=dtype, order=order)
-    model.predict(X[:1000])
-    tracemalloc.start()
-    model.predict(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2.5 * 8 * len(X) + 2**21  # vectors of margins, and tiles: no 4 columns
-
-
 def test_sparse_records_are_not_densified():
-    n_samples, n_features = 20_000, 2_000
+    n_samples, n_features = 5_000, 2_000
     X = sparse.random(n_samples, n_features, density=1e-4, random_state=0, format="csr")
     model = DPLogisticGCD(classes=[0, 1], max_iter=2, feature_bounds=(0, 0.5))
     model.fit(X, np.arange(n_samples) % 2)
@@ -163,21 +132,9 @@ def test_sparse_records_are_not_densified():
     found = model.decision_function(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 2**24  # dense it has 320 MB
+    assert peak < 2**23  # dense it has 80 MB
     expected = X.minimum(0.5) @ model.coef_[0] + model.intercept_
     assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
-def test_what_overflows_on_the_way_is_clipped_too(layout):
-    X = layout(np.array([[1e308, 1e308, 0.0], [-1.7e308, 1.0, 2.0], [3.0, 0.0, 0.0]]))
-    bounds = np.full(3, -1.5e308), np.full(3, 1.5e308)
-    coef = np.array([[10.0, -10.0, 1.0]])
-    found = margins_of(X, coef, 0.0, bounds)[:, 0]
-    assert_allclose(found, [0.0, -np.finfo(float).max, 30.0], rtol=1e-12)
-    coef = np.array([[2.0, 0.0, 0.0]])
-    scaled = margins_of(X, coef / 4, 0.0, bounds)[:, 0]
-    assert_allclose(scaled, [0.5e308, -0.75e308, 1.5], rtol=1e-12)
 
 
 # --- where there is no clip -----------------------------------------------------------------------
@@ -194,16 +151,6 @@ def test_without_bounds_or_noise_nothing_is_clipped(model):
         assert_allclose(margins, twin(free, X, (-np.inf, np.inf)), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_predictions_without_noise_equal_scikit_learns_far_from_the_bounds():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(100, 4))
-    y = X @ [1.0, 2.0, 3.0, 4.0]
-    model = DPLinearRegressor(penalty=None, solver="cd", epsilon=np.inf, feature_bounds=(-0.1, 0.1))
-    expected = LinearRegression().fit(X, y).predict(100 * X)
-    assert_allclose(model.fit(X, y).predict(100 * X), expected, rtol=1e-3)
-
-
 @table("layout", LAYOUTS)
 @table("model", MODELS)
 def test_bounds_that_were_found_clip_as_stated_ones_do(model, layout):
@@ -217,17 +164,13 @@ def test_bounds_that_were_found_clip_as_stated_ones_do(model, layout):
 
 
 def test_parameters_that_change_after_the_fit_do_not_change_predictions():
-    model, X = fitted(DPLassoCD()), wild()
+    lo, hi = LO.copy(), HI.copy()
+    model, X = fitted(DPLassoCD(), bounds=(lo, hi)), wild()
     expected = model.predict(X)
+    lo -= 7
+    assert_array_equal(model.predict(X), expected)
     assert_array_equal(model.set_params(feature_bounds=None).predict(X), expected)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
-
-
-def test_bounds_of_the_fit_are_no_view_of_the_parameter():
-    lo, hi = LO.copy(), HI.copy()
-    model = fitted(DPLassoCD(), bounds=(lo, hi))
-    lo -= 7
-    assert_array_equal(model.feature_bounds_, (LO, HI))
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])
@@ -302,6 +245,14 @@ def test_to_sklearn_without_clips_is_the_linear_model_inside(model, kind, params
     expected = model.coef_.copy()
     plain.coef_ *= 2
     assert_array_equal(model.coef_, expected)
+    clipping, y = model.to_sklearn(), np.arange(300) % 2
+    assert isinstance(clipping, kind) and params.items() <= clipping.get_params().items()
+    assert_array_equal(clipping.coef_, expected)
+    if "random_state" in clipping.get_params():
+        clipping.set_params(random_state=0)
+    expected = kind(**clipping.get_params(deep=False)).fit(X, y).predict(X)
+    for again in (clone(clipping), clipping):  # a new fit of it is plain
+        assert_allclose(again.fit(X, y).predict(X), expected, rtol=1e-12, atol=1e-12)
 
 
 FAR = [1e3, 1e12, 1e300]  # how far out records lie
@@ -325,6 +276,7 @@ EXPORTED = [model for model, _, _ in PLAIN]
 EXPORTED += [
     DPLinearClassifier(classes=[0, 1, 2]),
     DPLogisticGCD(classes=["a", "b", "c"]),
+    "several targets",
 ]
 
 
@@ -336,32 +288,13 @@ def test_to_sklearn_is_the_model_on_records_far_out(bounds, layout):
     for model in EXPORTED:
         y = rng.integers(0, 2 if getattr(model, "classes", [0, 1]) == [0, 1] else 3, size=400)
         y = np.array(["a", "b", "c"])[y] if getattr(model, "classes", "") == ["a", "b", "c"] else y
+        if model == "several targets":
+            model, y = DPRidgeSkGD(), X[:, :2]
         model = clone(model).set_params(epsilon=50.0, feature_bounds=bounds).fit(X, y)
         assert model.feature_bounds_ is not None
         plain = model.to_sklearn()
         for either in (plain, pickle.loads(pickle.dumps(plain)), deepcopy(plain)):
             assert_is_the_model(either, model, layout)
-
-
-def test_to_sklearn_of_several_targets_is_the_model_too():
-    X = np.random.default_rng(0).uniform(-1, 1, (400, 4))
-    model = DPRidgeSkGD(epsilon=50.0, feature_bounds=(-1, 1)).fit(X, X[:, :2])
-    for layout in LAYOUTS:
-        assert_is_the_model(model.to_sklearn(), model, layout)
-
-
-@every_plain
-def test_to_sklearn_is_of_scikit_learns_class_and_a_new_fit_of_it_is_plain(model, kind, params):
-    model, X = fitted(model), wild()
-    plain, y = model.to_sklearn(), np.arange(300) % 2
-    assert isinstance(plain, kind) and params.items() <= plain.get_params().items()
-    assert_array_equal(plain.coef_, model.coef_)
-    assert_array_equal(plain.intercept_, model.intercept_)
-    if "random_state" in plain.get_params():
-        plain.set_params(random_state=0)
-    expected = kind(**plain.get_params(deep=False)).fit(X, y).predict(X)
-    for again in (clone(plain), plain):
-        assert_allclose(again.fit(X, y).predict(X), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_to_sklearn_has_nothing_to_clip_where_nothing_is():

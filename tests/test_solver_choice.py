@@ -5,7 +5,6 @@ import pytest
 from flat import SOLVERS as STATED
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from tables import table
 
 from dpcd_sklearn import (
@@ -19,7 +18,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.samplings import FullSampling
-from dpcd_sklearn.solvers import CD, GCD, SGD, Newton, SkGD
+from dpcd_sklearn.solvers import CD, GCD, SGD, Newton
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -130,12 +129,6 @@ def test_newton_steps_are_of_whatever_length_where_they_are_asked_for(preset):
     assert is_newton(preset(solver="newton").planned_event(200, P, sparse=True))
 
 
-def test_many_classes_share_a_curvature():
-    model = DPLogisticGCD(classes=[0, 1, 2], solver="newton", **UNIT)
-    counts = [release.count for release in model.planned_event(N, P, 3).releases[-3:]]
-    assert 16 <= counts[0] <= 24 and counts[1:] == [1, 2]
-
-
 def twins(n, **common):
     """Presets beside the generic estimators with their penalties in the units of a mean loss."""
     yield DPLassoCD(0.1, **common), DPLinearRegressor(penalty="l1", alpha=0.1, **common)
@@ -181,44 +174,6 @@ def test_a_preset_and_its_generic_twin_are_the_same_model(layout):
         assert found[0].solver_ == found[1].solver_
         assert found[0].privacy_event_ == found[1].privacy_event_
         np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_default_fits_are_near_those_without_noise(dtype):
-    X, y, labels = records()
-    X = X.astype(dtype)
-    noise = {"random_state": ReproducibleNoise(0), "epsilon": 5.0}
-    lasso = PRESETS["lasso"](**noise).fit(X, y)
-    assert_allclose(lasso.coef_, Lasso(0.01).fit(X, y).coef_, atol=0.02)
-    assert (lasso.coef_[2:] == 0).all() and lasso.coef_.dtype == dtype
-    ridge = PRESETS["ridge"](**noise).fit(X, y)
-    assert_allclose(ridge.coef_, Ridge().fit(X, y).coef_, atol=0.02)
-    positive = PRESETS["ridge"](positive=True, **noise).fit(X, y)
-    assert positive.coef_.min() == 0
-    logistic = PRESETS["logistic"](**noise).fit(X, labels)
-    plain = LogisticRegression().fit(X, labels)
-    assert_allclose(logistic.coef_, plain.coef_, atol=0.25)
-
-
-@every_preset
-def test_records_without_weight_do_not_count(preset):
-    X, y, labels = records()
-    # without an intercept, whose start counts records
-    model = preset(epsilon=10.0, random_state=ReproducibleNoise(0), fit_intercept=False)
-    target = labels if hasattr(model, "classes") else y
-    weights = np.r_[np.ones(N // 2), np.zeros(N // 2)]
-    other = np.where(weights > 0, target, 1 - target)
-    first, second = (model.fit(X, each, sample_weight=weights).coef_ for each in (target, other))
-    np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("generic", [DPLinearRegressor, DPLinearClassifier])
-def test_auto_takes_newton_steps_from_the_same_signal_on(generic):
-    more = TARGET if generic is DPLinearRegressor else UNIT | {"classes": [0, 1]}
-    model = generic(**more)
-    assert is_newton(model.planned_event(N, P))
-    assert not is_newton(model.planned_event(300, P))
-    assert not is_newton(model.set_params(solver=SkGD("full")).planned_event(N, P))
 
 
 def test_momentum_looks_ahead():

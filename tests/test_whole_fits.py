@@ -46,12 +46,6 @@ REGRESSORS = {
 }
 MODELS = CLASSIFIERS | REGRESSORS
 KEPT_ROWS = 2 * N_SAMPLES * (N_FEATURES + 16)  # 16 bits a cell, and up to a block more
-# One coordinate at a time: no norms of records.
-BY_COORDINATE = [
-    name for name, model in MODELS.items() if model.solver in ("cd", "gcd", "frank-wolfe")
-]
-
-
 # Memory that choices among 256 cells a column need for a moment: counts, scores and keys.
 CELLS = 8 * 256 * 8 * N_FEATURES
 
@@ -94,17 +88,6 @@ def test_a_fit_needs_three_doubles_a_record_and_so_does_a_prediction(records, mo
     # margins, their sign or largest, and the labels; tiles of one size, whatever X is
     outputs = len(np.atleast_2d(model.coef_))
     assert peak_of(lambda: model.predict(X)) < (outputs + 2.3) * PER_RECORD + 2**21
-
-
-@pytest.mark.parametrize("target", ["f8", "i8"])
-@pytest.mark.parametrize("name", BY_COORDINATE)
-def test_a_fit_by_coordinates_needs_a_fifteenth_of_float32_records(records, name, target):
-    # margins and the target: two doubles beside a hundred floats are four per cent
-    X = records["f4"]
-    y = (np.arange(N_SAMPLES) % 2).astype(target)
-    model = in_unit_scale(MODELS[name])
-    model.fit(X[:2000], y[:2000])
-    assert peak_of(lambda: model.fit(X, y)) < 0.067 * X.nbytes
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
