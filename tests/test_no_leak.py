@@ -1,10 +1,12 @@
-"""Public things follow from public facts: no record moves a count, a shape or a message."""
+"""What follows from public facts is the same for any records: a tape forces the same answers.
+
+test_tape.py compares neighbours. Here the other data set differs in every record.
+"""
 
 import copy
 import dataclasses
+import functools
 import pickle
-import warnings
-from functools import partial
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -14,11 +16,10 @@ from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from tables import table
+from tape_cases import CASES, N, numbers, two, unit
 
 import dpcd_sklearn
 from dpcd_sklearn import (
-    BudgetExceededError,
-    DPLassoCD,
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
@@ -26,13 +27,10 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.compose import DPColumnTransformer
-from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
-from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
-    BoundsScaler,
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPSimpleImputer,
@@ -42,196 +40,134 @@ from dpcd_sklearn.privacy.accounting import FitEvent, Receipt
 from dpcd_sklearn.privacy.ledger import Prepaid
 from dpcd_sklearn.privacy.ledger._unpaid import Unpaid
 from dpcd_sklearn.privacy.noise._noise import NoiseSource
-from dpcd_sklearn.solvers import CD, GCD, SGD, CompGD, SkGD
-from dpcd_sklearn.testing import ReproducibleNoise
+from dpcd_sklearn.solvers import GCD
+from dpcd_sklearn.testing import ReproducibleNoise, replay
 
-N_SAMPLES, N_FEATURES = 60, 4
-SECRET = 271828.1828  # stands in the records, and nowhere else
-
-MODELS = {
-    "lasso": DPLassoCD(0.01),
-    "lasso, bounds": DPLassoCD(
-        0.01, feature_bounds=(-2, 2), target_bounds=(-1, 3), sampling="importance"
-    ),
-    "lasso, add_remove": DPLassoCD(
-        0.01, neighboring="add_remove", n_public=50, delta=1e-3, fit_intercept=False
-    ),
-    "logistic": DPLogisticGCD(classes=[0, 1]),
-    "logistic, bounds": DPLogisticGCD(
-        l1_ratio=0.5, classes=[0, 1], feature_bounds=(-2, 2), solver=GCD(averaging="tail")),
-    "ridge": DPRidgeSkGD(),
-    "ridge, blocks": DPRidgeSkGD(sampling="block", block_size=2, feature_scale=2.0),
-    "ridge, row norm": DPRidgeSkGD(row_norm_bound=3.0, target_bounds=(0, 1)),
-    "huber, periodic, path": DPLinearRegressor(
-        "huber", penalty=Box(-1, 2), solver=CD(averaging="periodic"), coef_path=True),
-    "nice": DPLinearRegressor(target_bounds=(-1, 3), solver=SkGD(sampling="nice", block_size=2)),
-    "compgd": DPLinearRegressor(
-        solver=CompGD(n_directions=2), constraint="l1_ball", max_iter=20
-    ),
-    "sgd": DPLinearRegressor(solver=SGD(sampling_rate=0.3, step_decay=0.5), max_iter=5),
-    "svrg": DPLinearRegressor(penalty="l1", solver="svrg", feature_bounds=(-2, 2), max_iter=6),
-    "newton": DPLinearRegressor("huber", penalty="l1", solver="newton", feature_bounds=(-2, 2)),
-    "frank-wolfe": DPLinearRegressor(
-        penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False
-    ),
-    "block-greedy": DPLinearClassifier(
-        penalty="nonnegative", solver=GCD(rule="gs-q", block_size=3), classes=[0, 1]
-    ),
-    "lazy": DPLogisticGCD(l1_ratio=1.0, classes=[0, 1], solver=GCD(block_size=2, selection="lazy")),
-    "multinomial": DPLinearClassifier(
-        "multinomial", classes=[0, 1, 2], solver=SGD(sampling_rate=0.5)
-    ),
-    "ridge, scales are found": DPRidgeSkGD(epsilon=8.0),
-    "ridge, norms are found": DPRidgeSkGD(epsilon=4.0),
-    "logistic, scales are found": DPLogisticGCD(classes=[0, 1], epsilon=8.0),
-}  # fmt: skip
-every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+LARGEST = np.finfo(float).max
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((N_SAMPLES, N_FEATURES))
-    return X, (X[:, 0] > 0).astype(float)
+def of_both_signs(Z):
+    return np.where(np.arange(Z.size).reshape(Z.shape) % 7 < 4, LARGEST, -LARGEST)
 
 
-def with_record(X, i, value):
-    X = X.copy()
-    X[i] = value
-    return X
-
-
-# Other data sets of the same shape and dtype: what is public must be the same for all of them.
+# Other data sets of the same shape and dtype.
 ALIKE = {
-    "an outlier": lambda X, y: (with_record(X, 3, SECRET), y),
-    "the largest double": lambda X, y: (with_record(X, 3, np.finfo(float).max), y),
-    "huge outliers of both signs": lambda X, y: (
-        with_record(X, 3, [1e308, -1e308, 1e200, -1e200]),
-        with_record(y, 3, -1e308),
-    ),
-    "huge everywhere": lambda X, y: (np.sign(X) * 1e300, y * 1e300),
-    "the largest doubles of both signs": lambda X, y: (
-        np.where(np.arange(X.size).reshape(X.shape) % 7 < 4, 1, -1) * np.finfo(float).max,
-        np.where(np.arange(y.size) % 7 < 4, 1, -1) * np.finfo(float).max,
-    ),
+    "huge everywhere": lambda X, y: (np.sign(X) * 1e300, np.sign(y) * 1e300),
+    "the largest doubles": lambda X, y: (of_both_signs(X), of_both_signs(y)),
     "denormals": lambda X, y: (X * 1e-310, y * 1e-310),
     "permuted labels": lambda X, y: (X, y[::-1].copy()),
     "one label": lambda X, y: (X, np.ones_like(y)),
     "the other label": lambda X, y: (X, np.zeros_like(y)),
-    "labels of their own": lambda X, y: (X, np.linspace(-SECRET, SECRET, len(y))),
-    "an unknown label": lambda X, y: (X, with_record(y, 3, SECRET)),
     "constant columns": lambda X, y: (np.full_like(X, 0.5), y),
     "columns of zeros": lambda X, y: (np.zeros_like(X), y),
-    "equal columns": lambda X, y: (np.repeat(X[:, :1], N_FEATURES, axis=1), y),
-    "equal records": lambda X, y: (np.repeat(X[:1], N_SAMPLES, axis=0), y),
+    "equal columns": lambda X, y: (np.repeat(X[:, :1], X.shape[1], axis=1), y),
+    "equal records": lambda X, y: (np.repeat(X[:1], len(X), axis=0), y),
     "a perfect fit": lambda X, y: (X, X[:, 0].copy()),
 }
+OF_NUMBERS = [
+    name
+    for name, case in CASES.items()
+    if case.records in (numbers, unit, two)
+    if not name.startswith(("search", "raises"))  # how many runs a search has is a coin
+]
+FAST = [
+    "auto", "auto, add_remove", "auto, two", "cd, stated", "gcd, two", "skgd, scales", "sgd",
+    "svrg", "compgd", "frank-wolfe", "ridge, blocks", "ridge, norm", "lasso", "logistic",
+    "gcd, lazy", "newton, huber", "box", "inference", "scaler", "select", "pipeline",
+]  # fmt: skip
 
 
-def public_outcome(model, X, y, **fit_params):
-    """All that a fit shows, but the released numbers: types and shapes stand for them."""
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
-        try:
-            model.fit(X, y, **fit_params)
-            error = None
-        except Exception as raised:
-            error = type(raised), str(raised)
-    outcome = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    for name in ("coef_", "intercept_", "coef_path_", "intercept_path_"):
-        if name in outcome:
-            value = np.asarray(outcome[name])
-            outcome[name] = type(outcome[name]), value.dtype, value.shape
-            outcome[f"finite {name}"] = bool(np.isfinite(value).all())
-    if "classes_" in outcome:
-        outcome["classes_"] = outcome["classes_"].dtype, outcome["classes_"].tolist()
-    for name in ("feature_bounds", "target_bounds", "row_norm_bound"):
-        if (value := outcome.get(f"{name}_")) is None:
-            continue
-        if getattr(model, name, None) is None:  # found, hence released, and so is what follows
-            assert np.isfinite(value).all() and np.isfinite(outcome.pop("clip_", 1.0))
-            value = np.shape(value)
-        outcome[f"{name}_"] = np.array(value).tolist()  # stated facts, to the last bit
-    outcome["warnings"] = [(w.category, str(w.message), w.filename, w.lineno) for w in shown]
-    outcome["error"] = error
-    outcome["size"] = len(pickle.dumps(model))
-    return outcome
+def other_records(data, alike):
+    X, y = ALIKE[alike](data.X, np.clip(data.y, -1e300, 1e300))
+    if data.y.dtype.kind == "i":
+        y = np.clip(y, -(2.0**40), 2.0**40).astype(int)
+    return dataclasses.replace(data, X=X, y=y)
 
 
-def no_warning_of_records(outcome):
-    """Whether there is none, but that of too few records, which n and epsilon decide."""
-    categories = {category for category, *_ in outcome["warnings"]}
-    return categories <= {FewRecordsWarning, UnknownScaleWarning}
+def check(name, alike):
+    data, _, _ = CASES[name].pair(0)
+    fit = functools.partial(CASES[name].fit, ledger=True)
+    replay(fit, data, other_records(data, alike), other_coins=True)
 
 
-def test_scales_are_found_by_some_models_and_not_by_others():
-    plans = [model._plan(N_SAMPLES, N_FEATURES, 1) for model in MODELS.values()]
-    found = [plan.request.scales.features for plan in plans]
-    assert set(found) >= {None, "octaves"}
+@table("alike", ALIKE)
+@table("name", FAST)
+def test_what_is_public_is_the_same_for_all_data_of_one_shape(name, alike):
+    check(name, alike)
 
 
-def other_outcomes(model, data, cast):
-    """Names of the data sets whose fits show anything else than this one's."""
-    expected = public_outcome(model, *cast(*data))
-    assert expected["error"] is None and no_warning_of_records(expected)
-    assert expected["finite coef_"] and expected["finite intercept_"]
-    outcomes = {name: public_outcome(model, *cast(*alike(*data))) for name, alike in ALIKE.items()}
-    return [name for name, outcome in outcomes.items() if outcome != expected]
+@pytest.mark.slow
+@table("alike", ALIKE)
+@table("name", sorted(set(OF_NUMBERS) - set(FAST)))
+def test_what_is_public_of_every_fit_is_so(name, alike):
+    check(name, alike)
 
 
-@every_model
-def test_what_is_public_is_the_same_for_all_data_of_one_shape(model, data, capfd):
-    assert other_outcomes(model, data, lambda X, y: (X, y)) == []
-    assert capfd.readouterr() == ("", "")
+@table("alike", ALIKE)
+@table("name", ["auto", "lasso", "logistic", "sgd", "scaler", "pipeline"])
+def test_a_refusal_is_the_same_for_all_data_of_one_shape(name, alike):
+    def refused(data, tape):
+        model = CASES[name].make(tape)
+        accountant = PrivacyAccountant(0.01, 1e-6, testing=True)
+        model.set_params(accountant=accountant, random_state=None).fit(data.X, data.y)
 
-
-@every_model
-def test_float32_and_f_order_show_no_more(model, data):
-    largest = np.finfo(np.float32).max
-
-    def cast(X, y):
-        return np.asfortranarray(np.clip(X, -largest, largest), dtype=np.float32), y
-
-    assert other_outcomes(model, data, cast) == []
+    data, _, _ = CASES[name].pair(0)
+    assert replay(refused, data, other_records(data, alike)).returned is None
 
 
 WEIGHTS = {
     "one record only": lambda w: np.eye(1, len(w))[0],
     "huge": lambda w: np.full_like(w, 1e300),
-    "huge for one record": lambda w: with_record(w, 3, np.finfo(float).max),
     "tiny": lambda w: np.full_like(w, 5e-324),
 }
+WEIGHTED = [name for name, case in CASES.items() if case.weighted]
 
 
-@table("weigh", WEIGHTS.values())
-@every_model
-def test_weights_show_nowhere(model, data, weigh):
-    weights = np.random.default_rng(1).uniform(0.5, 1.5, N_SAMPLES)
-    expected = public_outcome(model, *data, sample_weight=weights)
-    assert expected["error"] is None and no_warning_of_records(expected)
-    assert public_outcome(model, *data, sample_weight=weigh(weights)) == expected
+@table("weigh", WEIGHTS)
+@table("name", WEIGHTED)
+def test_weights_show_nowhere(name, weigh):
+    data, _, _ = CASES[name].pair(0)
+    other = dataclasses.replace(data, weights=WEIGHTS[weigh](data.weights))
+    replay(CASES[name].fit, data, other, other_coins=True)
 
 
-@every_model
-def test_the_true_number_of_records_shows_nowhere_under_add_remove(model, data):
-    model = type(model)(**model.get_params(deep=False)).set_params(
-        neighboring="add_remove", n_public=50, delta=1e-3
-    )
-    X, y = data
-    expected = public_outcome(model, X, y)
-    for n in (1, 37, 49):
-        assert public_outcome(model, X[:n], y[:n]) == expected
+@table("name", WEIGHTED)
+def test_an_error_about_weights_tells_no_weight_and_no_record(name):
+    """Promises about the domain: no weight is negative, and one at least is positive."""
+    data, _, _ = CASES[name].pair(0)
+    negative = [dataclasses.replace(data, weights=np.eye(1, N, i)[0] - 1 - i) for i in (1, N - 1)]
+    assert replay(CASES[name].fit, *negative).returned is None
+    with pytest.raises(ValueError, match="[Nn]egative"):
+        CASES[name].fit(negative[0], None)
+    with pytest.raises(ValueError, match="zero"):
+        CASES[name].fit(dataclasses.replace(data, weights=np.zeros(N)), None)
 
 
-@every_model
-def test_the_true_number_of_records_decides_no_refusal_under_add_remove(model):
-    # every check before the charge, without the records: they would be too many
-    model = type(model)(**model.get_params(deep=False)).set_params(
-        neighboring="add_remove", n_public=1000, delta=1e-3
-    )
-    expected = model.planned_event(1, N_FEATURES)
-    for n in (1000, 1001, 13_740, 13_742, 10**6, 2**28):
-        assert model.planned_event(n, N_FEATURES) == expected
+@table("n_samples", [1, 37])
+@table("name", [name for name in CASES if name.endswith("add_remove") and "search" not in name])
+def test_the_true_number_of_records_shows_nowhere_under_add_remove(name, n_samples):
+    data, _, _ = CASES[name].pair(0)
+    fewer = type(data)(data.X[:n_samples], data.y[:n_samples], data.weights[:n_samples])
+    fit = functools.partial(CASES[name].fit, ledger=True)
+    replay(fit, data, fewer, other_coins=True)
+
+
+def test_the_true_number_of_records_decides_no_plan_under_add_remove():
+    n_plans = 0
+    for name in OF_NUMBERS:
+        model = CASES[name].make(None)
+        plans = hasattr(model, "planned_event")
+        if not plans or "neighboring" not in model.get_params(deep=False):
+            continue
+        model.set_params(neighboring="add_remove", n_public=1000, delta=1e-3)
+        try:
+            expected = model.planned_event(1, 3)
+        except ValueError:  # it needs bounds, or goes with no such relation
+            continue
+        n_plans += 1
+        for n_samples in (1000, 1001, 13_740, 13_742, 2**28):
+            assert model.planned_event(n_samples, 3) == expected, name
+    assert n_plans > 40
 
 
 def test_the_true_number_of_records_decides_nothing_of_a_thousand_choices_at_once():
@@ -242,39 +178,6 @@ def test_the_true_number_of_records_decides_nothing_of_a_thousand_choices_at_onc
     assert all(event == events[0] for event in events)
 
 
-@every_model
-def test_the_ledger_of_all_data_sets_is_the_same(model, data):
-    entries = []
-    for alike in ALIKE.values():
-        accountant = PrivacyAccountant(
-            10.0, 1e-2, neighboring=model.neighboring, n_public=model.n_public
-        )
-        private = type(model)(**model.get_params(deep=False)).set_params(accountant=accountant)
-        private.fit(*alike(*data))
-        (entry,) = accountant.entries()
-        assert "271828" not in repr(entry)
-        fields = dataclasses.asdict(entry)
-        entries.append({name: fields[name] for name in fields.keys() - {"time", "hash"}})
-    assert all(entry == entries[0] for entry in entries)
-
-
-@every_model
-def test_a_refusal_is_the_same_for_all_data_sets(model, data):
-    accountant = PrivacyAccountant(
-        0.01, 1e-6, neighboring=model.neighboring, n_public=model.n_public
-    )
-    outcomes = []
-    for alike in ALIKE.values():
-        refused = type(model)(**model.get_params(deep=False)).set_params(accountant=accountant)
-        outcomes.append(public_outcome(refused, *alike(*data)))
-    assert outcomes[0]["error"][0] is BudgetExceededError
-    assert "coef_" not in outcomes[0]
-    assert all(outcome == outcomes[0] for outcome in outcomes)
-
-
-# --- labels -----------------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     ("classes", "unknown"),
@@ -282,9 +185,10 @@ def test_a_refusal_is_the_same_for_all_data_sets(model, data):
     ids=str,
 )
 def test_an_unknown_label_counts_as_the_smaller_one_and_touches_no_other_record(
-    data, classes, unknown
+    classes, unknown
 ):
-    X, y = data
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = (X[:, 0] > 0).astype(float)
     y = np.sort(classes)[y.astype(int)]
     model = DPLogisticGCD(classes=classes, random_state=ReproducibleNoise(0))
     odd, known = y.astype(object), y.astype(object)
@@ -295,96 +199,10 @@ def test_an_unknown_label_counts_as_the_smaller_one_and_touches_no_other_record(
     np.testing.assert_array_equal(model.classes_, np.sort(classes))
 
 
-@pytest.mark.parametrize("label", [0, 1])
-def test_an_absent_class_is_no_error_and_can_be_predicted(data, label):
-    X, _ = data
-    model = DPLogisticGCD(classes=[0, 1]).fit(X, np.full(N_SAMPLES, label))
-    np.testing.assert_array_equal(model.classes_, [0, 1])
-    assert model.predict_proba(X).shape == (N_SAMPLES, 2)
-
-
-def test_labels_in_their_own_dtype_come_back_from_predict(data):
-    X, y = data
-    words = np.array(["no", "yes"])[y.astype(int)]
-    model = DPLogisticGCD(classes=["yes", "no"]).fit(X, words)
-    assert set(model.predict(X)) <= {"no", "yes"}
-
-
-# --- messages ----------------------------------------------------------------------------------
-
-
-def spoiled(X, y, where):
-    X, y, weights = X.copy(), y.copy(), np.ones(len(y))
-    X[:, 1], y[1], weights[1] = SECRET, SECRET, SECRET
-    array = {"X": X, "y": y, "weights": weights}[where]
-    array.flat[-1] = np.nan
-    return X, y, weights
-
-
-@table("where", ["X", "y", "weights"])
-@every_model
-def test_an_error_about_the_domain_quotes_no_record(model, data, where):
-    X, y, weights = spoiled(*data, where)
-    outcome = public_outcome(model, X, y, sample_weight=weights)
-    assert outcome["error"][0] is ValueError and "NaN" in outcome["error"][1]
-    assert "271828" not in outcome["error"][1]
-    assert outcome["warnings"] == []
-
-
-@table("which", [1, N_SAMPLES - 1])
-@every_model
-def test_an_error_about_weights_tells_no_weight_and_no_record(model, data, which):
-    # promises about the domain: no weight is negative, and one at least is positive
-    weights = np.ones(N_SAMPLES)
-    negative = public_outcome(model, *data, sample_weight=with_record(weights, which, -SECRET))
-    assert negative["error"][0] is ValueError and "egative" in negative["error"][1]
-    assert negative == public_outcome(model, *data, sample_weight=with_record(-weights, 0, SECRET))
-    nothing = public_outcome(model, *data, sample_weight=0 * weights)
-    assert nothing["error"][0] is ValueError and "zero" in nothing["error"][1]
-    only_one = public_outcome(model, *data, sample_weight=with_record(0 * weights, which, 5e-324))
-    assert only_one["error"] is None
-
-
-@every_model
-def test_a_fitted_model_does_not_show_an_outlier_in_its_repr(model, data):
-    X, y = data
-    model.fit(with_record(X, 3, SECRET), with_record(y, 3, SECRET))
-    for text in (repr(model), model._repr_html_(), str(model.privacy_event_)):
-        assert "271828" not in text
-
-
-# --- a sensitivity that is bounded is one that can be seen ---------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
-@every_model
-def test_one_record_moves_a_fit_with_the_same_noise_no_further_the_farther_it_lies(model, data):
-    # The same seed cancels the noise. Clipping caps an outlier's pull, so 1e3 and 1e300 pull
-    # alike; an unclipped one would pull 1e297 times as hard. (Not exactly alike: which integer a
-    # clipped gradient rounds to and where greedy choices go may differ.)
-    X, y = data
-    model = type(model)(**model.get_params(deep=False)).set_params(
-        random_state=ReproducibleNoise(0), epsilon=8.0
-    )
-    plain = model.fit(X, y).coef_
-    scale = np.abs(plain).max() + 1.0
-    for size in (1e3, 1e300):
-        outlier = model.fit(with_record(X, 3, size), with_record(y, 3, -size)).coef_
-        assert np.abs(outlier - plain).max() < 100 * scale
-
-
-# --- the scaler before the model ------------------------------------------------------------------
-
-
-@table("dtype", [np.float32, np.float64])
-@table("alike", ALIKE.values())
-def test_scaling_to_public_bounds_warns_about_no_record(data, alike, dtype):
-    largest = np.finfo(dtype).max
-    X = np.clip(alike(*data)[0], -largest, largest).astype(dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Z = BoundsScaler((-2, 2)).fit(X).transform(X)
-    assert (np.abs(Z) <= 1).all() and Z.dtype == dtype
+def test_an_absent_class_can_be_predicted():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model = DPLogisticGCD(classes=["no", "yes"]).fit(X, np.full(60, "no"))
+    assert model.predict_proba(X).shape == (60, 2) and set(model.predict(X)) <= {"no", "yes"}
 
 
 # ---- what fitted objects hold -------------------------------------------------------------------
@@ -406,7 +224,7 @@ def fitted_objects(accountant):
     """Every kind of estimator of the package, fitted to FRAME or to numbers."""
     options = {"epsilon": 3.0, "delta": 1e-6, "accountant": accountant}
     model = DPLinearClassifier(classes=[0, 1], max_iter=2)
-    plain = partial(ColumnTransformer, sparse_threshold=0)
+    plain = functools.partial(ColumnTransformer, sparse_threshold=0)
     rooms = dpcd_sklearn, dpcd_sklearn.preprocessing
     numbers, target = FRAME[["number"]].assign(square=FRAME["number"] ** 2), FRAME["number"]
     for name in sorted(name for room in rooms for name in room.__all__):
