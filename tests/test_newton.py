@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from tables import table
 
-from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.loops import _newton
 from dpcd_sklearn.loops._margins import shares_of_bound
@@ -21,6 +21,7 @@ from dpcd_sklearn.penalties import Box, BoxPenalty
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.solvers import Newton
+from dpcd_sklearn.solvers import _newton as _newton_plan
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -340,3 +341,119 @@ def test_bounds_of_coefficients_without_a_strength_are_fitted():
     assert np.abs(model.coef_ - [0.5, 1.0, -0.5]).max() < 0.2
     with pytest.raises(AttributeError):
         _ = model.privacy_std_
+
+
+# ---- what means of rows and of squared norms are for ---------------------------------------------
+
+
+def skewed(n=20_000, p=5):
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(n, p)))
+    return X, np.clip(np.log(X) @ np.linspace(0.1, 0.5, p) + 0.1 * rng.normal(size=n), -3, 3)
+
+
+@pytest.mark.parametrize(("loose", "least"), [(1, 0.1), (3, 0.4), (30, -0.05)])
+def test_bounds_that_are_far_from_the_records_are_no_trap(loose, least):
+    """R² without noise is .56. Rows cut short once had a curvature far too small: steps diverged.
+
+    Medians of eight fits were .22, -.02 and -.44 then, and are .5, .5 and .05.
+    """
+    X, y = skewed()
+    model = DPLinearRegressor(
+        solver="newton", epsilon=2.0, feature_bounds=(0, loose * 60), target_bounds=(-3, 3),
+        random_state=ReproducibleNoise(0),
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="ReproducibleNoise"):
+        model.fit(X, y)
+    assert model.score(X, y) > least
+
+
+def test_rows_at_one_end_of_wide_bounds_are_taken_for_no_longer_than_they_are():
+    """Their squares are small differences of large numbers: one fit in six was left half way."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(20_000, 5)))
+    y = 0.01 * rng.normal(size=len(X))
+    for seed in range(12):
+        model = DPLinearRegressor(
+            solver="newton", alpha=0.0, epsilon=10.0, feature_bounds=(0, 5 * X.max(axis=0)),
+            target_bounds=(-0.1, 1.9), random_state=ReproducibleNoise(seed),
+        )  # fmt: skip
+        with pytest.warns(UserWarning, match="ReproducibleNoise"):
+            model.fit(X, y)
+        assert model.score(X, y) > -0.5  # -8 to -60 then
+
+
+def test_a_curvature_of_rows_cut_short_is_made_whole():
+    """One row in a hundred is ten times as long: a curvature of rows cut to the others' norm."""
+
+    class Oracle:
+        def release_curvature(self):
+            return np.diag([0.5, 0.25, 1.0])
+
+        def fix_geometry(self, root):
+            self.root = root
+            raise StopIteration
+
+    def steepness(mean_square, floor=1e-3):
+        problem = Problem(
+            penalty=ElasticNetPenalty(), smoothness=np.ones(3), n_penalized=2, n_updates=1,
+            curvature_floor=floor, mean_square=mean_square,
+        )  # fmt: skip
+        oracle = Oracle()
+        with pytest.raises(StopIteration):
+            solve(oracle, problem)
+        return 1 / np.diag(oracle.root) ** 2
+
+    np.testing.assert_allclose(steepness(0.0), [0.5, 0.25, 1.0])  # unknown
+    np.testing.assert_allclose(steepness(0.7), [0.5, 0.25, 1.0])  # nothing was cut
+    np.testing.assert_allclose(steepness(1.5), [1.0, 0.5, 1.0])
+    np.testing.assert_allclose(steepness(1e9), [5.0, 2.5, 1.0])  # or noise
+    # the noise was made larger too, and with it the floor that it asks for
+    np.testing.assert_allclose(steepness(0.0, 0.3), [0.5, 0.3, 1.0])
+    np.testing.assert_allclose(steepness(1.5, 0.3), [1.0, 0.6, 1.0])
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_what_rows_cost_is_in_the_event(intercept):
+    model = DPLinearRegressor(
+        solver="newton", epsilon=1.5, delta=1e-6, feature_scale=1.0, target_bounds=(-1, 1),
+        fit_intercept=intercept != "none", penalize_intercept=intercept == "penalized",
+    )  # fmt: skip
+    event = model.planned_event(500, 5)
+    assert epsilon_of(event, 1e-6) == pytest.approx(1.5, rel=1e-9)
+    count = 2 if intercept == "free" else 1
+    assert [release.count for release in event.releases[1:]] == [1, count]
+    share = 1 / event.releases[2].noise_multiplier ** 2 / gdp_squared(event)
+    assert share == pytest.approx(0.8 * _newton_plan._SHARE_OF_ROWS, rel=1e-9)
+    many = model.planned_event(100_000, 5).releases[2]  # louder: in proportion to 1 / sqrt(s)
+    found = DPLinearRegressor(solver="newton", epsilon=1.5, delta=1e-6).planned_event(10_000, 5)
+    assert [release.count for release in found.releases[3:]] == [1]  # quartiles tell it already
+    ratio = (event.releases[2].noise_multiplier / many.noise_multiplier) ** 2
+    assert 0.05 < ratio < 0.2
+
+
+def test_centres_change_nothing_but_noise():
+    """Coefficients, intercept, start and path come back in the units of the records."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(2, 3, (4000, 3))
+    y = X @ [0.3, -0.2, 0.1] + 0.05 * rng.uniform(-1, 1, 4000)
+    accountant = PrivacyAccountant(epsilon=1e4, delta=1e-3)
+    model = DPLinearRegressor(
+        solver="newton", alpha=0.0, coef_path=True, max_iter=60, epsilon=1e3, delta=1e-6,
+        feature_bounds=(0, 10), row_norm_bound=20.0, target_bounds=(-1, 3), accountant=accountant,
+    ).fit(X, y)  # fmt: skip
+    plain = DPLinearRegressor(epsilon=np.inf).fit(X, y)
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=5e-3)
+    assert model.intercept_ == pytest.approx(plain.intercept_, abs=0.02)
+    assert (model.coef_path_[-1] == model.coef_).all()
+    coef = model.coef_
+    again = model.set_params(warm_start=True, max_iter=1).fit(X, y)
+    np.testing.assert_allclose(again.coef_path_[0], coef, atol=1e-9)  # where it started
+    np.testing.assert_allclose(again.coef_, plain.coef_, atol=5e-3)
+
+
+def test_regressions_in_stated_bounds_take_newton_steps_from_the_same_signal_as_others():
+    for epsilon, few in ((0.1, True), (0.01, False)):
+        model = DPRidgeSkGD(epsilon=epsilon, feature_scale=1.0, target_bounds=(-1, 1))
+        event = model.planned_event(100_000, 100)
+        assert (sum(release.count for release in event.releases) < 20) == few

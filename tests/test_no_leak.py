@@ -1,4 +1,4 @@
-"""What follows from public facts is the same for any records: a tape forces the same answers.
+"""Public facts decide all that is public: a tape forces the same answers from any records.
 
 test_tape.py compares neighbours. Here the other data set differs in every record.
 """

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from noise_mutants import HalfTheNoise
 from scipy import stats
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -13,7 +14,6 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from tables import table
-from test_curvature import HalfTheNoise
 
 from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.metrics import make_private_scorer

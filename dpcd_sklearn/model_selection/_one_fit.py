@@ -22,7 +22,7 @@ from . import _budget_of_run, _candidates
 _OF_PENALTIES = {"alpha", "C", "l1_ratio", "penalty"}
 # A run's n mu / sqrt(p + 1) below which its noise hides how good a candidate is, and the same as a
 # multiple of p: below it the best of three solvers by noisy scores was worse than one of them drawn
-# blindly, by up to .33 in R² (``benchmarks/search.py``, way "runs").
+# blindly, by up to .36 in R² (``benchmarks/search.py``, way "runs").
 _LEAST_SIGNAL, _LEAST_OF_COLUMNS = 450.0, 3.5
 
 

@@ -13,9 +13,8 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``proofs/release_target_sums.md``. Mutants with half the
 noise are caught in ``tests/test_privacy_audit.py``, ``tests/test_solver_audits.py``,
 ``tests/test_quantiles.py``, ``tests/test_label_prior.py``, ``tests/test_scorers.py``,
-``tests/test_smoothness.py``, ``tests/test_row_moments.py``,
-``tests/test_partition_selection.py``, ``tests/test_sums_of_steps.py``,
-``tests/test_select_k_best.py`` and ``tests/test_curvature.py``, choices that are not as random as
+``tests/test_neighbours.py``, ``tests/test_partition_selection.py`` and
+``tests/test_select_k_best.py``, choices that are not as random as
 they claim in ``tests/test_lazy_selection.py``.
 """
 

@@ -1,0 +1,422 @@
+"""Gaussian sums: the worst neighbours are as far apart as is claimed, and the noise is as large.
+
+Exact answers are compared, so that one release shows a distance. The worst neighbours are named for
+each sum; the tape looks for others in whole fits.
+"""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from noise_mutants import HalfOffTheDiagonal, HalfTheNoise, NoiseOfOneClass
+from tables import table
+
+from dpcd_sklearn.losses import LOSSES
+from dpcd_sklearn.privacy.accounting import (
+    Budget,
+    FitEvent,
+    GaussianEvent,
+    Receipt,
+    curvature_fit_event,
+    moments_event,
+)
+from dpcd_sklearn.privacy.mechanisms import (
+    CurvatureOracle,
+    CurvatureUnits,
+    MomentOracle,
+    MomentUnits,
+    PresentOracle,
+    PresentUnits,
+    RunningOracle,
+    RunningUnits,
+    SmoothnessOracle,
+    SmoothnessUnits,
+    TargetOracle,
+    TargetUnits,
+    _curvature_units,
+    _mean_squares,
+    _present_means,
+    _questions,
+    _running_counts,
+    _target_sums,
+)
+from dpcd_sklearn.privacy.mechanisms._questions import GaussianNoise
+from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
+from dpcd_sklearn.privacy.sums._integer_rows import joined
+
+RELATIONS = ["replace_one", "add_remove"]
+NAN = math.nan
+N_CELLS = 256
+Z = 2.0
+
+
+# ---- sums of columns -----------------------------------------------------------------------------
+
+
+class OfColumns:
+    """Sums that are released once, by an event of one release."""
+
+    reach = 0.98  # cells have a width
+
+    def event(self, neighboring):
+        return FitEvent((GaussianEvent(Z, 1),), neighboring)
+
+    def noise_multiplier(self, neighboring):
+        return Z
+
+
+class Present(OfColumns):
+    """Sums of p columns of what is present, and how many are."""
+
+    sensitivity = _present_means, "present_sensitivity"
+
+    def __init__(self, p):
+        self.others = [np.full(p, 0.5)] * 4
+        self.records = [np.full(p, x) for x in (-5.0, -1.0, 0.3, 1.0, 7.0, NAN)]
+        self.records.append(np.where(np.arange(p) % 2, NAN, 1.0))
+
+    def release(self, rows, event, **sizes):
+        X = np.vstack(rows)
+        units = PresentUnits(event, n_columns=X.shape[1], **sizes)
+        ends = np.ones(X.shape[1])
+        PresentOracle(Receipt(event, None), units, PresentPlace(X)).release_present_means(
+            -ends, ends
+        )
+
+
+class Running(OfColumns):
+    """Running counts of three columns."""
+
+    sensitivity = _running_counts, "running_sensitivity"
+    others = [np.full(3, 0.5)] * 4
+    records = [np.full(3, x) for x in (-5.0, 0.0, 0.4, 212.5 / N_CELLS, 0.999, 7.0)]
+
+    def release(self, rows, event, **sizes):
+        units = RunningUnits(event, n_columns=3, **sizes)
+        oracle = RunningOracle(Receipt(event, None), units, LocalPlace(np.vstack(rows)))
+        oracle.release_running_counts(np.zeros(3), np.ones(3), None)
+
+
+class Target(OfColumns):
+    """Sums of a target, or counts of its classes, by two columns of categories."""
+
+    sensitivity = _target_sums, "target_sensitivity"
+
+    def __init__(self, n_classes):
+        self.n_classes, self.kind = n_classes, np.intp if n_classes else np.float64
+        codes = [[0, 1], [1, 1], [2, 0], [0, 2]]
+        self.others = list(zip(codes, [0, 1, 0, 1], strict=True))
+        targets = range(n_classes) if n_classes else (-7.0, -1.0, 0.2, 1.0, 3.0, NAN)
+        self.records = [(code, y) for code in ([0, 1], [1, 2], [2, 0]) for y in targets]
+
+    def release(self, rows, event, **sizes):
+        codes, y = zip(*rows, strict=True)
+        n, n_folds = len(y), 2 if event.neighboring == "replace_one" else 1
+        units = TargetUnits(event, n_columns=2, n_classes=self.n_classes, **sizes)
+        place = GroupPlace(
+            list(np.array(codes).T), [3, 3], np.array(y, dtype=self.kind), self.n_classes,
+            np.arange(n) % n_folds, n_folds,
+        )  # fmt: skip
+        TargetOracle(Receipt(event, None), units, place).release_target_sums()
+
+
+class Squares(OfColumns):
+    """Sums of squares of four columns, with or without those of halves."""
+
+    sensitivity = _mean_squares, "squares_sensitivity"
+
+    def __init__(self, with_means):
+        self.with_means = with_means
+        self.others = [np.zeros(4)]
+        worst = (math.sqrt(0.5) - 1) / 2 if with_means else 0.0  # with records of ones
+        self.records = [np.full(4, x) for x in (1.0, worst, -1.0, 3.0)]
+
+    def release(self, rows, event, **sizes):
+        units = SmoothnessUnits(event, n_columns=4, with_means=self.with_means, **sizes)
+        oracle = SmoothnessOracle(Receipt(event, None), units, LocalPlace(np.vstack(rows)))
+        # numbers may be farther from the centre than the half-width that is stated
+        ones = np.ones(4)
+        oracle.release_mean_squares(-3 * ones, 3 * ones, 0 * ones, ones)
+
+
+# ---- second moments, and gradients in a geometry -------------------------------------------------
+
+
+class OfRows:
+    """A curvature, of which records are pairs of a row and a target."""
+
+    reach, n_outputs, loss, place_of_event = 0.99, 1, "squared", 1
+    sensitivity = _curvature_units, "matrix_sensitivity"
+    others = [([0.0, 0.0], 0.0)]
+    records = [([1.5, 0.0], 0.0), ([0.0, 1.5], 0.0), ([30.0, 30.0], 0.0)]
+
+    def event(self, neighboring):
+        return curvature_fit_event(Budget(2.0, 1e-3, neighboring), 1, 0.3, 1, 0.5, 2)
+
+    def noise_multiplier(self, neighboring):
+        return self.event(neighboring).releases[self.place_of_event].noise_multiplier
+
+    def oracle(self, rows, event, **sizes):
+        X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
+        loss = LOSSES[self.loss]()
+        units = CurvatureUnits(
+            event, smoothness=np.full(2, loss.curvature), row_norm=1.5, n_outputs=self.n_outputs,
+            **sizes,
+        )  # fmt: skip
+        return CurvatureOracle(
+            Receipt(event, None), units, LocalPlace(X, y), loss=loss, fit_intercept=False
+        )
+
+    def release(self, rows, event, **sizes):
+        self.oracle(rows, event, **sizes).release_curvature()
+
+
+class MeanRow(OfRows):
+    sensitivity, place_of_event = (_curvature_units, "row_sensitivity"), 2
+    records = [([5.0, 0.0], 0.0), ([-5.0, 0.0], 0.0)]
+
+    def release(self, rows, event, **sizes):
+        self.oracle(rows, event, **sizes).release_mean_row()
+
+
+class MeanSquare(OfRows):
+    place_of_event = 2
+    records = [([5.0, 0.0], 0.0), ([0.0, 0.0], 0.0)]
+    reach = 0.99 / math.sqrt(2)  # the grid is that of a matrix
+
+    def release(self, rows, event, **sizes):
+        self.oracle(rows, event, **sizes).release_mean_square()
+
+
+class Gradient(OfRows):
+    """Records pull along the short axis of a geometry, where it is stretched."""
+
+    sensitivity, place_of_event = None, 0
+    records = [([0.0, 1.0], 1e6), ([0.0, 1.0], -1e6)]
+    mutant = staticmethod(lambda sums: sums)  # of its sums
+
+    def release(self, rows, event, **sizes):
+        oracle = self.oracle(rows, event, **sizes)
+        oracle._sums = self.mutant(oracle._sums)
+        oracle.fix_geometry(np.diag([1.0, 8.0]))
+        oracle.release_preconditioned(np.zeros(2 * self.n_outputs), 1.0)
+
+
+class ClassGradient(Gradient):
+    """Records of one label pull apart in all three classes."""
+
+    n_outputs, loss = 3, "multinomial"
+    records = [([0.0, 1e3], 0.0), ([0.0, -1e3], 0.0)]
+
+
+class Moments(OfRows):
+    sensitivity, place_of_event = (_curvature_units, "matrix_sensitivity"), 0
+    records = [([3.0, 0.0], 0.0), ([0.0, 3.0], 0.0), ([3.0, 0.0], 9.0)]
+
+    def event(self, neighboring):
+        return moments_event(Budget(2.0, 1e-3, neighboring), 0.5)
+
+    def oracle(self, rows, event, **sizes):
+        X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
+        units = MomentUnits(event, smoothness=np.ones(2), **sizes)
+        return MomentOracle(
+            Receipt(event, None), units, LocalPlace(X, y), loss=LOSSES["squared"](),
+            fit_intercept=False,
+        )  # fmt: skip
+
+    def release(self, rows, event, **sizes):
+        oracle = self.oracle(rows, event, **sizes)
+        oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
+
+
+class MomentSquare(Moments):
+    place_of_event, reach = 1, MeanSquare.reach
+    records = [([1.0, 0.0], 100.0), ([1.0, 0.0], 0.0)]
+
+    def release(self, rows, event, **sizes):
+        self.oracle(rows, event, **sizes).release_mean_square(np.eye(2), np.zeros(2), 1.0)
+
+
+SUMS = {
+    "mean of a column": Present(1),
+    "means of columns": Present(3),
+    "running counts": Running(),
+    "sums of a target": Target(0),
+    "counts of classes": Target(3),
+    "squares": Squares(False),
+    "squares and means": Squares(True),
+    "curvature": OfRows(),
+    "mean row": MeanRow(),
+    "mean square": MeanSquare(),
+    "gradient": Gradient(),
+    "gradient of classes": ClassGradient(),
+    "moments": Moments(),
+    "mean square of gradients": MomentSquare(),
+}
+
+
+# ---- distances -----------------------------------------------------------------------------------
+
+
+def releases_of(name, rows, neighboring, n_public=None):
+    """Mechanism, exact answer and released one of all that is asked of these records."""
+    found, honest = [], GaussianNoise.release
+
+    def release(self, exact, noise):
+        exact, released = np.array(exact, dtype=object), honest(self, exact, noise)
+        found.append((self, exact, np.array(released, dtype=object)))
+        return released
+
+    kind, sizes = SUMS[name], {"n_samples": len(rows), "n_normalizer": n_public or len(rows)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianNoise, "release", release)
+        kind.release(rows, kind.event(neighboring), **sizes)
+    assert found
+    return found
+
+
+def distance(name, neighboring):
+    """The largest of neighbours, over what is claimed."""
+    kind, worst = SUMS[name], 0.0
+    n = len(kind.others) + 1
+    every = [releases_of(name, [*kind.others, record], neighboring) for record in kind.records]
+    pairs = combinations(every, 2)
+    if neighboring == "add_remove":  # the same grid: the normaliser is public
+        without = releases_of(name, kind.others, neighboring, n)
+        pairs = [(one, without) for one in every]
+    for one, other in pairs:
+        for (mechanism, exact, _), (same, neighbour, _) in zip(one, other, strict=True):
+            assert mechanism.bits == same.bits
+            assert mechanism.noise_multiplier == kind.noise_multiplier(neighboring)
+            worst = max(worst, mechanism.excess(exact, neighbour))
+    return worst
+
+
+@table("name", SUMS)
+@table("neighboring", RELATIONS)
+def test_the_worst_neighbours_are_as_far_apart_as_is_claimed_and_no_farther(neighboring, name):
+    reach = SUMS[name].reach
+    if name.startswith("mean square") and neighboring == "add_remove":
+        reach *= math.sqrt(2)
+    assert reach <= distance(name, neighboring) <= 1 + 1e-12
+
+
+class ClippedBefore:
+    """Sums whose records are clipped before they are moved into the geometry."""
+
+    def __init__(self, sums):
+        self.gradient, self._sums = sums.gradient, sums
+
+    def measure(self, transform, largest, smallest, narrow=None):
+        same = np.asfortranarray(np.eye(len(transform)) * np.rint(smallest))
+        self._sums.measure(same, smallest, smallest)
+
+
+class ClippedByClass:
+    """Sums in which the gradient of each class has a clip of its own: each class is at it."""
+
+    def __init__(self, sums):
+        self.measure, self._sums = sums.measure, sums
+
+    def gradient(self, coef, clip, limit):
+        found = self._sums.gradient(coef, clip, limit)  # of one record
+        found = (found if found.ndim == 1 else joined(*found)).reshape(3, -1)
+        norms = np.linalg.norm(found.astype(float), axis=1, keepdims=True)
+        longer = np.linalg.norm(found.astype(float)) / np.maximum(norms, 1.0)
+        return np.rint(found * longer).astype(np.int64).ravel()
+
+
+def half(exact):
+    return lambda *facts: exact(*facts) / 2
+
+
+def no_root_of_p(exact):
+    return lambda p, *facts: exact(1, *facts)
+
+
+def uncut(exact):
+    def units_of_cells(lo, hi, center, half_width, most):
+        squares, halves = exact(lo, hi, center, 3 * half_width, most)
+        return [9 * squares, 3 * halves]
+
+    return units_of_cells
+
+
+def forgets_how_many_are_present(exact):
+    return lambda p, of: math.sqrt(p)
+
+
+def no_root_of_two(exact):
+    return lambda norm, neighboring: norm**2
+
+
+def one_of_two(exact):
+    return lambda norm, neighbors: norm
+
+
+# the sum, and of which attribute what is made
+MUTANTS = [(name, *kind.sensitivity, half) for name, kind in SUMS.items() if kind.sensitivity]
+MUTANTS += [(name, *SUMS[name].sensitivity, no_root_of_p) for name in
+            ("running counts", "sums of a target", "counts of classes", "squares",
+             "squares and means")]  # fmt: skip
+MUTANTS += [
+    ("mean of a column", _present_means, "present_sensitivity", forgets_how_many_are_present),
+    ("means of columns", _present_means, "present_sensitivity", forgets_how_many_are_present),
+    ("squares", _mean_squares, "units_of_cells", uncut),
+    ("squares and means", _mean_squares, "units_of_cells", uncut),
+    ("curvature", _curvature_units, "matrix_sensitivity", no_root_of_two),
+    ("mean row", _curvature_units, "row_sensitivity", one_of_two),
+    ("gradient", Gradient, "mutant", lambda honest: ClippedBefore),
+    ("gradient of classes", Gradient, "mutant", lambda honest: ClippedBefore),
+    ("gradient of classes", Gradient, "mutant", lambda honest: ClippedByClass),
+]
+
+
+@table(("name", "owner", "attribute", "mutant"), MUTANTS)
+def test_a_mutant_moves_neighbours_farther_apart(name, owner, attribute, mutant):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, attribute, mutant(getattr(owner, attribute)))
+        assert distance(name, "replace_one") > 1.2
+
+
+# ---- noise ---------------------------------------------------------------------------------------
+
+N_DRAWS = 400
+
+
+def noise_is_as_claimed(name):
+    """White noise of 2^bits units; statistics of a fair source are off by six deviations at most.
+
+    A false alarm is rarer than one in ten million.
+    """
+    kind, drawn = SUMS[name], []
+    for _ in range(N_DRAWS):
+        found = releases_of(name, [*kind.others, kind.records[0]], "replace_one")
+        residuals = [
+            (np.ravel(released - exact).astype(float) + 0.5) / 2.0**mechanism.bits
+            for mechanism, exact, released in found
+        ]
+        drawn.append(np.concatenate(residuals))
+    drawn = np.array(drawn)
+    size = drawn.shape[1]
+    if abs(np.mean(drawn**2) - 1) > 6 * math.sqrt(2 / drawn.size):
+        return False
+    correlations = drawn.T @ drawn / N_DRAWS - np.eye(size)
+    return np.abs(correlations).max() < 7 * math.sqrt(2 / N_DRAWS)
+
+
+@table("name", SUMS)
+def test_every_entry_has_noise_of_its_own_as_large_as_is_claimed(name):
+    assert noise_is_as_claimed(name)
+
+
+@table(("name", "source"), [
+    *[(name, HalfTheNoise) for name in SUMS],
+    ("curvature", HalfOffTheDiagonal),
+    ("gradient of classes", NoiseOfOneClass),
+])  # fmt: skip
+def test_a_mutant_of_the_noise_is_caught(name, source, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(_questions, "NoiseSource", source)
+        assert not noise_is_as_claimed(name)
