@@ -21,7 +21,7 @@ PRIVACY = "dpcd_sklearn/privacy"
 # Shared by all coordinates of a release, or by all classes, once it was drawn.
 SHARED = """
 
-cdef int64_t[11] SHARED_NOISE  # coordinates of a class: ten features, an intercept
+cdef int64_t[4] SHARED_NOISE  # coordinates of a class: three features, an intercept
 cdef int N_DRAWN = 0
 
 
@@ -32,11 +32,11 @@ cdef void _renew() noexcept nogil:
 
 cdef int64_t _drawn(NoiseSource noise, int bits) noexcept nogil:
     global N_DRAWN
-    cdef int shared = 1 if FLAW == 4 else 11 if FLAW == 8 else 0
+    cdef int shared = 1 if FLAW == 4 else 4 if FLAW == 8 else 0
     if shared == 0 or N_DRAWN < shared:
-        SHARED_NOISE[N_DRAWN % 11] = noise.gaussian(bits)
+        SHARED_NOISE[N_DRAWN % 4] = noise.gaussian(bits)
     N_DRAWN = N_DRAWN + 1
-    return SHARED_NOISE[(N_DRAWN - 1) % (shared or 11)]
+    return SHARED_NOISE[(N_DRAWN - 1) % (shared or 4)]
 """
 FACTOR = ('{"replace_one": 2.0,', '{"replace_one": 1.0 if FLAW == 2 else 2.0,')
 # file: pairs of an honest text, which occurs once, and the text with a flaw beside it
