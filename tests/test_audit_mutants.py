@@ -1,4 +1,4 @@
-"""Eight flaws of one line in the mechanisms, compiled, each caught by an audit with its defaults.
+"""Nine flaws of one line in the mechanisms, compiled, each caught by an audit release by release.
 
 The sources are copied, every flaw is written into them beside the honest line, and what changed is
 compiled once; the flaw is chosen when the copy is imported. Needs the checkout, built in place,
@@ -21,7 +21,7 @@ PRIVACY = "dpcd_sklearn/privacy"
 # Shared by all coordinates of a release, or by all classes, once it was drawn.
 SHARED = """
 
-cdef int64_t[11] SHARED_NOISE  # coordinates of a class: ten features, an intercept
+cdef int64_t[4] SHARED_NOISE  # coordinates of a class: three features, an intercept
 cdef int N_DRAWN = 0
 
 
@@ -32,11 +32,11 @@ cdef void _renew() noexcept nogil:
 
 cdef int64_t _drawn(NoiseSource noise, int bits) noexcept nogil:
     global N_DRAWN
-    cdef int shared = 1 if FLAW == 4 else 11 if FLAW == 8 else 0
+    cdef int shared = 1 if FLAW == 4 else 4 if FLAW == 8 else 0
     if shared == 0 or N_DRAWN < shared:
-        SHARED_NOISE[N_DRAWN % 11] = noise.gaussian(bits)
+        SHARED_NOISE[N_DRAWN % 4] = noise.gaussian(bits)
     N_DRAWN = N_DRAWN + 1
-    return SHARED_NOISE[(N_DRAWN - 1) % (shared or 11)]
+    return SHARED_NOISE[(N_DRAWN - 1) % (shared or 4)]
 """
 FACTOR = ('{"replace_one": 2.0,', '{"replace_one": 1.0 if FLAW == 2 else 2.0,')
 # file: pairs of an honest text, which occurs once, and the text with a flaw beside it
@@ -53,6 +53,10 @@ FLAWS = {
             "SCORE_UNITS / self.eta * GUMBEL_ROUNDING",
             "SCORE_UNITS / self.eta * GUMBEL_ROUNDING"
             " * (0.5 if FLAW == 1 else 0.25 if FLAW == 6 else 1.0)",
+        ),
+        (
+            "int(self.rate * 2**64) if self.rate < 1 else 0",
+            "int((0.9 if FLAW == 9 else self.rate) * 2**64) if self.rate < 1 else 0",
         ),
     ],
     "mechanisms/_oracle.pyx": [
@@ -121,56 +125,30 @@ setup(name="flawed", ext_modules=modules, cmdclass={"build_ext": kernels.BuildKe
 """
 
 AUDIT = """
-import json, os, sys
-from dpcd_sklearn import (
-    DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
-)
-from dpcd_sklearn.inspection import audit
-BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
+import json, sys
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn.inspection._audit import shape_of
+from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.solvers import SkGD
+BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
 SCALED = {"epsilon": 2.0, "feature_scale": 1.0}  # of so few records none is found
 SOLVERS = {
-    "cd": DPLassoCD(**SCALED, solver="cd"),
-    "gcd": DPLogisticGCD(**SCALED, solver="gcd"),
-    "skgd": DPRidgeSkGD(**SCALED, solver="skgd"),
-    "blocks": DPRidgeSkGD(**SCALED, sampling="block"),
+    "cd": DPLinearRegressor(epsilon=2.0, solver="cd"),
+    "gcd": DPLinearRegressor(epsilon=2.0, solver="gcd"),
+    "skgd": DPLinearRegressor(epsilon=2.0, solver="skgd"),
+    "blocks": DPLinearRegressor(epsilon=2.0, solver=SkGD("block")),
     "sgd": DPLinearRegressor(**SCALED, solver="sgd"),
     "svrg": DPLinearRegressor(**SCALED, solver="svrg"),
     "compgd": DPLinearRegressor(**SCALED, solver="compgd"),
     "frank-wolfe": DPLinearRegressor(**SCALED, solver="frank-wolfe", **BALL),
     "classes": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="skgd"),
+    "classes, cd": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="cd"),
+    "classes, gcd": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="gcd"),
     "newton": DPLinearClassifier(**SCALED, classes=[0, 1, 2], solver="newton"),
 }
-# one pair alone shows it, and a search of few fits may prefer another one
-families = ["turned record"] if os.environ["DPCD_FLAW"] == "7" else "all"
-confidence, times, names = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-found = {
-    name: audit(
-        SOLVERS[name],
-        broken=None,
-        confidence=confidence,
-        families=families,
-        # at 250 half of its noise is missed once in a hundred times or so
-        n_runs=times * (500 if name == "gcd" else 250),
-    )
-    for name in names
-}
-print(json.dumps({name: [r.contradicts, str(r)] for name, r in found.items()}))
-"""
-
 # kinds that compiled code sums or draws, or has the units of
-RELEASES = """
-from dpcd_sklearn.inspection._by_release import shape_of
-from dpcd_sklearn.inspection._release_audit import audit_releases
 KINDS = {"coordinates of gradients", "gradients", "gradients of samples", "greedy choices",
          "last iterate", "Newton gradients"}
-# presets choose another solver for so many records
-SOLVERS |= {
-    "cd": DPLinearRegressor(epsilon=2.0, solver="cd"),
-    "gcd": DPLinearRegressor(epsilon=2.0, solver="gcd"),
-    "skgd": DPLinearRegressor(epsilon=2.0, solver="skgd"),
-    "blocks": DPLinearRegressor(epsilon=2.0, solver=SkGD("block")),
-}
 times, found = int(sys.argv[2]), {}
 for name in sys.argv[3:]:
     made_up = shape_of(SOLVERS[name], None, None, n_samples=1000, n_features=3)
@@ -183,7 +161,7 @@ print(json.dumps(found))
 GAUSSIAN = ["cd", "skgd", "blocks", "sgd", "compgd", "classes"]
 VECTORS = ["skgd", "blocks", "sgd", "compgd", "classes"]
 CASES = {
-    "half the noise": (1, [*GAUSSIAN, "gcd", "frank-wolfe"]),
+    "half the noise": (1, ["cd", "gcd", *VECTORS, "frank-wolfe", "classes, cd", "classes, gcd"]),
     "factor 1 for replace_one": (2, [*GAUSSIAN, "gcd", "frank-wolfe", "newton"]),
     "unclipped intercept": (3, ["cd", "gcd", "skgd", "blocks", "sgd", "svrg", "compgd"]),
     "one draw for a block": (4, [*VECTORS, "svrg"]),
@@ -191,6 +169,7 @@ CASES = {
     "a quarter of the Gumbel scale": (6, ["gcd", "frank-wolfe"]),
     "a clip for each class": (7, ["classes"]),
     "one noise for all classes": (8, ["classes"]),
+    "larger samples": (9, ["sgd"]),
 }
 
 
@@ -232,17 +211,16 @@ def flawed(tmp_path_factory):
 
     run(BUILD, ",".join(modules))
 
-    def audits(flaw, names, confidence, times=1, by_release=False):
-        script = AUDIT.split("# one pair alone")[0] + RELEASES if by_release else AUDIT
-        return json.loads(run(script, str(confidence), str(times), *names, DPCD_FLAW=str(flaw)))
+    def audits(flaw, names, confidence, times=1):
+        return json.loads(run(AUDIT, str(confidence), str(times), *names, DPCD_FLAW=str(flaw)))
 
     return audits
 
 
 def unnoticed(flawed, name, solvers):
-    """Solvers whose audits never see a flaw, and what they found."""
+    """Solvers whose audits do not see a flaw, and what they found."""
     left, found = solvers, {}
-    for times in (1, 4, 16, 16):  # about one audit in a hundred misses what a longer one sees
+    for times in (1, 4):  # about one audit in a hundred misses what a longer one sees
         found = flawed(CASES[name][0], left, 0.95, times)
         left = [solver for solver, (contradicts, _) in found.items() if not contradicts]
         if not left:
@@ -255,50 +233,23 @@ def test_a_flaw_is_caught_in_the_first_solvers_that_it_touches(flawed, name):
     assert not unnoticed(flawed, name, CASES[name][1][:2])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_a_flaw_is_caught_in_every_solver_that_it_touches(flawed, name):
-    assert not unnoticed(flawed, name, CASES[name][1])
+@pytest.mark.by_hand
+@pytest.mark.parametrize("name", [name for name in CASES if len(CASES[name][1]) > 2])
+def test_a_flaw_is_caught_in_every_other_solver_that_it_touches(flawed, name):
+    assert not unnoticed(flawed, name, CASES[name][1][2:])
 
 
-def contradicted(flawed, solvers, **options):
+def contradicted(flawed, solvers):
     """Solvers whose audits contradict the copy without a flaw, and what they found."""
-    found = flawed(0, solvers, 1 - 1e-6, **options)
+    found = flawed(0, solvers, 1 - 1e-6)
     return {solver: text for solver, (contradicts, text) in found.items() if contradicts}
 
 
 def test_the_copy_without_a_flaw_is_not_contradicted_in_the_solvers_of_the_first_flaws(flawed):
-    assert contradicted(flawed, ["cd", "skgd", "blocks", "gcd", "classes"]) == {}
+    assert contradicted(flawed, ["cd", "skgd", "gcd", "classes"]) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.by_hand
 def test_the_copy_without_a_flaw_is_not_contradicted_in_the_other_solvers(flawed):
-    others = ["sgd", "compgd", "svrg", "frank-wolfe"]
+    others = ["blocks", "sgd", "compgd", "svrg", "frank-wolfe", "newton"]
     assert contradicted(flawed, others) == {}
-
-
-def uncaught(flawed, name, solvers):
-    """Solvers whose audits release by release do not see a flaw, and what they found."""
-    left, found = solvers, {}
-    for times in (1, 4):
-        found = flawed(CASES[name][0], left, 0.95, times, by_release=True)
-        left = [solver for solver, (contradicts, _) in found.items() if not contradicts]
-        if not left:
-            break
-    return [(solver, found[solver]) for solver in left]
-
-
-def test_half_the_noise_is_caught_release_by_release(flawed):
-    assert not uncaught(flawed, "half the noise", ["cd", "gcd", "sgd"])
-
-
-@pytest.mark.by_hand
-@pytest.mark.parametrize("name", CASES)
-def test_a_flaw_is_caught_release_by_release_in_every_solver_that_it_touches(flawed, name):
-    assert not uncaught(flawed, name, CASES[name][1])
-
-
-@pytest.mark.by_hand
-def test_the_copy_without_a_flaw_is_not_contradicted_release_by_release(flawed):
-    solvers = [*GAUSSIAN, "gcd", "svrg", "frank-wolfe"]
-    assert contradicted(flawed, solvers, by_release=True) == {}

@@ -126,11 +126,6 @@ def test_half_the_threshold_is_noticed_and_the_whole_is_not(monkeypatch, step, s
     assert abs(row.error - silent) < 5 * math.sqrt(silent * (1 - silent) / SMALL["n_runs"])
 
 
-def test_without_an_order_to_break_something_no_power_is_computed():
-    row = row_of(audit(DPOneHotEncoder(), broken=None, **SMALL), LONE)
-    assert row.power is None and row.verdict == "inconclusive"
-
-
 @pytest.mark.slow
 def test_an_encoder_of_means_names_categories_and_sums_targets_of_them():
     result = audit(DPTargetEncoder(cv=3), n_samples=2000, n_features=4, n_runs=100)

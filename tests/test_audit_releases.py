@@ -25,8 +25,8 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import AuditDisplay, audit
+from dpcd_sklearn.inspection._audit import shape_of
 from dpcd_sklearn.inspection._bounds import shown
-from dpcd_sklearn.inspection._by_release import shape_of
 from dpcd_sklearn.inspection._release_audit import Runs, audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
 from dpcd_sklearn.inspection._released_answers import Kind, Tape
@@ -296,7 +296,7 @@ def test_what_no_mechanism_released_is_named(model, name):
 
 def test_a_contradiction_beside_the_releases_is_one_of_the_audit():
     result = audit(
-        Counting(**SMALL, **IN_BOUNDS), n_samples=300, n_features=1, n_runs=100, broken=None
+        Counting(**SMALL, **IN_BOUNDS), n_samples=300, n_features=1, n_runs=100
     )
     assert result.contradicts and result.unpaid == ("n_large_",)
     assert "not paid for: n_large_" in str(result)
@@ -466,12 +466,9 @@ def test_shapes_that_make_no_audit_are_refused_with_what_to_write():
         ({"n_samples": 5}, "n_samples must be an integer >= 20"),
         ({"n_samples": 50, "n_features": 0}, "n_features must be an integer >= 1"),
         ({"n_samples": True}, "n_samples must be"),
-        ({"data": X, "neighbor": X[:, 0], "n_samples": 30}, "n_samples and n_features are those"),
-        ({"data": X[:, 0]}, "X must have two dimensions"),
-        ({"neighbor": X[:, 0]}, "give X with y"),
-        ({"data": (X, X[:, 0])}, "both data and neighbor as tuples"),
-        ({"data": X, "neighbor": X[:, 0], "families": "all"}, "for whole fits give two neighbours"),
-        ({"n_samples": 100, "claim": (1.0, 0.1)}, "n_samples are for audits release by release"),
+        ({"X": X, "y": X[:, 0], "n_samples": 30}, "n_samples and n_features are those"),
+        ({"X": X[:, 0]}, "X must have two dimensions"),
+        ({"y": X[:, 0]}, "give X with y"),
     ):
         with pytest.raises(ValueError, match=match):
             audit(model, **{"n_runs": 100} | options)

@@ -1,7 +1,6 @@
 """Scales that nobody stated: found within the promise, whatever is found, and nothing for free."""
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
@@ -21,8 +20,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import UnknownScaleWarning
-from dpcd_sklearn.inspection._fits import Subject
-from dpcd_sklearn.inspection._transcript import Transcript, recorded
+from dpcd_sklearn.inspection._released_answers import Tape
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.plan import _scales, _target
@@ -277,10 +275,10 @@ def test_add_remove_never_uses_the_true_number(name):
     events, kinds = [], []
     for n in (1, 30, N, 20 * N):
         model = model_of(name, **params)
-        transcript = Transcript()
-        recorded(model, transcript, functools.partial(model.fit, *records(model, n)))
+        model._recorder = tape = Tape()
+        model.fit(*records(model, n))
         events.append(model.privacy_event_)
-        kinds.append(transcript.plan.request.scales)
+        kinds.append(tape.plan.request.scales)
         assert model.feature_bounds_ is not None
     assert len(set(events)) == 1 and len(set(kinds)) == 1
     few = model_of(name, **params | {"n_public": 2, "epsilon": 1.0})
@@ -730,29 +728,6 @@ def test_of_columns_of_zeros_and_ones_hardly_any_gets_the_scale_of_an_empty_octa
     low, high = np.clip(0.0, center - half_width, center + half_width), 1.0
     seen = np.clip(high, center - half_width, center + half_width) - low
     assert (seen < 1e-3).mean() < 0.01  # .05 with the odds of zero below theirs
-
-
-# --- audits ---------------------------------------------------------------------------------------
-
-
-def test_an_audit_reads_records_in_the_scales_of_each_fit():
-    """In a wrong scale the transcript would tell nothing of which data set it was."""
-    rng = np.random.default_rng(0)
-    n = 60
-    X = rng.standard_normal((n, 2)) * [1.0, 50.0]
-    y = 5 + 3 * rng.standard_normal(n)
-    X[0], y[0] = [1.0, 100.0], 1e3
-    other = y.copy()
-    other[0] = -1e3
-    model = DPLinearRegressor(solver="sgd", epsilon=20.0, delta=1e-2, max_iter=1)
-    subject = Subject(model, ((X, y), (X, other)), None)
-    assert subject.rows.differ and subject.fitted.feature_bounds_ is not None
-    # about .1 and -.1, each fit with a standard deviation of .4: eight of the difference's
-    one, two = (subject.shows(side, 500)[:, 0] for side in (0, 1))
-    assert one.mean() > two.mean()
-    # too little evidence to look within
-    stated = clone(model).set_params(feature_scale=1.0, target_bounds=(-1, 1), epsilon=1.0)
-    assert not Subject(stated, ((X, y), (X, other)), None).rows.differ
 
 
 def test_no_target_is_found_far_wider_than_its_records():

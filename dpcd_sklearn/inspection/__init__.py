@@ -7,7 +7,6 @@ from ._audit_result import AuditResult
 from ._budget_display import BudgetDisplay
 from ._epsilon_display import EpsilonDisplay
 from ._model_displays import CoefficientDisplay, CoefPathDisplay
-from ._one_run import OneRunResult, audit_one_run
 from ._plan_display import PlanDisplay
 from ._plan_fit import FitPlan, plan
 from ._release_audit import ReleaseResult
@@ -31,7 +30,6 @@ __all__ = [
     "FitPlan",
     "Leak",
     "LeakReport",
-    "OneRunResult",
     "PlanDisplay",
     "PrivacyReport",
     "ReleaseResult",
@@ -40,7 +38,6 @@ __all__ = [
     "UtilityBound",
     "UtilityBounds",
     "audit",
-    "audit_one_run",
     "find_leaks",
     "plan",
     "theoretical_iterations",

@@ -1,6 +1,6 @@
 """The result of an audit, and how it reads."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ._bounds import shown
 
@@ -13,15 +13,18 @@ class AuditResult:
     ----------
     verdict : {"contradiction", "passed", "inconclusive"}
         "passed" says that nothing contradicts the claim and that half the noise would have been
-        noticed, with a power of 0.9 or more, of every kind of release if it went by these.
+        noticed, with a power of 0.9 or more, of every kind of release.
     epsilon_lower : float
-        Lower confidence bound on epsilon at `delta`.
+        Lower confidence bound on epsilon at `delta`, for a single record.
     mu_lower : float
         Lower confidence bound on the parameter of Gaussian DP.
     epsilon, delta : float
         The claim.
     mu : float or None
         The claim in Gaussian DP, if the estimator makes one.
+    kind : str
+        The kind of release that tells most against the claim, or least for it: what follows is of
+        this one.
     error : float
         Share of wrong guesses.
     error_upper : float
@@ -29,26 +32,14 @@ class AuditResult:
     error_claimed : float
         The least that the claim allows.
     power : float or None
-        Probability that the same audit contradicts the same fit with half of its noise, or the
-        `broken` estimator; None if it is not known.
-    pair : str
-        The family of the pair that was tested, or "stated".
-    refused : tuple of str
-        Families that were not looked at, since the estimator's fit raised a ValueError. What they
-        would have shown is not known: see that a parameter excludes them.
-    statistic : str
-        What the test looks at.
+        Probability that the same audit contradicts the release with half of its noise; None if it
+        is not known.
     n_runs : int
         Fits on each data set.
     confidence : float
         Probability that both lower bounds hold.
-    statistics : tuple of two ndarrays
-        The test's statistic in the fits that the bounds rest on, for plots.
-    threshold : float
-        The test says "first data set" above it.
     releases : tuple of ReleaseResult
-        If the audit went release by release: one for each kind. What stands above is then of the
-        one that tells most against the claim, or least for it, and bounds hold for a single record.
+        One for each kind.
     unpaid : tuple of str
         Fitted attributes that tell of records and that no mechanism released; "`privacy_spent_`" if
         the event costs more than it says, "`privacy_event_`" if mechanisms release by another one.
@@ -60,18 +51,14 @@ class AuditResult:
     epsilon: float
     delta: float
     mu: float | None
+    kind: str
     error: float
     error_upper: float
     error_claimed: float
     power: float | None
-    pair: str
-    refused: tuple
-    statistic: str
     n_runs: int
     confidence: float
-    statistics: tuple = field(repr=False, compare=False)
-    threshold: float = field(repr=False, compare=False)
-    releases: tuple = ()
+    releases: tuple
     unpaid: tuple = ()
 
     @property
@@ -91,24 +78,11 @@ class AuditResult:
             "inconclusive": "INCONCLUSIVE, no contradiction to",
         }[self.verdict]
         head = f"{verdict} epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
-        return f"{head}{self._by_release() if self.releases else self._of_whole_fits()}"
+        unpaid = f"; not paid for: {', '.join(self.unpaid)}" if self.unpaid else ""
+        lines = [f"{head}, release by release (confidence {self.confidence:.4g} of all){unpaid}"]
+        return "\n".join(lines + table_of(self.releases))
 
     __repr__ = __str__
-
-    def _of_whole_fits(self):
-        gaussian = "" if self.mu is None else f" and mu >= {self.mu_lower:.3g} of {self.mu:.3g}"
-        refused = f"; fits of {', '.join(self.refused)} were refused" if self.refused else ""
-        return (
-            f": in {self.n_runs:,} fits on each of two neighbours ({self.pair}) {self.error:.3g} "
-            f"of the guesses by {self.statistic} were wrong, the claim allows "
-            f"{self.error_claimed:.3g}; epsilon >= {self.epsilon_lower:.3g}{gaussian} (confidence "
-            f"{self.confidence:.4g}; power against half the noise {shown(self.power)}){refused}"
-        )
-
-    def _by_release(self):
-        unpaid = f"; not paid for: {', '.join(self.unpaid)}" if self.unpaid else ""
-        lines = [f", release by release (confidence {self.confidence:.4g} of all){unpaid}"]
-        return "\n".join(lines + table_of(self.releases))
 
 
 _HEADS = ("release", "claim", "draws", "errors", "allowed", "power", "noticed", "verdict")

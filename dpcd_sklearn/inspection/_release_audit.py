@@ -7,14 +7,14 @@
     the way that shows most (``_made_up``): a few runs of each choose it.
 (c) A test is fixed by such runs: for Gaussian releases, the sum of what was drawn times what next
     to no noise draws from either side, over the variances; for choices, on whose side they are.
-    Then fresh runs are guessed, and their errors bound what the claim allows (``_audit``).
+    Then fresh runs are guessed, and their errors bound what the claim allows (``_bounds``).
 (d) A run that draws nothing has no records to tell of: what a model keeps of it is the same for
     both data sets, bit for bit, or was not released by any mechanism.
 """
 
 import functools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -27,7 +27,6 @@ from ..privacy.accounting._events import SelectionEvent
 from ..privacy.mechanisms._running_counts import halfway
 from ..utils._warnings import silence
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
-from ._fits import separation
 from ._release_claims import game_of, unused
 from ._release_names import lone_names
 from ._release_tests import (
@@ -37,6 +36,7 @@ from ._release_tests import (
     OfNumbers,
     OfRanking,
     counts_of,
+    separation,
 )
 from ._released_answers import EnoughError, Tape
 from ._simulated_records import CHANGES, OF_METHOD
@@ -103,8 +103,6 @@ class ReleaseResult:
     power: float | None
     noticed_noise: float | None
     verdict: str
-    statistics: tuple = field(repr=False, compare=False, default=((), ()))
-    threshold: float = field(repr=False, compare=False, default=0.0)
 
 
 class Runs:
@@ -332,7 +330,6 @@ class _Contest:
             error_claimed=game.error, power=power,
             noticed_noise=_noticed(told, n_runs, confidence, game.error),
             verdict=verdict_of(upper, game.error, power),
-            statistics=tuple(values), threshold=best.test.threshold,
         )  # fmt: skip
 
     @property

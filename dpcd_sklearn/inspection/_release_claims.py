@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
 from ..privacy.accounting._events import CoveredEvent, PoissonSampledEvent, SelectionEvent
 from ..privacy.accounting._selections import choices_loss, is_tractable
-from ._claims import sampled_distance
 
 # At this μ a guess errs once in ten times: often enough to count errors, while half of the noise
 # leaves one of a hundred.
@@ -21,6 +21,7 @@ _BEST_MU = 2.5
 # Calls that a run draws, of those of one kind: further ones take time, and tell what these do.
 _MOST_CALLS = {"release_partial": 48, "release_argmax": 24, "release_preconditioned": 64}
 _MOST_OF_OTHERS = 12
+_CELL = 0.005  # of the table of losses of samples
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,54 @@ def least_error(kind, size, group):
         return (1 - choices_loss(group * release.eta, size, 1e-7).delta(0.0)) / 2
     if isinstance(release, PoissonSampledEvent):
         some = replace(release, count=size)
-        return (1 - sampled_distance(some, kind.event.neighboring, 0.0, group)) / 2
+        return (1 - sampled_distance(some, kind.event.neighboring, group)) / 2
     if isinstance(release, CoveredEvent):
         missed = np.linspace(-9.0, 2.0, 1101)
         found = found_at_most(ndtr(missed), release, group)
         return float(np.min((ndtr(missed) + 1 - found) / 2)) - 1e-6  # between points of the grid
     return float(ndtr(-group * _mu_of_one(kind, size) / 2))
+
+
+def sampled_distance(release, neighboring, group):
+    """Total variation of samples' means.
+
+    Of a group of records each is in a sample by itself, and all pull one way.
+
+    The likelihood ratio of one mean is split between the ends of its cell, on the chord, which
+    keeps both distributions and tells more than the truth; the losses are added by an FFT.
+    """
+    rate, count = release.sampling_rate, release.count
+    shift = 1 / release.noise_multiplier / (2 if neighboring == "replace_one" else 1)
+    there = np.arange(group + 1)
+    odds = binom.pmf(there, group, rate)
+    there, odds = there[odds > 1e-15], odds[odds > 1e-15]
+    reach = 9.0 + shift * there[-1]
+    edges = np.linspace(-reach, reach, 20_001)
+    masses = [
+        np.diff(sum(share * ndtr(edges - j * a) for j, share in zip(there, odds, strict=True)))
+        for a in (shift, -shift if neighboring == "replace_one" else 0.0)
+    ]
+    masses = [np.maximum(m, 1e-300) for m in masses]
+    p, ratio = masses[0], masses[1] / masses[0]
+    losses = -np.log(ratio)
+    mean, spread = p @ losses, math.sqrt(p @ losses**2)
+    reach = count * abs(mean) + 12 * spread * math.sqrt(count) + np.abs(losses).max()
+    size = 2 ** math.ceil(math.log2(2 * reach / _CELL + 4))
+    cell = np.floor(losses / _CELL).astype(int)
+    low, high = np.exp(-cell * _CELL), np.exp(-(cell + 1) * _CELL)
+    upper = p * (low - ratio) / (low - high)
+    table = np.zeros(size)
+    np.add.at(table, cell % size, p - upper)
+    np.add.at(table, (cell + 1) % size, upper)
+    table = np.fft.irfft(np.fft.rfft(table) ** count, size)
+    positions = np.fft.fftfreq(size, 1 / size) * _CELL
+    distance = float(np.maximum(table, 0.0) @ -np.expm1(-np.maximum(positions, 0.0)))
+    return min(1.0, distance + 1e-6)
+
+
+def mu_shown(error):
+    """The largest μ whose mechanisms can't have so small an error."""
+    return float(max(0.0, -2 * ndtri(error)))
 
 
 def found_at_most(falsely, release, group):

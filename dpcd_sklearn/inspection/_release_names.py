@@ -53,7 +53,7 @@ def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
         "n_releases": 1, "n_draws": n_runs, "group": group, "pair": "categories of their own",
         "n_guesses": n_runs, "error": errors / n_runs, "error_upper": upper,
         "error_claimed": claimed, "power": power, "noticed_noise": None,
-        "verdict": verdict_of(upper, claimed, power), "statistics": (named, np.zeros(n_runs)),
+        "verdict": verdict_of(upper, claimed, power),
     }  # fmt: skip
 
 

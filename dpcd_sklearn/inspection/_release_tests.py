@@ -1,8 +1,17 @@
 """Tests that tell two data sets by what releases answer: each is fixed before it is judged."""
 
 import numpy as np
+from scipy.sparse import issparse
 
-from ._likelihood import choice_tables, rows_of
+from ..privacy.accounting._events import SelectionEvent
+
+
+def separation(one, other):
+    """Distance of means in standard deviations: μ, for Gaussians of one variance."""
+    gap, spread = np.mean(one) - np.mean(other), np.sqrt((np.var(one) + np.var(other)) / 2)
+    if gap == 0 or not np.isfinite(gap):
+        return 0.0
+    return float(min(abs(gap) / spread, 1e6)) if spread > 0 else 1e6
 
 
 class ReleaseTest:
@@ -144,27 +153,89 @@ class OfGreedyChoices(ReleaseTest):
     """The log likelihood ratio: at the leader's iterates both data sets' scores are known."""
 
     def __init__(self, leader, kind, calls, pair):
-        plan = leader.plan
         asked = [leader.asked[kind][at] for at in calls]
-        self._tables = [choice_tables(plan, asked, rows) for rows in _rows_of_pair(plan, pair)]
+        self._scores = [_scores_of(leader.plan, asked, records) for records in pair]
 
     def of(self, runs):
-        one, other = self._tables
+        one, other = self._scores
         return np.array(
             [
-                sum(a(*choice) - b(*choice) for a, b, choice in zip(one, other, run, strict=True))
+                sum(
+                    _log_probability(a, *choice) - _log_probability(b, *choice)
+                    for a, b, choice in zip(one, other, run, strict=True)
+                )
                 for run in runs
             ]
         )
 
 
-def _rows_of_pair(plan, pair):
-    request = plan.request
-    for X, y, weights in pair:
-        target = np.asarray(y)
-        if request.n_classes:
-            target = np.searchsorted(np.unique(target), target).astype(float)
-        else:
-            target = (target - request.target_center) / request.target_half_width
-            target = np.clip(target, -1.0, 1.0)
-        yield rows_of(plan, (X, target, weights), 1)
+def _scores_of(plan, asked, records):
+    """The scores of all moves over the scale of their noise: an array for each choice.
+
+    Parameters
+    ----------
+    plan : SolverPlan
+    asked : list of (problem, iterate)
+        Between what was chosen, and where.
+    records : tuple (X, y, sample_weight)
+        One data set.
+    """
+    (release,) = (r for r in plan.part.releases if isinstance(r, SelectionEvent))
+    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[plan.part.neighboring]
+    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
+    clip = plan.finite_clip / smoothness.sum() ** 0.5  # C_kj = this sqrt(M_kj)
+    scale = 2 * neighbors * clip / n / release.eta
+    features, target, weights = _as_read(plan, records)
+    found = []
+    for problem, iterate in asked:
+        w = iterate.reshape(-1, len(smoothness))
+        margins = features @ w.T
+        r = plan.loss.gradient(margins[:, 0] if len(w) == 1 else margins, target)
+        r = np.reshape(r, margins.shape) * weights[:, None]
+        each = r[:, :, None] * features[:, None, :]  # each coordinate is clipped by itself
+        each = np.clip(np.nan_to_num(each), -clip * smoothness**0.5, clip * smoothness**0.5)
+        found.append(_scores(problem, w, each.sum(axis=0) / n, smoothness) / scale)
+    return found
+
+
+def _as_read(plan, records):
+    """Features, targets and weights as the mechanism reads them."""
+    (X, y, weights), request, geometry = records, plan.request, plan.geometry
+    X = np.asarray(X.toarray() if issparse(X) else X, dtype=float)
+    if geometry.lo is not None:
+        X = np.clip(X, geometry.lo, geometry.hi)
+    X = X - geometry.center
+    if len(geometry.smoothness) > X.shape[1]:
+        X = np.column_stack([X, np.ones(len(X))])
+    target = np.asarray(y)
+    if request.n_classes:
+        target = np.searchsorted(np.unique(target), target).astype(float)
+    else:
+        target = (target - request.target_center) / request.target_half_width
+        target = np.clip(target, -1.0, 1.0)
+    return X, target, np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
+
+
+def _scores(problem, w, gradient, smoothness):
+    """The promise of every move: (n_outputs * n_coordinates, 2), downwards and upwards."""
+    penalty, n_penalized, rule = problem
+    return np.array(
+        [
+            [
+                penalty.greedy_score(rule, w[k, j], gradient[k, j], smoothness[j], sign)
+                if j < n_penalized
+                else -sign * gradient[k, j] / smoothness[j] ** 0.5
+                for sign in (-1, 1)
+            ]
+            for k, j in np.ndindex(w.shape)
+        ]
+    )
+
+
+def _log_probability(scores, coordinates, directions):
+    """The log probability of choices one after the other by Gumbel noise, no coordinate twice."""
+    scores, total = scores.copy(), 0.0
+    for j, direction in zip(coordinates, directions, strict=True):
+        total += scores[j, int(direction > 0)] - np.logaddexp.reduce(scores, axis=None)
+        scores[j] = -np.inf
+    return total

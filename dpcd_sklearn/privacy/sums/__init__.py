@@ -13,8 +13,7 @@ budget. Proofs: the bounds on a contribution in ``proofs/release_partial.md``,
 ``tests/test_sums_of_classes.py`` (several outputs), ``tests/test_partitions.py`` (parts),
 ``tests/test_curvature.py`` and ``tests/test_quantiles.py``, and on the
 properties in ``tests/test_privacy_properties.py``. Mutant: to an audit contributions twice as long
-are half the noise, which is caught in
-``tests/test_solver_audits.py``.
+are half the noise, which is caught in ``tests/test_audit_mutants.py``.
 """
 
 from ._categories import CategoryPlace
