@@ -776,3 +776,41 @@ def test_a_size_that_no_model_takes_is_said():
     X = rng.uniform(size=(5000, 2)) * [1.0, 1e12]
     with pytest.warns(UserWarning, match="feature 1 has .* a size about .*DPStandardScaler"):
         DPLinearRegressor(epsilon=3.0).fit(X, X[:, 0])
+
+
+# --- within stated bounds of a target -------------------------------------------------------------
+
+
+def in_bounds(n=4000):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n, 2))
+    return X, X @ [1.0, -1.0] + 0.1 * rng.normal(size=n)
+
+
+@table("bounds", [(-2, 2), (-2, 200), (-200, 2), (-2000, 2000), (-1e4, 2)])
+def test_target_bounds_that_are_far_too_wide_do_not_ruin_a_fit(bounds):
+    X, y = in_bounds()
+    model = DPLinearRegressor(epsilon=1.0, feature_bounds=(0, 1), target_bounds=bounds).fit(X, y)
+    lo, hi = model.target_bounds_
+    assert bounds[0] <= lo < hi <= bounds[1] and model.score(X, y) > 0.9
+    assert model.privacy_event_ == model.planned_event(len(y), 2)
+    assert bounds != (-2, 2) or (lo, hi) == bounds
+
+
+def test_nothing_is_looked_for_within_target_bounds_where_it_is_told_not_to_or_can_not_be_found():
+    facts = {"feature_bounds": (0, 1), "target_bounds": (-2, 200), "epsilon": 1.0}
+
+    def search(n=4000, **params):
+        model = DPLinearRegressor(**facts | params)
+        return model._plan(n, 2, 1).request.target_search
+
+    assert search().within and search().n_choices == 3 and search().share <= 0.06
+    assert search(n=10**6).share < search().share  # no more than evidence asks for
+    for params in (
+        {"feature_scale": 1.0},
+        {"inference": True},
+        {"fit_intercept": False},
+        {"n": 100},
+        {"epsilon": np.inf},
+    ):
+        assert search(**params) is _target.NO_TARGET

@@ -70,11 +70,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _bounds_of_target(self, request):
         """Bounds of the target, stated or found; None if it is neither."""
-        if self.target_bounds is not None:
-            bounds = self._stated_target_bounds(request.n_outputs)
-        elif request.target_search.n_choices:
+        if request.target_search.n_choices:
             center, half_width = request.target_center, request.target_half_width
             bounds = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
+        elif self.target_bounds is not None:
+            bounds = self._stated_target_bounds(request.n_outputs)
         else:
             return None
         return bounds if request.n_outputs > 1 else tuple(float(bound[0]) for bound in bounds)

@@ -148,7 +148,8 @@ TEXTS = {
         Public bounds of the target, in its units; of several targets a tuple of two scalars or
         arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
         while fitting, and so are predictions. None finds them in the records too; ``(-1, 1)`` is
-        unit scale.""",
+        unit scale. Where they may be far too wide, by public numbers, narrower ones are looked for
+        within them, for 6 % of the budget at most; a stated `feature_scale` says not to.""",
     "tol": """\
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
@@ -210,7 +211,8 @@ TEXTS = {
         Bound on the norm of records, stated or found and released; None is none.""",
     "target_bounds_": """\
     target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
-        What the target is clipped to in the fit, stated or found and released; None is no clip.""",
+        What the target is clipped to in the fit, stated or found and released, within the stated
+        ones too; None is no clip.""",
     "coef_cov_": """\
     coef_cov_ : ndarray of shape (n_coefs, n_coefs)
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by

@@ -37,6 +37,9 @@ QUARTILES = Fraction(1, 4), Fraction(3, 4)
 # The last distance from a centre that bounds of heavy tails are to hold. Half as many records
 # beyond say as little of an absurd scale, and twice as many are a clip that heavy tails feel.
 TAIL = Fraction(19, 20)
+# Farther ones, and the least signal of each: where the noise of a width that is several times as
+# large costs less than what a cut tail tells.
+FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
 # Quartiles are looked for within so many times the upper end of the median's octave: half of all
 # records are within once, and an octave that was chosen too low by one is made good. Wider is too
 # coarse for columns far from zero: 8 brings R² on California housing from .53 to .15 at ε = 0.1.
@@ -123,7 +126,7 @@ def zooms_of(units, n_columns):
 _WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
 
 
-def find_scales(oracle, of, how, width=None, rare=TAIL, *, zooms=0, twice=False):
+def find_scales(oracle, of, how, width=None, rare=TAIL, tail=TAIL, *, zooms=0, twice=False):
     """Centre and half-width of each column.
 
     Parameters
@@ -136,6 +139,8 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, zooms=0, twice=False)
         Half-widths in inter-quartile ranges or upper ends of octaves; None is what suits features.
     rare : Fraction, default=TAIL
         The quantile of the tails of columns whose quartiles are one number.
+    tail : Fraction, default=TAIL
+        That of the others.
     zooms : int, default=0
         How often quartiles that lie in one cell or neighbouring ones are looked for in finer ones.
     twice : bool, default=False
@@ -179,9 +184,9 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, *, zooms=0, twice=False)
         # what lies beside it nobody asks: the octave is right for indicators, on any scale
         half_width = np.where(one_number & ~mostly_zero, (width or WIDTH) * size, half_width)
     if how == "tails":
-        tails = (~one_number, TAIL, _TAIL_PRIOR), (one_number, rare, _DOUBLING_PRIOR)
-        for columns, tail, prior in tails:
-            doublings = find_tails(oracle, of, center, half_width, tail, prior, columns=columns)
+        tails = (~one_number, tail, _TAIL_PRIOR), (one_number, rare, _DOUBLING_PRIOR)
+        for columns, quantile, prior in tails:
+            doublings = find_tails(oracle, of, center, half_width, quantile, prior, columns=columns)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
 
@@ -290,6 +295,8 @@ class ScaleSearch:
         Bounded range of a choice.
     rare : Fraction
         Which quantile is the tail of a column whose quartiles are one number.
+    tail : Fraction
+        That of other columns.
     room : float
         By which widths that are found are multiplied.
     zooms : int
@@ -301,6 +308,7 @@ class ScaleSearch:
     share: float = 0.0
     eta: float = 0.0
     rare: Fraction = TAIL
+    tail: Fraction = TAIL
     room: float = 1.0
     zooms: int = 0
 
@@ -335,7 +343,8 @@ def wanted_scales(request):
             rare, zooms = _rare(request.budget.n * eta), 0
             if features == "tails" and share == _LEAST_SHARE:
                 count, eta, zooms = _with_zooms(request, eta)
-            return ScaleSearch(features, count, spent, eta, rare, room, zooms)
+            tail = _tail(request, request.budget.n * eta)
+            return ScaleSearch(features, count, spent, eta, rare, tail, room, zooms)
     return NOTHING
 
 
@@ -349,6 +358,20 @@ def _with_zooms(request, eta):
         if evidence >= AMPLE_EVIDENCE and _rare(evidence) == _rare(request.budget.n * eta):
             return count, less, zooms
     return few, eta, 0
+
+
+def signal_at_most(request):
+    """The signal of a fit that has the whole budget."""
+    return request.budget.n * request.budget.mu / math.sqrt(request.n_coordinates)
+
+
+def _tail(request, evidence):
+    """The quantile of the tails of columns."""
+    signal = signal_at_most(request)
+    for tail, least in FAR_TAILS.items():
+        if signal >= least and evidence * (1 - tail) >= _RARE_EVIDENCE:
+            return tail
+    return TAIL
 
 
 def _rare(evidence):
@@ -456,7 +479,8 @@ def found_scales(plan, receipt, place, key):
             center, half_width = find_scales_within(oracle, search.features, *bounds)
         else:
             center, half_width = find_scales(
-                oracle, "features", search.features, rare=search.rare, zooms=search.zooms
+                oracle, "features", search.features, None, search.rare, search.tail,
+                zooms=search.zooms,
             )
             half_width = _within_limits(search.room * half_width, plan.request)
         features = center - half_width, center + half_width

@@ -90,7 +90,8 @@ def _has_bounded_rows(request):
 
 def _knows_middle(request):
     """Whether the middle of a target's bounds was found."""
-    return bool(request.target_search.n_choices and request.fit_intercept)
+    found = request.finds_target and request.target_search.n_choices
+    return bool(found and request.fit_intercept)
 
 
 def lacks_scale(request):

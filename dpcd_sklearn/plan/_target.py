@@ -3,8 +3,11 @@
 The octave of the median of |y| says how large numbers are, and cells of that size where the median
 is; of a target far from zero finer cells are looked at around the one that was found. Distances
 from the median say how far its tail goes: the farther a quantile, the fewer records contradict what
-is wider, so the evidence decides which one is looked for. Stated bounds cost nothing: nothing is
-looked for within them.
+is wider, so the evidence decides which one is looked for.
+
+Stated bounds may be many times too wide. Where evidence is plenty a small share pays for a look at
+how much of them is filled. Narrower ones are used only where the noise of stated ones would cost
+more than what a cut tail tells: a public factor.
 """
 
 import math
@@ -20,7 +23,15 @@ from ..privacy.mechanisms._quantiles import (
     QuantileOracle,
 )
 from ..privacy.sums._counts import LOWEST, N_LINEAR
-from ._scales import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, SearchRelease
+from ._scales import (
+    FAR_TAILS,
+    LINEAR_PRIOR,
+    MEDIAN,
+    PRIOR,
+    REACH,
+    SearchRelease,
+    signal_at_most,
+)
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
@@ -32,9 +43,15 @@ _TAILS = {
     Fraction(k, 100): room
     for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
 }
+_TAILS = dict.fromkeys(FAR_TAILS, 1.5) | _TAILS
 _BEYOND = 5.0
 # Each time finer cells are looked at they are so many times finer, at three cells' width.
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
+# Within stated bounds: the most of ρ, the evidence that is aimed at, the least of it, and zooms.
+# Noise costs a share of R² that grows with the square of width over signal: half-widths below so
+# many times the stated one over the signal are used, and none above the last share of it.
+_WITHIN, _ZOOMS_WITHIN = (0.06, 600.0, 30.0), 1
+_WORTH, _MOST_OF_STATED = 40.0, 0.3
 # Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
 # the width, and inwards, less steeply; and how many of them are farther out than that size.
 # Once the median of distances is found they fall outwards from it, down to the least odds that a
@@ -61,6 +78,8 @@ class TargetSearch:
         Bounded range of a choice.
     is_all : bool
         Whether nothing else can be told than a mean.
+    within : bool
+        Whether bounds are stated, and narrower ones are looked for.
     """
 
     zooms: int = 0
@@ -70,6 +89,7 @@ class TargetSearch:
     share: float = 0.0
     eta: float = 0.0
     is_all: bool = False
+    within: bool = False
 
 
 NO_TARGET = TargetSearch()
@@ -77,10 +97,15 @@ NO_TARGET = TargetSearch()
 
 def wanted_target(request):
     """The search for a target's bounds that a request leaves to be done, from public facts."""
-    if not (request.private and request.n_targets and request.finds_target):
-        return NO_TARGET  # stated bounds cost nothing
+    if not (request.private and request.n_targets):
+        return NO_TARGET
+    if not request.finds_target:
+        return _wanted_within(request)
     _ = request.budget.mu  # refuses what is too small for any noise, and says so
     rho = zcdp_rho(*request.budget[:2])
+    signal = signal_at_most(request)
+    able = [tail for tail in _TAILS if signal >= FAR_TAILS.get(tail, 0.0)]
+    farthest = 2 * _BEYOND / float(1 - able[0])  # the evidence that its quantile asks for
     for zooms, (most, aim, least) in _ways(request):
         # without an intercept nothing but the size is looked for
         of_one = 1 + (1 + zooms) * request.fit_intercept
@@ -88,19 +113,37 @@ def wanted_target(request):
         of_one += zooms > 0  # the median of distances
         count = of_one * request.n_targets
         # η = sqrt(8 share ρ / count)
+        aim = max(aim, farthest) if able[0] in FAR_TAILS else aim
         eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
         evidence = request.budget.n * eta
         if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
             spent = count * eta**2 / (8 * rho)
-            tails = _tail(evidence, _BEYOND), _tail(evidence, 2 * _BEYOND)
+            tails = [_tail(evidence, beyond, able) for beyond in (_BEYOND, 2 * _BEYOND)]
             is_all = most == _WAYS[-1][0]
             return TargetSearch(zooms, *tails, count, spent, eta, is_all)
     return NO_TARGET
 
 
-def _tail(evidence, beyond):
+def _wanted_within(request):
+    """The search for narrower bounds than the stated ones."""
+    looks = request.looks_for_features or (request.looks_within and request.row_norm_bound is None)
+    if request.inference or not (looks and request.fit_intercept):
+        return NO_TARGET  # whoever states scales has them
+    rho = zcdp_rho(*request.budget[:2])
+    count = (2 + _ZOOMS_WITHIN) * request.n_targets
+    most, aim, least = _WITHIN
+    eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
+    evidence = request.budget.n * eta
+    if not (evidence >= least and eta >= LEAST_RANGE):
+        return NO_TARGET
+    tail = _tail(evidence, _BEYOND, [tail for tail in _TAILS if tail not in FAR_TAILS])
+    spent = count * eta**2 / (8 * rho)
+    return TargetSearch(_ZOOMS_WITHIN, tail, tail, count, spent, eta, within=True)
+
+
+def _tail(evidence, beyond, able):
     """The farthest quantile for which odds of a width that no record reaches are e^-beyond."""
-    return next((tail for tail in _TAILS if (1 - tail) * evidence >= 2 * beyond), MEDIAN)
+    return next((tail for tail in able if (1 - tail) * evidence >= 2 * beyond), MEDIAN)
 
 
 def _ways(request):
@@ -128,7 +171,12 @@ def found_target(plan, receipt, place, key):
     request, units = plan.request, TARGET.units(plan, place.n_samples)
     oracle = receipt.shown(QuantileOracle(receipt, units, place, key=TARGET.key(key)), units)
     search = request.target_search
-    lo, hi = find_target(oracle, search, centred=request.fit_intercept)
+    if search.within:
+        center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))
+        most = min(_WORTH / request.signal, _MOST_OF_STATED)
+        lo, hi = find_target_within(oracle, search, center - half_width, center + half_width, most)
+    else:
+        lo, hi = find_target(oracle, search, centred=request.fit_intercept)
     return (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
 
 
@@ -183,6 +231,36 @@ def find_target(oracle, search, *, centred):
     if zero.any():
         half_width[zero] = _size(oracle, search.size_tail, columns=zero)
     return middle - half_width, middle + half_width
+
+
+def find_target_within(oracle, search, lo, hi, most):
+    """Bounds of each target within stated ones; these where found ones are above a share of them.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    search : TargetSearch
+    lo, hi : float64 arrays of shape (n_targets,)
+    most : float
+    """
+    stated, (first, last) = hi / 2 - lo / 2, (lo, hi)  # hi - lo may overflow
+    for _ in range(1 + search.zooms):
+        (cell,) = oracle.release_quantiles("target", [MEDIAN], edges=(first, last))
+        width = (last - first) / N_LINEAR
+        middle = first + (cell + 0.5) * width
+        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
+        reach = np.maximum(1.5 * width, least)
+        first, last = middle - reach, middle + reach
+    # all widths that would leave bounds as they are stand for one
+    widest = math.log2(max((most * stated / width).max() / _TAILS[search.tail], 1.0))
+    n_rings = 2 + math.floor(widest)
+    (ring,) = oracle.release_quantiles(
+        "target", [search.tail], prior=np.ones(n_rings), around=(middle, width)
+    )
+    half_width = _TAILS[search.tail] * np.ldexp(width, ring)
+    narrower = (half_width <= most * stated) & (ring < n_rings - 1)
+    found = np.maximum(middle - half_width, lo), np.minimum(middle + half_width, hi)
+    return np.where(narrower, found[0], lo), np.where(narrower, found[1], hi)
 
 
 def _size(oracle, tail, columns=None):

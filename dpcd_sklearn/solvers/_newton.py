@@ -187,7 +187,7 @@ class NewtonPlan(SolverPlan):
         request, bounded = self.request, self.request.n_classes > 0
         if request.n_outputs > 1:
             return softmax_newton_recipe(request.signal, request.n_coordinates, request.n_outputs)
-        found_target = bool(request.target_search.n_choices)
+        found_target = request.finds_target and bool(request.target_search.n_choices)
         recipe = newton_recipe(
             request.signal,
             bounded,
