@@ -320,6 +320,15 @@ def test_a_budget_too_small_for_a_comparison_is_that_of_one_fit(data):
     assert np.isnan(search.best_score_) and len(search.cv_results_["params"]) == 1
 
 
+def test_without_bounds_of_the_target_nothing_is_scored_and_the_nearest_is_fitted(data):
+    X, y, X_test, y_test = data
+    search = PrivateSearchCV(DPLinearRegressor(), {"solver": ["skgd", "newton"]}, epsilon=3.0)
+    with pytest.warns(UserWarning, match="need public target_bounds.*'newton'"):
+        search.fit(X, y)
+    assert search.best_params_ == {"solver": "newton"} and search.score(X_test, y_test) > 0.4
+    assert search.privacy_event_ == DPLinearRegressor(epsilon=3.0).planned_event(N, P)
+
+
 def test_of_candidates_that_change_as_much_the_first_is_fitted(data):
     X, y, *_ = data
     grid = {"solver": ["cd", "newton"], "max_iter": [5, 6]}

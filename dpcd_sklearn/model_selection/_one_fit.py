@@ -2,14 +2,15 @@
 
 - Candidates differ in nothing but the penalty of the last step: what Newton steps release is enough
   to choose among strengths and kinds of it (``plan/_strengths.py``), at no further charge.
-- A run would have too little for a comparison, by public numbers: the candidate that is nearest to
-  the estimator as it was given is fitted.
+- Nothing could be compared, by public facts (a run would have too little, or scores have no
+  bounds): the candidate that is nearest to the estimator as it was given is fitted.
 """
 
 import math
 from numbers import Integral
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ..linear_model._private_linear_model import PrivateLinearModel
 from ..linear_model._strengths import can_choose
@@ -39,7 +40,7 @@ def model_of_one_fit(search, asked, shape):
     if model is None:
         is_counted = "accountant" in asked.part.get_params(deep=False)
         compares = asked.law == "all" and asked.mean > 1
-        if not (compares and is_counted and _is_too_quiet(asked, shape)):
+        if not (compares and is_counted and why_not_compared(search, asked, shape)):
             return None, None
         candidates = _candidates.prototypes(asked.grids, asked.coins)
         models = [_candidates.candidate(search.estimator, params) for params in candidates]
@@ -71,15 +72,23 @@ def _of_strengths(search, asked):
     return model if can_choose(last_step(model)) else None
 
 
-def _is_too_quiet(asked, shape):
-    """Whether a run has too little for a comparison: by public numbers alone."""
+def why_not_compared(search, asked, shape):
+    """Why candidates can't be compared, from public facts; None if they can."""
+    bounds = getattr(last_step(asked.part), "target_bounds", ())
+    if is_regressor(search.estimator) and bounds is None:
+        return "scores of a regressor need public target_bounds"
     columns, _, is_sparse = shape
     width = columns if isinstance(columns, Integral) else width_of(columns)
     if is_sparse:
         width = min(width, ENTRIES)
     mu = asked.budget.mu / math.sqrt(asked.mean)
     least = max(_LEAST_SIGNAL, _LEAST_OF_COLUMNS * width)
-    return asked.budget.n * mu / math.sqrt(width + 1) < least
+    if asked.budget.n * mu / math.sqrt(width + 1) >= least:
+        return None
+    return (
+        f"epsilon={asked.budget.epsilon:g} and n={asked.budget.n:,} are too few to compare "
+        f"{asked.mean:.0f} candidates: noise would choose"
+    )
 
 
 def _nearest(search, asked, candidates, models, sizes):
@@ -108,13 +117,12 @@ def _nearest(search, asked, candidates, models, sizes):
     return min(range(len(candidates)), key=distance)
 
 
-def warn_of_no_comparison(asked, params):
-    """Say before the charge that the budget is too small for a search."""
+def warn_of_no_comparison(search, asked, shape, params):
+    """Say before the charge that candidates are not compared."""
     warn(
-        f"epsilon={asked.budget.epsilon:g} and n={asked.budget.n:,} are too few to compare "
-        f"{asked.mean:.0f} candidates: noise would choose. {params}, which is nearest to the "
-        "estimator as it was given (the first listed of several), has the whole budget. Pass "
-        "scoring= to run all of them nevertheless",
+        f"{why_not_compared(search, asked, shape)}. {params}, which is nearest to the estimator as "
+        "it was given (the first listed of several), has the whole budget. Pass scoring= to run "
+        "all candidates nevertheless",
         UserWarning,
     )
 

@@ -63,9 +63,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     what Newton steps release is enough to choose among them. Every other candidate is fitted and
     scored privately, with its part of the budget: of a total of epsilon = 1 each of four has 0.48,
     each of sixteen 0.23. So state few of these; defaults of the models follow public numbers
-    already. Where runs would have too little for a comparison, the candidate that is nearest to
-    `estimator` has the whole budget, and a warning says so before the charge. Of more than 48 a
-    secret random number is drawn, and the best one leaves.
+    already. Where runs have too little for a comparison, or scores no bounds of the target, the
+    candidate that is nearest to `estimator` has the whole budget, and a warning says so before the
+    charge. Of more than 48 a secret random number is drawn, and the best one leaves.
 
     **Privacy**
 
@@ -291,7 +291,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if model is not None:
             _budget_of_run.planned_event(model, (num_samples(X), *shape))  # refuses leaks
             if params is not None:
-                warn_of_no_comparison(asked, params)
+                warn_of_no_comparison(self, asked, shape, params)
             return self._fit_once(model, params, asked, X, y)
         plan = planned(self, asked, shape)
         if plan.n_public is not None:
