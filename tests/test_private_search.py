@@ -484,7 +484,8 @@ def test_the_number_of_runs_and_candidates_follow_no_seed(calls):
 
 
 def test_the_seed_draws_the_split():
-    one, same, other = (slots_of(0.3, 50, random_state=seed).splits for seed in (0, 0, 1))
+    drawn = (slots_of(0.3, 50, random_state=seed) for seed in (0, 0, 1))
+    one, same, other = (slots.rows(50, None) for slots in drawn)
     assert np.array_equal(one[0][1], same[0][1])
     assert not np.array_equal(one[0][1], other[0][1])
     assert sorted(np.concatenate(one[0])) == list(range(50))

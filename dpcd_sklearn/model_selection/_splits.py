@@ -37,13 +37,15 @@ class Slots:
     Attributes
     ----------
     splits : tuple of (train, test), or None
-        Row numbers; None for coins.
+        Row numbers; None for coins, and for a share that is drawn where rows are asked for.
     n_train, n_test : tuple of int
         Public numbers of records of each split.
     n_seen : int
         How many fits and scores of a run one record meets, at most.
     share : float
         Share of coins that say "score".
+    generator : RandomState or None
+        Draws a share; None draws coins.
     """
 
     splits: tuple | None
@@ -51,11 +53,15 @@ class Slots:
     n_test: tuple
     n_seen: int
     share: float = 0.0
+    generator: object = None
 
     def rows(self, n_samples, coins):
         """Row numbers (train, test) of each split."""
         if self.splits is not None:
             return self.splits
+        if self.generator is not None:
+            order, n_test = self.generator.permutation(n_samples), self.n_test[0]
+            return ((np.sort(order[n_test:]), np.sort(order[:n_test])),)
         scored = coins.words("slots", n_samples) < np.uint64(int(self.share * 2.0**64))
         return ((np.flatnonzero(~scored), np.flatnonzero(scored)),)
 
@@ -101,8 +107,7 @@ def _share(share, n_samples, random_state, n_public):
         check_real(share, "validation", low=0.1, high=0.9, closed="both", advice=_COINS)
         refuse_number(n, n)
         return Slots(None, (n - n_test,), (n_test,), 1, share)
-    order = check_random_state(random_state).permutation(n)
-    return _of_splits([(np.sort(order[n_test:]), np.sort(order[:n_test]))], n)
+    return Slots(None, (n - n_test,), (n_test,), 1, share, check_random_state(random_state))
 
 
 def refuse_number(n_samples, n_public):
