@@ -474,6 +474,8 @@ def test_shapes_that_make_no_audit_are_refused_with_what_to_write():
             audit(model, **{"n_runs": 100} | options)
     with pytest.raises(ValueError, match="more than n_public=100"):
         audit(DPRidgeSkGD(neighboring="add_remove", n_public=100, delta=1e-4), n_samples=200)
+    with pytest.raises(TypeError, match="compared by dpcd_sklearn.testing.replay"):
+        audit(model, (X, X[:, 0]), (X, X[:, 1]))
     with pytest.raises(ValueError, match="without noise"):
         audit(DPRidgeSkGD(epsilon=math.inf), n_samples=100)
 

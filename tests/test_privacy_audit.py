@@ -267,6 +267,48 @@ def test_greedy_values_at_half_the_noise_are_caught(model, monkeypatch):
     assert audit(model, weights_and_intercept, *neighbours).mu > claim
 
 
+# The whole greedy fit against its (ε, δ): the choice of a direction and the value of one release,
+# of one record alone, which pulls up or down. The mutant's bound is expected near 1.6, and falls
+# below 1 with a probability of less than 1e-9.
+ALONE = greedy_model(epsilon=1.0, delta=0.05, selection_share=0.5)
+
+
+def rates_of_one_record_alone(claimed):
+    z = claimed.releases[1].noise_multiplier
+    # 0.95 standard deviations of the mutant: z / 2 times the sensitivity 2 C, times γ / M
+    threshold = 0.95 * z / 2 * 2 * 0.1 * 1e-3 / 0.25
+    samples = [
+        statistics_of(ALONE, weights_and_intercept, (np.ones((1, 1)), np.array([y])), 20_000)
+        for y in (1, 0)
+    ]
+    return Rates.of(*samples, threshold)
+
+
+@pytest.mark.slow
+def test_a_greedy_fit_loses_no_more_than_its_epsilon_and_delta():
+    rates = rates_of_one_record_alone(ALONE.planned_event(1, 1))
+    assert 0.2 < rates.epsilon(0.05) <= 1.0
+
+
+@pytest.mark.slow
+def test_a_greedy_fit_at_half_of_all_noise_is_caught(monkeypatch):
+    claimed = ALONE.planned_event(1, 1)
+    mutate(monkeypatch, ALONE, (GaussianEvent, SelectionEvent))
+    assert epsilon_of(ALONE.planned_event(1, 1), 0.05) > 2
+    assert rates_of_one_record_alone(claimed).epsilon(0.05) > 1.0
+
+
+# More fits: sharper bounds for smaller faults.
+
+
+@pytest.mark.slow
+@every_gaussian_case
+def test_gaussian_fits_lose_no_more_than_they_claim_in_many_runs(model):
+    rates = audit(model, weights_and_intercept, *gaussian_neighbours(model), n_runs=5000)
+    claim = gdp_mu(*model.privacy_spent_)
+    assert 0.75 * claim < rates.mu <= claim
+
+
 # ---- nothing is read before it is paid for -------------------------------------------------------
 
 MODELS = [

@@ -144,6 +144,11 @@ def shape_of(model, X, y, *, n_samples, n_features):
     ValueError
         If they are no shape, or there are both.
     """
+    if isinstance(X, tuple) and isinstance(y, tuple):
+        raise TypeError(
+            "audit goes release by release, on records that it makes up: pass X and y of one data "
+            "set, or none. Two data sets are compared by dpcd_sklearn.testing.replay"
+        )
     facts = {"labels": labels_of(model, y)}
     if X is None:
         if y is not None:

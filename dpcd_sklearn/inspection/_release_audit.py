@@ -49,7 +49,6 @@ _LOOK_AT_CHOICES = 96
 # With so little noise answers are what they would be without; the first that is possible. Samples
 # differ still: their mean is asked for.
 _NEXT_TO_NONE, _QUIET_RUNS = (2.0**-6, 2.0**-4, 2.0**-2), 12
-_TURNING = ("release_partial", "release_gradient", "release_mean", "release_preconditioned")
 _SCALES = "choices of scales"
 # Releases whose numbers have the same noise, and what these are made of.
 _ALIKE_NOISE = {

@@ -126,12 +126,14 @@ def read_labels(y, classes=None):
 
     Raises
     ------
+    TypeError
+        If y is sparse.
     ValueError
         If the declared dtype of y and the classes are of two kinds, so that no label could match.
     """
     y = on_host(y)
     if issparse(y):
-        return y
+        raise TypeError("y must be an array, not a sparse matrix; pass y.toarray()")
     columns, is_table = getattr(y, "columns", None), len(getattr(y, "shape", ())) == 2
     if columns is not None and len(columns) == 1:
         y = y.iloc[:, 0] if hasattr(y, "iloc") else y[:, 0]
