@@ -448,7 +448,7 @@ def test_a_gradient_needs_measured_rows_and_coefficients_of_all_outputs():
     n=st.sampled_from([2, 1_000, 10**6, 2**28]),
     d=st.sampled_from([1, 7, 101, 4001]),
     n_outputs=st.sampled_from([1, 1, 3, 1000]),
-    condition=st.floats(1.0, 1e3),
+    condition=st.floats(1.0, 1e4),
 )
 def test_noise_covers_the_sensitivity_of_integers(
     log_epsilon, neighboring, n, d, n_outputs, condition
@@ -577,7 +577,7 @@ def test_releases_are_unbiased_and_symmetric(n_outputs):
     rng = np.random.default_rng(6)
     X, coef = rng.uniform(-1, 1, (4000, 3)) + [0.2, 0.0, -0.1], rng.normal(size=(n_outputs, 3))
     y = rng.uniform(-1, 1, 4000) if n_outputs == 1 else rng.integers(0, 3, 4000).astype(float)
-    oracle = oracle_of(X, y, epsilon=1e4, row_norm=3.0, n_outputs=n_outputs)
+    oracle = oracle_of(X, y, epsilon=1e4, row_norm=2.0, n_outputs=n_outputs)
     root_of_bound = 0.5**0.5 if n_outputs > 1 else 1.0  # of the loss' curvature
     norm_of_rows = (X**2).sum(axis=1).mean() * root_of_bound**2
     np.testing.assert_allclose(
@@ -586,13 +586,13 @@ def test_releases_are_unbiased_and_symmetric(n_outputs):
     assert oracle.release_mean_square() == pytest.approx(norm_of_rows, abs=1e-2)
     found = oracle.release_curvature()
     assert (found == found.T).all()
-    np.testing.assert_allclose(found, X.T @ X / 4000 * root_of_bound**2, atol=1e-3)
+    np.testing.assert_allclose(found, X.T @ X / 4000 * root_of_bound**2, atol=1e-4)
     root = oracle.fix_geometry(np.tril(rng.normal(size=(3, 3))) + 3 * np.eye(3))
     found = oracle.release_preconditioned(coef.ravel(), 100.0).reshape(n_outputs, 3)
     r = X @ coef.T - y[:, None]
     if n_outputs > 1:
         r = softmax(X @ coef.T, axis=1) - np.eye(3)[y.astype(int)]
-    np.testing.assert_allclose(found, r.T @ X @ root.T / 4000, atol=4e-3)
+    np.testing.assert_allclose(found, r.T @ X @ root.T / 4000, atol=2e-3)
 
 
 def test_moments_are_released_once():

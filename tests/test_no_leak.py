@@ -16,10 +16,11 @@ from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from tables import table
-from tape_cases import CASES, N, numbers, two, unit
+from tape_cases import CASES, N, numbers, three, two, unit
 
 import dpcd_sklearn
 from dpcd_sklearn import (
+    BudgetExceededError,
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
@@ -43,7 +44,7 @@ from dpcd_sklearn.privacy.noise._noise import NoiseSource
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise, replay
 
-LARGEST = np.finfo(float).max
+LARGEST, LARGEST_SINGLE = np.finfo(float).max, np.finfo(np.float32).max
 
 
 def of_both_signs(Z):
@@ -84,23 +85,53 @@ def other_records(data, alike):
     return dataclasses.replace(data, X=X, y=y)
 
 
-def check(name, alike):
-    data, _, _ = CASES[name].pair(0)
+def check(name, data, other):
     fit = functools.partial(CASES[name].fit, ledger=True)
-    replay(fit, data, other_records(data, alike), other_coins=True)
+    replay(fit, data, other, other_coins=True)
+
+
+def check_alike(name, alike):
+    data, _, _ = CASES[name].pair(0)
+    check(name, data, other_records(data, alike))
 
 
 @table("alike", ALIKE)
 @table("name", FAST)
-def test_what_is_public_is_the_same_for_all_data_of_one_shape(name, alike):
-    check(name, alike)
+def test_what_is_public_is_the_same_for_all_data_of_one_shape(name, alike, capfd):
+    check_alike(name, alike)
+    assert capfd.readouterr() == ("", "")  # a tape does not see what compiled code prints
 
 
 @pytest.mark.slow
 @table("alike", ALIKE)
 @table("name", sorted(set(OF_NUMBERS) - set(FAST)))
 def test_what_is_public_of_every_fit_is_so(name, alike):
-    check(name, alike)
+    check_alike(name, alike)
+
+
+@table("alike", ["the largest doubles", "denormals", "one label"])
+@table("name", FAST)
+def test_float32_and_f_order_show_no_more(name, alike):
+    def cast(data):
+        X = np.clip(data.X, -LARGEST_SINGLE, LARGEST_SINGLE)
+        return dataclasses.replace(data, X=np.asfortranarray(X, dtype=np.float32))
+
+    data, _, _ = CASES[name].pair(0)
+    check(name, cast(data), cast(other_records(data, alike)))
+
+
+LABELS = {
+    "permuted": lambda y: y[::-1].copy(),
+    "one label": lambda y: np.full_like(y, "a"),
+    "unknown labels": lambda y: np.full_like(y, "never seen"),
+}
+
+
+@table("labels", LABELS)
+@table("name", [name for name, case in CASES.items() if case.records is three])
+def test_labels_of_many_classes_show_nowhere(name, labels):
+    data, _, _ = CASES[name].pair(0)
+    check(name, data, dataclasses.replace(data, X=of_both_signs(data.X), y=LABELS[labels](data.y)))
 
 
 @table("alike", ALIKE)
@@ -109,15 +140,20 @@ def test_a_refusal_is_the_same_for_all_data_of_one_shape(name, alike):
     def refused(data, tape):
         model = CASES[name].make(tape)
         accountant = PrivacyAccountant(0.01, 1e-6, testing=True)
-        model.set_params(accountant=accountant, random_state=None).fit(data.X, data.y)
+        model.set_params(accountant=accountant)
+        with pytest.raises(BudgetExceededError) as refusal:
+            model.fit(data.X, data.y)
+        assert not hasattr(model, "coef_") and not hasattr(model, "scale_")
+        return model, str(refusal.value)
 
     data, _, _ = CASES[name].pair(0)
-    assert replay(refused, data, other_records(data, alike)).returned is None
+    assert replay(refused, data, other_records(data, alike)).returned is not None
 
 
 WEIGHTS = {
     "one record only": lambda w: np.eye(1, len(w))[0],
     "huge": lambda w: np.full_like(w, 1e300),
+    "huge for one record": lambda w: np.where(np.arange(len(w)) == 3, LARGEST, w),
     "tiny": lambda w: np.full_like(w, 5e-324),
 }
 WEIGHTED = [name for name, case in CASES.items() if case.weighted]

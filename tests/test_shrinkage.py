@@ -242,6 +242,17 @@ def test_too_few_records_are_told_once_from_public_numbers_alone():
         assert str(again.message) == str(told.message)
 
 
+def test_a_warning_that_is_an_error_charges_nothing():
+    X, y = records(300)
+    accountant = PrivacyAccountant(epsilon=10.0, delta=1e-3)
+    model = DPLinearClassifier(epsilon=0.1, classes=[0, 1], accountant=accountant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FewRecordsWarning)
+        with pytest.raises(FewRecordsWarning):
+            model.fit(X, y)
+    assert accountant.entries() == []
+
+
 def test_what_the_warning_asks_for_is_enough():
     X, y = records(300)
     model = DPLinearClassifier(epsilon=0.1, delta=1e-6, classes=[0, 1])
