@@ -66,42 +66,11 @@ class DPLassoCV(_ChoosesStrength, DPLassoCD):
     alphas : list of floats or "auto", default="auto"
         Strengths of the l1 penalty, in the units of scikit-learn's Lasso. "auto" is a grid of 30,
         from the released strength that removes all coefficients down to a thousandth of it.
-    $epsilon
-    $delta
-    $neighboring
-    $n_public
-    $clip_of_choices
-    $fit_intercept
-    $positive
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $target_bounds
-    $tol
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
-    $cv
+    $parameters_of_choices
 
     Attributes
     ----------
-    $coef_
-    $sparse_coef_
-    $intercept_
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $target_bounds_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    $clip_
+    $attributes_of_choices
 
     Raises
     ------
@@ -149,42 +118,11 @@ class DPElasticNetCV(DPLassoCV):
         follows what was released, for each `l1_ratio`.
     l1_ratio : float in [0, 1] or list of them, default=0.5
         Share of the l1 penalty, 1 is a Lasso; of several one is chosen too.
-    $epsilon
-    $delta
-    $neighboring
-    $n_public
-    $clip_of_choices
-    $fit_intercept
-    $positive
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $target_bounds
-    $tol
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
-    $cv
+    $parameters_of_choices
 
     Attributes
     ----------
-    $coef_
-    $sparse_coef_
-    $intercept_
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $target_bounds_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    $clip_
+    $attributes_of_choices
 
     Raises
     ------
@@ -224,42 +162,11 @@ class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
     alphas : list of floats or "auto", default="auto"
         Strengths of the l2 penalty, in the units of scikit-learn's Ridge. "auto" is a grid of 15,
         from 1e-5 to 100 times the released mean curvature of the loss.
-    $epsilon
-    $delta
-    $neighboring
-    $n_public
-    $clip_of_choices
-    $fit_intercept
-    $positive
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $target_bounds
-    $tol
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
-    $cv
+    $parameters_of_choices
 
     Attributes
     ----------
-    $coef_
-    $sparse_coef_
-    $intercept_
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $target_bounds_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    $clip_
+    $attributes_of_choices
 
     Raises
     ------

@@ -270,3 +270,17 @@ TEXTS = {
     positive : bool, default=False
         Whether coefficients are kept from being negative; the intercept is free.""",
 }
+
+# Blocks of the regressors that choose a strength.
+_PARAMETERS_OF_CHOICES = (
+    "epsilon", "delta", "neighboring", "n_public", "clip_of_choices", "fit_intercept",
+    "positive", "feature_bounds", "feature_scale", "row_norm_bound", "target_bounds", "tol",
+    "verbose", "accountant", "random_state", "n_threads", "cv",
+)  # fmt: skip
+_ATTRIBUTES_OF_CHOICES = (
+    "coef_", "sparse_coef_", "intercept_", "alpha_", "strength_path_", "feature_bounds_",
+    "row_norm_bound_", "target_bounds_", "solver_", "n_iter_", "n_features_in_",
+    "feature_names_in_", "privacy_spent_", "privacy_event_", "noise_multiplier_", "clip_",
+)  # fmt: skip
+TEXTS["parameters_of_choices"] = "\n".join(TEXTS[name] for name in _PARAMETERS_OF_CHOICES)
+TEXTS["attributes_of_choices"] = "\n".join(TEXTS[name] for name in _ATTRIBUTES_OF_CHOICES)
