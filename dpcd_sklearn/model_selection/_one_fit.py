@@ -28,25 +28,26 @@ _LEAST_SIGNAL, _LEAST_OF_COLUMNS = 450.0, 3.5
 
 
 def model_of_one_fit(search, asked, shape):
-    """The estimator whose one fit is the whole search, and its parameters; both None if runs are.
+    """The estimator whose one fit is the whole search, its parameters, and why nothing is compared.
 
-    Parameters are None too where the fit is to choose. A score, a law or a number of runs that
-    somebody asks for is carried out by runs.
+    All are None if candidates are run, and the last two where the fit is to choose. A score, a law
+    or a number of runs that somebody asks for is carried out by runs.
     `shape` is (columns, n_outputs, is_sparse).
     """
     if (search.scoring, search.distribution, search.n_iter) != (None, "auto", "auto"):
-        return None, None
-    params, model = None, _of_strengths(search, asked)
+        return None, None, None
+    params, why, model = None, None, _of_strengths(search, asked)
     if model is None:
         is_counted = "accountant" in asked.part.get_params(deep=False)
-        compares = asked.law == "all" and asked.mean > 1
-        if not (compares and is_counted and why_not_compared(search, asked, shape)):
-            return None, None
+        if not (asked.law == "all" and asked.mean > 1 and is_counted):
+            return None, None, None
+        if (why := _why_not_compared(search, asked, shape)) is None:
+            return None, None, None
         candidates = _candidates.prototypes(asked.grids, asked.coins)
         models = [_candidates.candidate(search.estimator, params) for params in candidates]
         nearest = _nearest(search, asked, candidates, models, (asked.budget.n, *shape))
         params, model = candidates[nearest], models[nearest]
-    return _charged(search, asked, model), params
+    return _charged(search, asked, model), params, why
 
 
 def _charged(search, asked, model):
@@ -72,7 +73,7 @@ def _of_strengths(search, asked):
     return model if can_choose(last_step(model)) else None
 
 
-def why_not_compared(search, asked, shape):
+def _why_not_compared(search, asked, shape):
     """Why candidates can't be compared, from public facts; None if they can."""
     bounds = getattr(last_step(asked.part), "target_bounds", ())
     if is_regressor(search.estimator) and bounds is None:
@@ -117,12 +118,11 @@ def _nearest(search, asked, candidates, models, sizes):
     return min(range(len(candidates)), key=distance)
 
 
-def warn_of_no_comparison(search, asked, shape, params):
+def warn_of_no_comparison(params, why):
     """Say before the charge that candidates are not compared."""
     warn(
-        f"{why_not_compared(search, asked, shape)}. {params}, which is nearest to the estimator as "
-        "it was given (the first listed of several), has the whole budget. Pass scoring= to run "
-        "all candidates nevertheless",
+        f"{why}. {params}, which is nearest to the estimator as it was given (the first listed of "
+        "several), has the whole budget. Pass scoring= to run all candidates nevertheless",
         UserWarning,
     )
 

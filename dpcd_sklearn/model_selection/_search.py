@@ -287,11 +287,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         asked = asked_of(self, num_samples(X))
         columns = _budget_of_run.columns_of(self.estimator, X)
         shape = columns, 1, may_be_sparse(X)
-        model, params = model_of_one_fit(self, asked, shape)
+        model, params, why = model_of_one_fit(self, asked, shape)
         if model is not None:
             _budget_of_run.planned_event(model, (num_samples(X), *shape))  # refuses leaks
-            if params is not None:
-                warn_of_no_comparison(self, asked, shape, params)
+            if why is not None:
+                warn_of_no_comparison(params, why)
             return self._fit_once(model, params, asked, X, y)
         plan = planned(self, asked, shape)
         if plan.n_public is not None:
