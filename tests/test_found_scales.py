@@ -797,6 +797,15 @@ def test_target_bounds_that_are_far_too_wide_do_not_ruin_a_fit(bounds):
     assert bounds != (-2, 2) or (lo, hi) == bounds
 
 
+@table("bounds", [(-1e308, 1e308), (0, 1.7e308), (1e308, 1.7e308), (0, 1e299), (-1e-300, 1e-300)])
+def test_target_bounds_of_any_size_are_fitted(bounds):
+    """Cells of them would leave double precision, after the charge."""
+    X, y = in_bounds()
+    model = DPLinearRegressor(epsilon=1.0, feature_bounds=(0, 1), target_bounds=bounds).fit(X, y)
+    lo, hi = model.target_bounds_
+    assert bounds[0] <= lo < hi <= bounds[1] and np.isfinite(model.coef_).all()
+
+
 def test_nothing_is_looked_for_within_target_bounds_where_it_is_told_not_to_or_can_not_be_found():
     facts = {"feature_bounds": (0, 1), "target_bounds": (-2, 200), "epsilon": 1.0}
 

@@ -52,6 +52,8 @@ _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # many times the stated one over the signal are used, and none above the last share of it.
 _WITHIN, _ZOOMS_WITHIN = (0.06, 600.0, 30.0), 1
 _WORTH, _MOST_OF_STATED = 40.0, 0.3
+# Cells of bounds beyond these leave double precision.
+_LEAST_WIDTH, _FARTHEST = 1e-290, 1e300
 # Odds of octaves of distances fall outwards from half the size of numbers, since noise grows with
 # the width, and inwards, less steeply; and how many of them are farther out than that size.
 # Once the median of distances is found they fall outwards from it, down to the least odds that a
@@ -102,7 +104,6 @@ def wanted_target(request):
     if not request.finds_target:
         return _wanted_within(request)
     _ = request.budget.mu  # refuses what is too small for any noise, and says so
-    rho = zcdp_rho(*request.budget[:2])
     signal = signal_at_most(request)
     able = [tail for tail in _TAILS if signal >= FAR_TAILS.get(tail, 0.0)]
     farthest = 2 * _BEYOND / float(1 - able[0])  # the evidence that its quantile asks for
@@ -112,12 +113,9 @@ def wanted_target(request):
         of_one += request.fit_intercept
         of_one += zooms > 0  # the median of distances
         count = of_one * request.n_targets
-        # η = sqrt(8 share ρ / count)
         aim = max(aim, farthest) if able[0] in FAR_TAILS else aim
-        eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
-        evidence = request.budget.n * eta
+        eta, evidence, spent = _range_of(request, count, most, aim)
         if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
-            spent = count * eta**2 / (8 * rho)
             tails = [_tail(evidence, beyond, able) for beyond in (_BEYOND, 2 * _BEYOND)]
             is_all = most == _WAYS[-1][0]
             return TargetSearch(zooms, *tails, count, spent, eta, is_all)
@@ -129,16 +127,24 @@ def _wanted_within(request):
     looks = request.looks_for_features or (request.looks_within and request.row_norm_bound is None)
     if request.inference or not (looks and request.fit_intercept):
         return NO_TARGET  # whoever states scales has them
-    rho = zcdp_rho(*request.budget[:2])
+    half_width = np.min(request.target_half_width)
+    farthest = np.max(np.abs(request.target_center) + request.target_half_width)
+    if not (half_width > _LEAST_WIDTH and farthest < _FARTHEST):
+        return NO_TARGET
     count = (2 + _ZOOMS_WITHIN) * request.n_targets
     most, aim, least = _WITHIN
-    eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
-    evidence = request.budget.n * eta
+    eta, evidence, spent = _range_of(request, count, most, aim)
     if not (evidence >= least and eta >= LEAST_RANGE):
         return NO_TARGET
     tail = _tail(evidence, _BEYOND, [tail for tail in _TAILS if tail not in FAR_TAILS])
-    spent = count * eta**2 / (8 * rho)
     return TargetSearch(_ZOOMS_WITHIN, tail, tail, count, spent, eta, within=True)
+
+
+def _range_of(request, count, most, aim):
+    """The range η of so many choices with a share of ρ at most, their evidence, and their share."""
+    rho = zcdp_rho(*request.budget[:2])  # η = sqrt(8 share ρ / count)
+    eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
+    return eta, request.budget.n * eta, count * eta**2 / (8 * rho)
 
 
 def _tail(evidence, beyond, able):
@@ -196,17 +202,7 @@ def find_target(oracle, search, *, centred):
     (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
     zero = octave == 0
     size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
-    lo, hi, prior = -REACH * size, REACH * size, LINEAR_PRIOR
-    middle, width = (lo + hi) / 2, (hi - lo) / N_LINEAR
-    first, last = lo, hi
-    for _ in range(1 + search.zooms):
-        (cell,) = oracle.release_quantiles("target", [MEDIAN], prior=prior, edges=(first, last))
-        width = (last - first) / N_LINEAR
-        middle = first + (cell + 0.5) * width
-        first, last, prior = middle - 1.5 * width, middle + 1.5 * width, None
-        # no finer than what double precision tells apart
-        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
-        first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
+    middle, width = _median(oracle, search, -REACH * size, REACH * size, LINEAR_PRIOR)
     middle = np.where(zero, 0.0, middle)
     width = np.maximum(width, np.abs(middle) * 2.0**-40)
     half_width = np.empty_like(size)
@@ -233,6 +229,19 @@ def find_target(oracle, search, *, centred):
     return middle - half_width, middle + half_width
 
 
+def _median(oracle, search, first, last, prior=None):
+    """The middle and the width of the cell that holds each median, after the zooms of a search."""
+    for _ in range(1 + search.zooms):
+        (cell,) = oracle.release_quantiles("target", [MEDIAN], prior=prior, edges=(first, last))
+        width = (last - first) / N_LINEAR
+        middle = first + (cell + 0.5) * width
+        first, last, prior = middle - 1.5 * width, middle + 1.5 * width, None
+        # no finer than what double precision tells apart
+        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
+        first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
+    return middle, width
+
+
 def find_target_within(oracle, search, lo, hi, most):
     """Bounds of each target within stated ones; these where found ones are above a share of them.
 
@@ -243,14 +252,7 @@ def find_target_within(oracle, search, lo, hi, most):
     lo, hi : float64 arrays of shape (n_targets,)
     most : float
     """
-    stated, (first, last) = hi / 2 - lo / 2, (lo, hi)  # hi - lo may overflow
-    for _ in range(1 + search.zooms):
-        (cell,) = oracle.release_quantiles("target", [MEDIAN], edges=(first, last))
-        width = (last - first) / N_LINEAR
-        middle = first + (cell + 0.5) * width
-        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
-        reach = np.maximum(1.5 * width, least)
-        first, last = middle - reach, middle + reach
+    stated, (middle, width) = (hi - lo) / 2, _median(oracle, search, lo, hi)
     # all widths that would leave bounds as they are stand for one
     widest = math.log2(max((most * stated / width).max() / _TAILS[search.tail], 1.0))
     n_rings = 2 + math.floor(widest)
