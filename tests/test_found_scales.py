@@ -147,8 +147,8 @@ def test_choices_and_updates_together_are_what_is_promised(name, params):
     model = model_of(name, **params)
     plan = model._plan(params.get("n_public", 5000), P, model._stated_outputs(1))
     search = plan.request.scales
-    per_feature = 4 + 2 * search.zooms if is_centred(model) else 1
-    assert search.n_choices == per_feature * P and search.zooms == 4 * is_centred(model)
+    per_feature = 5 + search.zooms if is_centred(model) else 1
+    assert search.n_choices == per_feature * P and search.zooms == 5 * is_centred(model)
     assert 0.0499 <= search.share <= 0.3001
     choices, *counts, updates = plan.parts
     if n_target(model):
@@ -382,7 +382,7 @@ def test_tails_of_features_are_asked_about_whatever_the_target(stated):
     model = DPLinearRegressor(epsilon=3.0, random_state=ReproducibleNoise(0), **stated)
     lo, hi = model.fit(X, rng.normal(20, 3, n)).feature_bounds_
     assert hi[0] > np.quantile(heavy, 0.93) and hi[1] < 10
-    assert model.privacy_event_.releases[0].count == 4 * 2
+    assert model.privacy_event_.releases[0].count == 5 * 2
 
 
 def test_the_tail_of_a_target_is_held():
@@ -623,7 +623,7 @@ def test_columns_of_every_kind_are_taken(name):
     lo, hi = model.feature_bounds_
     assert np.isfinite([lo, hi]).all() and (lo < hi).all()
     assert (lo[1], hi[1]) == (lo[2], hi[2]) == (-1, 1)  # indicators of "not zero"
-    assert lo[3] <= 5 <= hi[3] and hi[3] - lo[3] < 2
+    assert lo[3] <= 5 <= hi[3] and hi[3] - lo[3] == 4 * 8  # nothing is seen beside one number
     assert np.abs([lo[0], hi[0]]).max() < 10
     assert (hi - lo)[4] == 2.0**30  # the widest that is proved
     assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
@@ -692,7 +692,7 @@ def narrow_scales(eta, n_columns=60_000):
         oracle = QuantileOracle(
             charge(None, event), QuantileUnits(event), Octaves(counts, n_columns)
         )
-        _, half_width = _scales.find_scales(oracle, "features", "octaves", width=3.0)
+        _, half_width = _scales.find_scales(oracle, "features", "octaves", math.inf, width=3.0)
         octave = np.log2(half_width / 3.0) - _scales.LOWEST
         found.append((octave < at) | (half_width == 1.0))  # of a column that is mostly zero
     return found
@@ -720,11 +720,11 @@ def test_choices_of_twice_the_range_are_caught_and_the_real_ones_are_not(monkeyp
 def test_of_columns_of_zeros_and_ones_hardly_any_gets_the_scale_of_an_empty_octave():
     """Nearly half ones: few records speak against octaves that hold none of them."""
     n, n_columns = 2_000, 500
-    event = choices_event(40 / n, 3 * n_columns, "replace_one")
+    event = choices_event(40 / n, 4 * n_columns, "replace_one")
     rng = np.random.default_rng(0)
     X = (rng.random((n, n_columns)) < 0.43).astype(float)
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, np.zeros(n)))
-    center, half_width = _scales.find_scales(oracle, "features", "quartiles")
+    center, half_width = _scales.find_scales(oracle, "features", "quartiles", 40.0)
     low, high = np.clip(0.0, center - half_width, center + half_width), 1.0
     seen = np.clip(high, center - half_width, center + half_width) - low
     assert (seen < 1e-3).mean() < 0.01  # .05 with the odds of zero below theirs
@@ -744,6 +744,51 @@ def test_no_target_is_found_far_wider_than_its_records():
             oracle = QuantileOracle(charge(None, event), QuantileUnits(event), place)
             lo, hi = _target.find_target(oracle, search, centred=True)
             assert (hi - lo < 16 * np.ptp(y)).all()
+
+
+# --- columns of few values ------------------------------------------------------------------------
+
+
+def least_seen(X, evidence, how, zooms, seed=0):
+    """The part of the range of each column that found bounds keep."""
+    n, p = X.shape
+    event = choices_event(evidence / n, n_choices(p, how, zooms), "replace_one")
+    key = bytes([seed]) * 32
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X), key=key)
+    center, half_width = _scales.find_scales(oracle, "features", how, evidence, zooms=zooms)
+    lo, hi = center - half_width, center + half_width
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    return (np.clip(highest, lo, hi) - np.clip(lowest, lo, hi)) / (highest - lowest)
+
+
+@table("how, zooms, evidence", [("tails", 1, 150), ("tails", 5, 300), ("quartiles", 0, 60)])
+def test_bounds_hold_both_values_of_columns_that_have_two(how, zooms, evidence):
+    """Bounds of a part of the gap between them make a coefficient so many times too large."""
+    rng = np.random.default_rng(0)
+    share = np.tile(np.linspace(0.01, 0.99, 99), 10)
+    X = (rng.random((4000, len(share))) < share).astype(float)
+    seen = least_seen(X, float(evidence), how, zooms)
+    assert (seen < 0.2).mean() <= (0 if how == "tails" else 0.01)
+
+
+@table("share", [0.75, 0.78, 0.95])
+def test_a_column_of_ones_has_the_coefficient_of_its_zeros(share):
+    """Quartiles of a column of which a fifth are zeros lie among empty cells beside one."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = (rng.random((12_000, 6)) < [0.02, 0.1, 0.2, 0.5, share, 0.95]).astype(float)
+        y = X @ np.full(6, 0.5) + 0.3 * rng.normal(size=len(X))
+        model = DPLinearRegressor(epsilon=1.0, random_state=ReproducibleNoise(seed)).fit(X, y)
+        assert (np.abs(model.coef_[1:]) < 1.0).all()
+
+
+def test_standardised_indicators_and_amounts_keep_their_range():
+    rng = np.random.default_rng(0)
+    n, share = 20_000, np.tile([0.1, 0.2, 0.3, 0.7, 0.8, 0.9], 20)
+    Z = (rng.random((n, len(share))) < share) - share
+    amounts = np.where(rng.random((n, 40)) < 0.4, 1e4 * rng.uniform(0.5, 1, (n, 40)), 0.0)
+    for X in (Z / np.sqrt(share * (1 - share)), amounts):
+        assert least_seen(X, 700.0, "tails", 3).min() > 0.5
 
 
 # --- far from zero, and in other units ------------------------------------------------------------

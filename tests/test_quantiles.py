@@ -502,10 +502,10 @@ def test_doublings_of_a_half_width_count_every_record_once(n_rings):
     assert counts.sum() == 2000 and (counts[:8] > 0).all()
 
 
-def scales_without_noise(X, how, of="features", y=None, rare=_scales.TAIL):
+def scales_without_noise(X, how, of="features", y=None, evidence=math.inf):
     event = FitEvent((NonPrivateEvent(),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, y))
-    return _scales.find_scales(oracle, of, how, rare=rare)
+    return _scales.find_scales(oracle, of, how, evidence)
 
 
 @pytest.mark.parametrize(("center", "width"), [*itertools.product([0, 5, -300], [0.5, 1.0, 30.0])])
@@ -542,7 +542,7 @@ def test_columns_that_are_mostly_one_number_are_as_wide_as_the_rest_of_it():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     X = np.column_stack([X, rng.normal(500, 0.3, 4001)])
     gap = np.ptp(X, axis=0)
-    center, half_width = scales_without_noise(X, "tails", rare=Fraction(49, 50))
+    center, half_width = scales_without_noise(X, "tails", evidence=700.0)
     assert (half_width[:5] > gap[:5] / 4).all() and (half_width[:5] < 4 * gap[:5]).all()
     assert half_width[5] <= 16 and abs(center[5] - 500) < 4
     _, without_tails = scales_without_noise(X, "quartiles")  # which are those of octaves, then
@@ -572,9 +572,10 @@ def test_scales_of_a_constant_column_are_positive_and_finite(value):
 
 @pytest.mark.parametrize("how", ["tails", "quartiles", "octaves"])
 def test_scales_take_all_the_choices_that_are_planned_for_them(how):
-    event = FitEvent((SelectionEvent(0.5, _scales.n_choices(3, how)),))
-    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(np.ones((9, 3))))
-    _scales.find_scales(oracle, "features", how)
+    event = FitEvent((SelectionEvent(5.0, _scales.n_choices(3, how)),))
+    X = np.linspace(1, 2, 99 * 3).reshape(99, 3)
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
+    _scales.find_scales(oracle, "features", how, 99 * 5.0)
     with pytest.raises(RuntimeError, match="only 0 choices are left"):
         oracle.release_quantiles("target", [MEDIAN])
 

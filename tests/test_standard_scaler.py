@@ -69,11 +69,17 @@ def test_a_tenth_of_the_records_far_away_moves_little(X):
 @pytest.mark.parametrize("with_centering", [True, False])
 def test_a_column_that_is_mostly_zero_becomes_the_indicator_of_not_zero(with_centering):
     X = np.zeros((2000, 1))
-    X[:400, 0], X[400:600, 0] = np.linspace(1, 1e6, 400), -7.0
+    X[::50, 0], X[1::100, 0] = np.linspace(1, 1e6, 40), -7.0
     scaler = DPStandardScaler(epsilon=1.0, with_centering=with_centering).fit(X)
-    Z = scaler.transform(X)
-    assert (Z[:400] == 1).all() and (Z[400:600] == -1).all()
-    assert (np.abs(Z[600:]) < 1).all() and np.ptp(Z[600:]) == 0
+    np.testing.assert_array_equal(scaler.transform(X), np.sign(X))
+
+
+def test_of_a_column_that_is_mostly_zero_the_size_of_others_is_found():
+    """Where records tell it: by the indicator a coefficient would be 5e5 times too large."""
+    X = np.zeros((20_000, 1))
+    X[::5, 0] = np.linspace(1, 1e6, 4000)
+    scaler = DPStandardScaler(epsilon=1.0).fit(X)
+    assert scaler.center_ == [0] and 1e4 < scaler.scale_[0] < 4e6
 
 
 def test_a_pipeline_on_raw_columns_comes_close_to_least_squares(X):
@@ -139,7 +145,7 @@ def test_records_are_not_written_unless_asked_to(X):
 # --- what does not leak -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("with_centering", "count"), [(True, 15), (False, 5)])
+@pytest.mark.parametrize(("with_centering", "count"), [(True, 20), (False, 5)])
 def test_the_event_is_one_of_choices_alone(with_centering, count):
     scaler = DPStandardScaler(epsilon=1.0, with_centering=with_centering)
     (release,) = scaler.planned_event(1000, 5).releases
@@ -225,7 +231,7 @@ def test_with_tails_nineteen_of_twenty_records_are_within_the_bounds(epsilon):
 @pytest.mark.parametrize("relation", [{}, {"neighboring": "add_remove", "delta": 1e-6}])
 def test_tails_are_paid_for_where_public_numbers_say_that_they_can_be_told(relation):
     scaler = DPStandardScaler(epsilon=1.0, with_tails=True, **relation)
-    for n, n_choices in ((10**6, 4 + 2 * 4), (100, 3)):  # with four zooms
+    for n, n_choices in ((10**6, 5 + 5), (100, 4)):  # with five zooms
         if relation:
             scaler.set_params(n_public=n)
         planned = scaler.planned_event(n, 3)
@@ -234,7 +240,7 @@ def test_tails_are_paid_for_where_public_numbers_say_that_they_can_be_told(relat
     few = DPStandardScaler(epsilon=0.5, with_tails=True)
     with pytest.warns(UserWarning, match="are few for the scales"):
         few.fit(delays()[:100])
-    assert few.privacy_event_.releases[0].count == 9
+    assert few.privacy_event_.releases[0].count == 12
 
 
 def test_tails_without_a_centre_are_refused_before_the_charge():

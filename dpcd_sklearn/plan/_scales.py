@@ -1,13 +1,14 @@
 """Centres and half-widths of columns, from released quantiles: which ones, and how.
 
-Three choices a column find them: the octave of the median of |x| says how large numbers are, and
-the quartiles among linear cells of that size say where they lie. Quantiles stay between 1/4 and
-3/4: one near 1 can't reject an absurd scale, since no record contradicts it. Where records are
-fewer, their median and that of distances from it say the same more roughly, but surely: half of all
-records contradict a wrong cell, not a quarter. Columns that stay where they are (sparse ones) need
-the first choice only. Where records are so many that a twentieth of them can contradict, one more
-choice says how far a tail goes. It matters most for columns of which most cells are one number:
-their quartiles tell of that number alone.
+Choices for each column find them: the octave of the median of |x| says how large numbers are, the
+quartiles among linear cells of that size say where they lie, and an interval around these whether
+records are spread there. Quantiles stay between 1/4 and 3/4: one near 1 can't reject an absurd
+scale, since no record contradicts it. Of a column that is mostly one number, as indicators are,
+quartiles tell of that number alone, or lie among empty cells, and bounds from them would make its
+coefficient many times too large: its bounds are as wide as numbers are large, unless records enough
+say how far the others lie. Columns that stay where they are (sparse ones) need the first choice
+only. Where records are so many that a twentieth of them can contradict, one more choice says how
+far a tail goes.
 """
 
 import math
@@ -48,18 +49,19 @@ REACH = 2.0
 # of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
 # (diamonds: .88 for .91), 3 gains nothing.
 WIDTH = 2.0
-# Before any record is seen, odds of octaves fall by e over five of them above the numbers 4 to 8,
-# and over four below: with all odds alike, a hundred absurd octaves together would often outweigh
-# the right one. A scale too wide fills a fit with noise, one too narrow clips. Zero is likelier
-# than any octave: of a column of which nearly half are ones, and all others zero, few records speak
-# against those that are empty (chess at ε = 1: .80 for .88).
+# Before any record is seen, odds of octaves fall with the square of the distance above the numbers
+# 4 to 8, by a half over five octaves, and by e over four below: with all odds alike, a hundred
+# absurd octaves together would often outweigh the right one. A scale too wide fills a fit with
+# noise, one too narrow clips; and seconds since 1970 are likelier than numbers of 1e-9. Zero is
+# likelier than any octave: of a column of which nearly half are ones, and all others zero, few
+# records speak against those that are empty (chess at ε = 1: .80 for .88).
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
-PRIOR = np.exp(-np.maximum(_AWAY / 5, -_AWAY / 4).clip(max=16))
+PRIOR = np.where(_AWAY > 0, 1 / (1 + (_AWAY / 5) ** 2), np.exp((_AWAY / 4).clip(-16, 0)))
 PRIOR[0] = 4.0
 # Noise grows with the width: odds fall by e² with each doubling.
 _TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
-# Otherwise all are alike that a hundredth of all records may need.
-_DOUBLING_PRIOR = np.exp(-np.clip(2.0 * np.arange(-7, N_DOUBLINGS - 7), 0.0, 16.0))
+# Of a column that is mostly one number the others may lie anywhere.
+_BESIDE_TAIL_PRIOR = np.exp(-np.minimum(1.0 * np.arange(N_DOUBLINGS), 16.0))
 
 # Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
@@ -69,14 +71,14 @@ LINEAR_PRIOR = np.where(
 )
 
 # The evidence of a choice is records times its range η. Half of all records speak against an absurd
-# octave (a quarter, where half are zero), and the prior of octaves weighs as much as thirteen of
-# them do: one of these is chosen with odds 13 exp(-nη/4), 1 in 230 at the least evidence: it may
+# octave (a quarter, where half are zero), and the prior of octaves weighs as much as sixteen of
+# them do: one of these is chosen with odds 16 exp(-nη/4), 1 in 190 at the least evidence: it may
 # ruin the whole fit. So may an empty one of a hundred cells beside a narrow target: odds of a
 # hundred times exp(-nη/4) where its median is asked for, exp(-nη/8) where a quartile is. With ample
 # evidence quartiles are right to 2 %, and a twentieth of all can tell of a tail.
 LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
 _LEAST_OF_FEATURES = {
-    "quartiles": 40.0, "tails": AMPLE_EVIDENCE, "within": 70.0, "tails within": 80.0,
+    "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0,
 }  # fmt: skip
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
@@ -90,10 +92,10 @@ _SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
 # Odds of everything against any interval within. With evidence of 70 one that holds a single point
 # is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
 _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
-# The quantile of distances that is looked for in columns whose quartiles are one number: the
+# The quantile beyond which others are looked for in columns that are mostly one number: the
 # farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
 # exp(-7).
-_RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10))
+_RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10, 5, 4))
 _RARE_EVIDENCE = 14.0
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
@@ -102,31 +104,49 @@ _INFERENCE_ROOM = 2.0
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
 _N_CHOICES = {
-    "tails": 4, "quartiles": 3, "octaves": 1, "within": 3, "tails within": 5,
+    "tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5,
 }  # fmt: skip
 
+# Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones.
+# Zooms look for its median in finer and finer cells there.
+MOST_ZOOMS = 5
+# Without bounds intervals begin at so many halvings of the size of a column. Odds fall by these
+# factors with each doubling beyond that size, and with each halving: empty intervals are narrow,
+# and to take one for what lies beside one number is a ruin. Everything is likelier than any.
+_HALVINGS = 44
 
-# Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones. A
-# zoom looks for them among finer cells there, each 85 times as fine, where double precision tells
-# these apart.
-MOST_ZOOMS = 4
-_FINEST = 2.0**-44  # a cell beside the numbers in it
+
+def _interval_prior(outwards, inwards, of_all):
+    doublings = np.arange(len(REACHES)) / 2 - _HALVINGS
+    away = np.maximum(outwards * doublings, -inwards * doublings)
+    return np.append(np.exp(-away[:-1].clip(max=16)), of_all)
 
 
-def n_choices(n_columns, how, zooms=0):
+_SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.5, 2.0, 60.0)
+
+
+def n_choices(n_columns, how, zooms=0, *, twice=False):
     """How many choices find the scales of so many columns."""
-    return (_N_CHOICES[how] + len(QUARTILES) * zooms) * n_columns
+    return (_N_CHOICES[how] + len(QUARTILES) * twice + zooms) * n_columns
+
+
+def most_zooms(evidence, n_columns, how, least, *, twice=False):
+    """The zooms that leave to each choice the least evidence, if one alone would have so much."""
+    for zooms in range(MOST_ZOOMS, 0, -1):
+        if evidence / math.sqrt(n_choices(n_columns, how, zooms, twice=twice)) >= least:
+            return zooms
+    return 0
 
 
 def zooms_of(units, n_columns):
-    """The zooms that units pay for, beside the quartiles of so many columns."""
-    return (units.n_choices // n_columns - _N_CHOICES["quartiles"]) // len(QUARTILES)
+    """The zooms that units pay for, beside quartiles of so many columns that are found twice."""
+    return max(units.n_choices // n_columns - n_choices(1, "quartiles", twice=True), 0)
 
 
 _WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
 
 
-def find_scales(oracle, of, how, width=None, rare=TAIL, tail=TAIL, *, zooms=0, twice=False):
+def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, twice=False):
     """Centre and half-width of each column.
 
     Parameters
@@ -135,60 +155,123 @@ def find_scales(oracle, of, how, width=None, rare=TAIL, tail=TAIL, *, zooms=0, t
     of : {"features", "target", "row_norm"}
     how : {"tails", "quartiles", "octaves"}
         Centre and spread, with tails or without; or how large numbers are, around zero.
+    evidence : float
+        Records times the range of a choice, a public number; inf without noise.
     width : float, default=None
         Half-widths in inter-quartile ranges or upper ends of octaves; None is what suits features.
-    rare : Fraction, default=TAIL
-        The quantile of the tails of columns whose quartiles are one number.
     tail : Fraction, default=TAIL
-        That of the others.
+        The quantile of distances that bounds are to hold.
     zooms : int, default=0
-        How often quartiles that lie in one cell or neighbouring ones are looked for in finer ones.
+        How many more choices a column has for its place, if it is far from zero.
     twice : bool, default=False
-        Whether the first zoom is that of all columns: of numbers far from zero beside their spread
-        quartiles are a few cells apart.
+        Whether quartiles are looked for in finer cells too: of numbers far from zero beside their
+        spread the first ones are a few cells apart.
 
     Returns
     -------
     center, half_width : float64 arrays of shape (n_columns,)
-        Half-widths are positive. That of a column that is mostly zero is 1.
+        Half-widths are positive. That of a column that is mostly zero is 1, unless what is not zero
+        was found to be of another size.
     """
     (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=PRIOR)
     mostly_zero = octave == 0
     size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
+    width, rest, rare = width or WIDTH, ~mostly_zero, _rare(evidence)
+    center, half_width = np.zeros_like(size), np.where(rest, width * size, 1.0)
     if how == "octaves":
-        half_width = np.where(mostly_zero, 1.0, (width or WIDTH) * size)
-        return np.zeros_like(size), half_width
-    edges, cell = (-REACH * size, REACH * size), 2 * REACH * size / N_LINEAR
-    quartiles = oracle.release_quantiles(of, QUARTILES, prior=LINEAR_PRIOR, edges=edges)
-    low, high = np.sort(quartiles, axis=0)
-    center, start = (low + high + 1 - N_LINEAR) / 2 * cell, edges[0]
-    half_width = (width or WIDTH) * np.maximum(high - low, 1) * cell
-    one_number, near = high == low, high - low <= 1
-    for zoom in range(zooms):
-        asked = np.ones_like(one_number) if twice and not zoom else near & ~mostly_zero
-        start, stop = start + (low - 1) * cell, start + (high + 2) * cell
-        cell = (stop - start) / N_LINEAR
-        asked &= cell > _FINEST * np.maximum(np.abs(start), np.abs(stop))
-        found = np.tile((N_LINEAR - 1) // 2, (2, len(asked)))  # the middle, where none is asked
-        found[:, asked] = oracle.release_quantiles(
-            of, QUARTILES, edges=(start, stop), columns=asked
-        )
-        low, high = np.sort(found, axis=0)
-        apart = asked & (low < high)  # of one number the first ones say enough
-        center = np.where(apart, start + (low + high + 1) / 2 * cell, center)
-        half_width = np.where(apart, (width or WIDTH) * (high - low) * cell, half_width)
-        near, one_number = asked & (high - low <= 1), one_number & ~apart
-    indicator = mostly_zero & one_number
-    center, half_width = np.where(indicator, 0.0, center), np.where(indicator, 1.0, half_width)
-    if of == "features" and how == "quartiles":
-        # what lies beside it nobody asks: the octave is right for indicators, on any scale
-        half_width = np.where(one_number & ~mostly_zero, (width or WIDTH) * size, half_width)
+        return center, half_width
+    edges, prior = (-REACH * size, REACH * size), LINEAR_PRIOR
+    for _ in range(1 + twice):
+        cell = (edges[1] - edges[0]) / N_LINEAR
+        low, high = np.zeros((2, len(size)))
+        quartiles = oracle.release_quantiles(of, QUARTILES, prior=prior, edges=edges, columns=rest)
+        low[rest], high[rest] = np.sort(quartiles, axis=0)
+        center = np.where(rest, edges[0] + (low + high + 1) / 2 * cell, 0.0)
+        edges, prior = (edges[0] + (low - 1) * cell, edges[0] + (high + 2) * cell), None
+    near = rest & (high - low <= 1)
+    if zooms and near.any():
+        # the last one is for what lies beside the one number of most cells
+        times = max(zooms - (how == "tails"), 1)
+        center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
+    reach, spread = find_intervals(oracle, of, center, size)
+    # of a column of which a fifth are zeros quartiles may lie among empty cells
+    of_quartiles = np.maximum(width * (high - low) * cell, reach)
+    of_interval = width * np.where(rest, _WIDTH_OF_INTERVAL / WIDTH, 1.0) * reach
+    found = np.where(near | mostly_zero, of_interval, of_quartiles)
+    half_width = np.where(spread, found, half_width)
+    beside = ~spread & ((how == "tails") | mostly_zero) & (rare is not None)
+    if beside.any():
+        some = {"share": 1 - rare, "prior": _BESIDE_PRIOR, "columns": beside}
+        reach, found = find_intervals(oracle, of, center, size, **some)
+        half_width = np.where(found, np.where(rest, 2.0, 1.0) * reach, half_width)
+        beside &= mostly_zero | (found & (zooms > 1))
     if how == "tails":
-        tails = (~one_number, tail, _TAIL_PRIOR), (one_number, rare, _DOUBLING_PRIOR)
-        for columns, quantile, prior in tails:
-            doublings = find_tails(oracle, of, center, half_width, quantile, prior, columns=columns)
+        for columns, *far in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
+            doublings = find_tails(oracle, of, center, half_width, *far, columns=columns)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
+
+
+def find_cells(oracle, of, first, last, times, prior=None, columns=None):
+    """The cell that holds the median of each column, after so many choices, each in finer cells.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target"}
+    first, last : float64 arrays of shape (n_columns,)
+        Ends of the first cells.
+    times : int
+    prior : float64 ndarray of shape (n_cells,), default=None
+        Odds of the first cells.
+    columns : bool ndarray of shape (n_columns,), default=None
+        Which of them are asked about; None is all.
+
+    Returns
+    -------
+    middle, width : float64 arrays of shape (n_columns,)
+    """
+    asked = np.ones(first.shape, dtype=bool) if columns is None else columns
+    cell = np.zeros(first.shape, dtype=np.intp)
+    for _ in range(times):
+        (cell[asked],) = oracle.release_quantiles(
+            of, [MEDIAN], prior=prior, edges=(first, last), columns=columns
+        )
+        width = (last - first) / N_LINEAR
+        middle = first + (cell + 0.5) * width
+        first, last, prior = middle - 1.5 * width, middle + 1.5 * width, None
+        # no finer than what double precision tells apart
+        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
+        first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
+    return middle, width
+
+
+def find_intervals(oracle, of, center, size, share=_SPREAD, prior=_SPREAD_PRIOR, columns=None):
+    """Intervals in which records are spread.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target"}
+    center, size : float64 arrays of shape (n_columns,)
+    share : Fraction, default=3/8
+        Of all records, those that an interval holds beside its fullest cell.
+    prior : float64 ndarray of shape (len(REACHES),)
+        Odds of intervals; that of the size itself is the one after twice `_HALVINGS`.
+    columns : bool ndarray of shape (n_columns,), default=None
+        Which of them are asked about; None is all.
+
+    Returns
+    -------
+    reach : float64 ndarray of shape (n_columns,)
+    found : bool ndarray of shape (n_columns,)
+        Whether there is one that is not everything.
+    """
+    unit, chosen = np.ldexp(size, -_HALVINGS), np.full(size.shape, len(REACHES) - 1)
+    (chosen[slice(None) if columns is None else columns],) = oracle.release_quantiles(
+        of, [share], prior=prior, around=(center, unit), intervals=True, columns=columns
+    )
+    return REACHES[chosen] * unit, chosen < len(REACHES) - 1
 
 
 def find_scales_within(oracle, how, lo, hi):
@@ -293,10 +376,8 @@ class ScaleSearch:
         Share of ρ, for all of them.
     eta : float
         Bounded range of a choice.
-    rare : Fraction
-        Which quantile is the tail of a column whose quartiles are one number.
     tail : Fraction
-        That of other columns.
+        The quantile of distances that bounds are to hold.
     room : float
         By which widths that are found are multiplied.
     zooms : int
@@ -307,7 +388,6 @@ class ScaleSearch:
     n_choices: int = 0
     share: float = 0.0
     eta: float = 0.0
-    rare: Fraction = TAIL
     tail: Fraction = TAIL
     room: float = 1.0
     zooms: int = 0
@@ -340,24 +420,17 @@ def wanted_scales(request):
         if eta >= max(least / request.budget.n, LEAST_RANGE):
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
-            rare, zooms = _rare(request.budget.n * eta), 0
-            if features == "tails" and share == _LEAST_SHARE:
-                count, eta, zooms = _with_zooms(request, eta)
+            zooms = 0
+            if features == "tails" and share == _LEAST_SHARE:  # at the same price
+                evidence = request.budget.n * eta
+                least = max(AMPLE_EVIDENCE, _RARE_EVIDENCE / (1 - _rare(evidence)))
+                alone = evidence * math.sqrt(count)
+                zooms = most_zooms(alone, request.n_features, features, least)
+                more = n_choices(request.n_features, features, zooms)
+                count, eta = more, eta * math.sqrt(count / more)
             tail = _tail(request, request.budget.n * eta)
-            return ScaleSearch(features, count, spent, eta, rare, tail, room, zooms)
+            return ScaleSearch(features, count, spent, eta, tail, room, zooms)
     return NOTHING
-
-
-def _with_zooms(request, eta):
-    """Choices, their range and zooms, at the same price: as many as take nothing from others."""
-    few = n_choices(request.n_features, "tails")
-    for zooms in range(MOST_ZOOMS, 0, -1):
-        count = n_choices(request.n_features, "tails", zooms)
-        less = eta * math.sqrt(few / count)
-        evidence = request.budget.n * less
-        if evidence >= AMPLE_EVIDENCE and _rare(evidence) == _rare(request.budget.n * eta):
-            return count, less, zooms
-    return few, eta, 0
 
 
 def signal_at_most(request):
@@ -377,7 +450,7 @@ def _tail(request, evidence):
 def _rare(evidence):
     """The farthest quantile of which evidence enough is beyond."""
     able = (tail for tail in _RARE if evidence * (1 - tail) >= _RARE_EVIDENCE)
-    return next(able, _RARE[-1])
+    return next(able, None)
 
 
 def _ways(request):
@@ -469,9 +542,9 @@ def found_scales(plan, receipt, place, key):
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
     oracle = receipt.shown(QuantileOracle(receipt, units, place, key=SCALES.key(key)), units)
-    features = row_norm = None
+    features, row_norm, evidence = None, None, plan.request.budget.n * search.eta
     if search.features == "rows":
-        _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", width=1.0)
+        _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
     elif search.features is not None:
         if search.features in _WITHIN:
@@ -479,8 +552,7 @@ def found_scales(plan, receipt, place, key):
             center, half_width = find_scales_within(oracle, search.features, *bounds)
         else:
             center, half_width = find_scales(
-                oracle, "features", search.features, None, search.rare, search.tail,
-                zooms=search.zooms,
+                oracle, "features", search.features, evidence, tail=search.tail, zooms=search.zooms
             )
             half_width = _within_limits(search.room * half_width, plan.request)
         features = center - half_width, center + half_width

@@ -22,7 +22,7 @@ from ..privacy.mechanisms._quantiles import (
     MOST_RANGE,
     QuantileOracle,
 )
-from ..privacy.sums._counts import LOWEST, N_LINEAR
+from ..privacy.sums._counts import LOWEST
 from ._scales import (
     FAR_TAILS,
     LINEAR_PRIOR,
@@ -30,6 +30,7 @@ from ._scales import (
     PRIOR,
     REACH,
     SearchRelease,
+    find_cells,
     signal_at_most,
 )
 
@@ -202,7 +203,8 @@ def find_target(oracle, search, *, centred):
     (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
     zero = octave == 0
     size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
-    middle, width = _median(oracle, search, -REACH * size, REACH * size, LINEAR_PRIOR)
+    first, last, times = -REACH * size, REACH * size, 1 + search.zooms
+    middle, width = find_cells(oracle, "target", first, last, times, LINEAR_PRIOR)
     middle = np.where(zero, 0.0, middle)
     width = np.maximum(width, np.abs(middle) * 2.0**-40)
     half_width = np.empty_like(size)
@@ -229,19 +231,6 @@ def find_target(oracle, search, *, centred):
     return middle - half_width, middle + half_width
 
 
-def _median(oracle, search, first, last, prior=None):
-    """The middle and the width of the cell that holds each median, after the zooms of a search."""
-    for _ in range(1 + search.zooms):
-        (cell,) = oracle.release_quantiles("target", [MEDIAN], prior=prior, edges=(first, last))
-        width = (last - first) / N_LINEAR
-        middle = first + (cell + 0.5) * width
-        first, last, prior = middle - 1.5 * width, middle + 1.5 * width, None
-        # no finer than what double precision tells apart
-        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
-        first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
-    return middle, width
-
-
 def find_target_within(oracle, search, lo, hi, most):
     """Bounds of each target within stated ones; these where found ones are above a share of them.
 
@@ -252,7 +241,8 @@ def find_target_within(oracle, search, lo, hi, most):
     lo, hi : float64 arrays of shape (n_targets,)
     most : float
     """
-    stated, (middle, width) = (hi - lo) / 2, _median(oracle, search, lo, hi)
+    stated = (hi - lo) / 2
+    middle, width = find_cells(oracle, "target", lo, hi, 1 + search.zooms)
     # all widths that would leave bounds as they are stand for one
     widest = math.log2(max((most * stated / width).max() / _TAILS[search.tail], 1.0))
     n_rings = 2 + math.floor(widest)

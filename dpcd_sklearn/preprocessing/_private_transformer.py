@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
-from ..plan._scales import AMPLE_EVIDENCE, LEAST_EVIDENCE, MOST_ZOOMS, n_choices
+from ..plan._scales import AMPLE_EVIDENCE, LEAST_EVIDENCE, most_zooms, n_choices
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent
@@ -176,12 +176,12 @@ def after_scales(budget, n_features, share, main):
     main : FitEvent
         It takes the budget by itself; it gets more noise.
     """
-    for zooms in range(MOST_ZOOMS, 0, -1):
-        count = n_choices(n_features, "quartiles", zooms)
-        eta = math.sqrt(8 * share * zcdp_rho(*budget[:2]) / count)
-        if budget.n * eta >= 2 * AMPLE_EVIDENCE:
-            break
-    choices = choices_event(min(eta, MOST_RANGE), count, budget.neighboring)
+    rho = share * zcdp_rho(*budget[:2])
+    how = n_features, "quartiles"
+    zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
+    count = n_choices(*how, zooms, twice=True)
+    eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
+    choices = choices_event(eta, count, budget.neighboring)
     return joined(joint_fit_event(budget, choices, main))
 
 

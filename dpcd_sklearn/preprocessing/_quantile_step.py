@@ -110,10 +110,9 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         for of_range in ranges:
             oracle = QuantileOracle(receipt, of_range, place, key=own_key("range", key))
             oracle = receipt.shown(oracle, of_range)
+            how = "quartiles", plan.budget.n * of_range.eta, _WIDTH
             zooms = zooms_of(of_range, X.shape[1])
-            center, half_width = find_scales(
-                oracle, "features", "quartiles", _WIDTH, zooms=zooms, twice=True
-            )
+            center, half_width = find_scales(oracle, "features", *how, zooms=zooms, twice=True)
             bounds = center - half_width, center + half_width
         oracle = RunningOracle(receipt, units, place, key=own_key("counts", key))
         n_known = X.shape[0] if self.neighboring == "replace_one" else None

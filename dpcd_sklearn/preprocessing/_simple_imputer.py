@@ -241,7 +241,7 @@ class DPSimpleImputer(PrivateTransformer):
                 oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
                 fill = _most_frequent(oracle.release_categories(), otherwise=fill)
             else:
-                fill = _median_or_mean(X, plan.units, receipt, bounds, self.strategy, key)
+                fill = _median_or_mean(X, plan, receipt, bounds, self.strategy, key)
         self._keep(fill, bounds)
         self._promise(plan)
         return self
@@ -410,8 +410,8 @@ def _most_frequent(released, otherwise):
 
 
 @np.errstate(all="ignore")  # a floating point warning would tell about the records
-def _median_or_mean(X, units, receipt, bounds, strategy, key):
-    *scales, last = units
+def _median_or_mean(X, plan, receipt, bounds, strategy, key):
+    *scales, last = plan.units
     place = PresentPlace(X)
     if strategy == "median":
         oracle = receipt.shown(QuantileOracle(receipt, last, place, key=key), last)
@@ -420,7 +420,9 @@ def _median_or_mean(X, units, receipt, bounds, strategy, key):
         oracle = QuantileOracle(receipt, of_scales, place, key=own_key("scales", key))
         oracle = receipt.shown(oracle, of_scales)
         zooms = zooms_of(of_scales, X.shape[1])
-        center, half_width = find_scales(oracle, "features", "quartiles", zooms=zooms, twice=True)
+        center, half_width = find_scales(
+            oracle, "features", "quartiles", plan.budget.n * of_scales.eta, zooms=zooms, twice=True
+        )
         bounds = center - half_width, center + half_width
     if last.noiseless:
         last.redeem(receipt)

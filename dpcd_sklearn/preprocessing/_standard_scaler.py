@@ -34,9 +34,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     **Privacy**
 
     $guarantee
-    - Charged: one choice a column (the octave of the median of abs(x)), two more (quartiles)
-      with centring, one with tails, and of many records two for each of up to four zooms, as one
-      event, before a record is used.
+    - Charged: one choice a column (the octave of the median of abs(x)), three more (quartiles
+      and an interval around them) with centring, one with tails, and of many records up to five
+      zooms, as one event, before a record is used.
     - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
       its number of entries. The transformed records are as sensitive as the records. NaN and
       infinite values break the promise on the domain: the error about them is outside the
@@ -50,7 +50,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     $delta
     with_centering : bool, default=True
         Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
-        needs, and one choice a column is paid for instead of three.
+        needs, and one choice a column is paid for instead of four.
     with_tails : bool, default=False
         Whether widths double until they hold 19 of 20 records, for columns whose few large numbers
         matter: delays, incomes. A twentieth of the records far away moves them then. Of so few
@@ -96,9 +96,12 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     Each choice is an exponential mechanism. The score of a cell is minus the number of records
     that would have to move for it to hold the quantile. Octaves are those of 2^-125 to 2^125.
     Quartiles are found to a 64th of the upper end of the octave. Of a column far from zero beside
-    its spread both lie in one cell, and finer cells there are zoomed in on, up to four times and as
-    far as evidence (a public number) and double precision go. A column that is mostly zero is
-    clipped to [-1, 1]: of counts it becomes the indicator of "not zero".
+    its spread both lie in one cell, and finer cells there are zoomed in on, up to five times and as
+    far as evidence (a public number) and double precision go. The last choice is between intervals
+    around that centre: where records are not spread within any, but most are one number, the
+    width is twice the upper end of the octave. A column that is mostly zero is clipped to [-1, 1],
+    if evidence does not tell the size of what is not zero: of counts it becomes the indicator of
+    "not zero".
 
     The result keeps float32, its memory layout and sparsity; other dtypes become float64.
 
@@ -114,7 +117,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     >>> float(np.abs(Z).max())
     1.0
     >>> print(scaler.planned_event(50_000, 2))
-    22 choices of bounded range 0.07759, under replace-one neighbours
+    18 choices of bounded range 0.08647, under replace-one neighbours
     """
 
     _parameter_constraints = OF_BUDGET | dict.fromkeys(
@@ -177,7 +180,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
-            self.center_, self.scale_ = find_scales(oracle, "features", how, zooms=zooms)
+            evidence = math.inf if units.noiseless else plan.budget.n * units.eta
+            self.center_, self.scale_ = find_scales(oracle, "features", how, evidence, zooms=zooms)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
         self._promise(plan)
         return self
@@ -186,7 +190,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         """Ways to look for scales, and zooms, the finest first: no two have as many choices."""
         if self.with_tails:
             yield from (("tails", zooms) for zooms in range(MOST_ZOOMS, -1, -1))
-        if self.with_centering:
+            yield "quartiles", 0
+        elif self.with_centering:
             yield from (("quartiles", zooms) for zooms in range(MOST_ZOOMS, -1, -1))
         else:
             yield "octaves", 0
