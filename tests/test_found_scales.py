@@ -23,9 +23,10 @@ from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.inspection._released_answers import Tape
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
-from dpcd_sklearn.plan import _scales, _target
+from dpcd_sklearn.plan import _scale_choices, _scales, _target
 from dpcd_sklearn.plan._found_scales import FoundScales
-from dpcd_sklearn.plan._scales import NOTHING, n_choices
+from dpcd_sklearn.plan._scale_choices import n_choices
+from dpcd_sklearn.plan._scales import NOTHING
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -680,8 +681,8 @@ class Octaves(Place):
 
 def narrow_scales(eta, n_columns=60_000):
     """Whether scales below the median's octave are found, on two neighbours."""
-    at = -4 - _scales.LOWEST  # far from what is expected beforehand: most weight lies above
-    one = np.zeros(_scales.N_OCTAVES, dtype=int)
+    at = -4 - _scale_choices.LOWEST  # far from what is expected beforehand: most weight lies above
+    one = np.zeros(_scale_choices.N_OCTAVES, dtype=int)
     one[1], one[at], one[-1] = 40, 3, 40
     other = one.copy()
     other[1] -= 1
@@ -692,8 +693,9 @@ def narrow_scales(eta, n_columns=60_000):
         oracle = QuantileOracle(
             charge(None, event), QuantileUnits(event), Octaves(counts, n_columns)
         )
-        _, half_width = _scales.find_scales(oracle, "features", "octaves", math.inf, width=3.0)
-        octave = np.log2(half_width / 3.0) - _scales.LOWEST
+        octaves = "features", "octaves", math.inf
+        _, half_width = _scale_choices.find_scales(oracle, *octaves, width=3.0)
+        octave = np.log2(half_width / 3.0) - _scale_choices.LOWEST
         found.append((octave < at) | (half_width == 1.0))  # of a column that is mostly zero
     return found
 
@@ -724,7 +726,7 @@ def test_of_columns_of_zeros_and_ones_hardly_any_gets_the_scale_of_an_empty_octa
     rng = np.random.default_rng(0)
     X = (rng.random((n, n_columns)) < 0.43).astype(float)
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, np.zeros(n)))
-    center, half_width = _scales.find_scales(oracle, "features", "quartiles", 40.0)
+    center, half_width = _scale_choices.find_scales(oracle, "features", "quartiles", 40.0)
     low, high = np.clip(0.0, center - half_width, center + half_width), 1.0
     seen = np.clip(high, center - half_width, center + half_width) - low
     assert (seen < 1e-3).mean() < 0.01  # .05 with the odds of zero below theirs
@@ -755,7 +757,7 @@ def least_seen(X, evidence, how, zooms, seed=0):
     event = choices_event(evidence / n, n_choices(p, how, zooms), "replace_one")
     key = bytes([seed]) * 32
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X), key=key)
-    center, half_width = _scales.find_scales(oracle, "features", how, evidence, zooms=zooms)
+    center, half_width = _scale_choices.find_scales(oracle, "features", how, evidence, zooms=zooms)
     lo, hi = center - half_width, center + half_width
     lowest, highest = X.min(axis=0), X.max(axis=0)
     return (np.clip(highest, lo, hi) - np.clip(lowest, lo, hi)) / (highest - lowest)

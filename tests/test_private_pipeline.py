@@ -523,7 +523,7 @@ def test_private_steps_for_some_columns_share_the_budget_too():
     (entry,) = accountant.entries()
     fitted = model[0].named_transformers_["numbers"][-1]
     assert joined([fitted.privacy_event_, model[-1].privacy_event_]) == model.privacy_event_
-    assert fitted.privacy_event_.releases[0].count == 3 * 2
+    assert fitted.privacy_event_.releases[0].count == 4 * 2
     assert epsilon_of(model.privacy_event_, 1e-5) <= 1.0
     assert model.get_params()[f"{name}__epsilon"] == 0.2  # as it was
     assert np.all(model.told_["dpridgeskgd"]["feature_bounds"][0] == [-1, -1, 0, 0])

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse, special, stats
 from tables import table
 
-from dpcd_sklearn.plan import _scales
+from dpcd_sklearn.plan import _scale_choices
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
@@ -505,7 +505,7 @@ def test_doublings_of_a_half_width_count_every_record_once(n_rings):
 def scales_without_noise(X, how, of="features", y=None, evidence=math.inf):
     event = FitEvent((NonPrivateEvent(),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X, y))
-    return _scales.find_scales(oracle, of, how, evidence)
+    return _scale_choices.find_scales(oracle, of, how, evidence)
 
 
 @pytest.mark.parametrize(("center", "width"), [*itertools.product([0, 5, -300], [0.5, 1.0, 30.0])])
@@ -572,10 +572,10 @@ def test_scales_of_a_constant_column_are_positive_and_finite(value):
 
 @pytest.mark.parametrize("how", ["tails", "quartiles", "octaves"])
 def test_scales_take_all_the_choices_that_are_planned_for_them(how):
-    event = FitEvent((SelectionEvent(5.0, _scales.n_choices(3, how)),))
+    event = FitEvent((SelectionEvent(5.0, _scale_choices.n_choices(3, how)),))
     X = np.linspace(1, 2, 99 * 3).reshape(99, 3)
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
-    _scales.find_scales(oracle, "features", how, 99 * 5.0)
+    _scale_choices.find_scales(oracle, "features", how, 99 * 5.0)
     with pytest.raises(RuntimeError, match="only 0 choices are left"):
         oracle.release_quantiles("target", [MEDIAN])
 

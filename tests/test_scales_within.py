@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.plan import _scales
+from dpcd_sklearn.plan import _scale_choices, _scales
 from dpcd_sklearn.plan._found_scales import FoundScales
 from dpcd_sklearn.plan._geometry import public_geometry
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -162,7 +162,7 @@ def test_no_column_of_zeros_and_ones_is_seen_in_a_part_of_its_bounds(how, neighb
     for lo, hi in ((0.0, 1.0), (-3.0, 1.5)):
         oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
         bounds = np.full(n_columns, lo), np.full(n_columns, hi)
-        center, half_width = _scales.find_scales_within(oracle, how, *bounds)
+        center, half_width = _scale_choices.find_scales_within(oracle, how, *bounds)
         assert (center - half_width <= 0).all() and (1 <= center + half_width).all()
 
 

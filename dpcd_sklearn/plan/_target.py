@@ -17,22 +17,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._accounting import zcdp_rho
-from ..privacy.mechanisms._quantiles import (
-    LEAST_RANGE,
-    MOST_RANGE,
-    QuantileOracle,
-)
+from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle
 from ..privacy.sums._counts import LOWEST
-from ._scales import (
-    FAR_TAILS,
-    LINEAR_PRIOR,
-    MEDIAN,
-    PRIOR,
-    REACH,
-    SearchRelease,
-    find_cells,
-    signal_at_most,
-)
+from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
+from ._scales import FAR_TAILS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.

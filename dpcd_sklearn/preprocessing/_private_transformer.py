@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
-from ..plan._scales import AMPLE_EVIDENCE, LEAST_EVIDENCE, most_zooms, n_choices
+from ..plan._scale_choices import AMPLE_EVIDENCE, LEAST_EVIDENCE, most_zooms, n_choices
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import NEIGHBORING, FitEvent

@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 
 from ..plan._release import own_key
-from ..plan._scales import find_scales, zooms_of
+from ..plan._scale_choices import find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits

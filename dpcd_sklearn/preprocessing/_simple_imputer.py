@@ -9,7 +9,7 @@ from scipy.sparse import hstack, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..plan._release import own_key
-from ..plan._scales import find_medians, find_scales, zooms_of
+from ..plan._scale_choices import find_medians, find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._table_events import partition_event

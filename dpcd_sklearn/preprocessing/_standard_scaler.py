@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..plan._scales import AMPLE_EVIDENCE, MOST_ZOOMS, find_scales, n_choices
+from ..plan._scale_choices import AMPLE_EVIDENCE, MOST_ZOOMS, find_scales, n_choices
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant

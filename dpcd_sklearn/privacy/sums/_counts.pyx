@@ -23,7 +23,7 @@ from scipy import sparse
 from ._records import canonical
 
 # Whatever unit numbers are in, nearly all that float32 holds. Odds of octaves before any record is
-# seen fall to e^-16 far away (``plan/_scales.py``), so many of them cost nothing.
+# seen fall to e^-16 far away (``plan/_scale_choices.py``), so many of them cost nothing.
 LOWEST, HIGHEST = -125, 125
 N_OCTAVES = HIGHEST - LOWEST + 2
 N_LINEAR = N_REACHES = 256

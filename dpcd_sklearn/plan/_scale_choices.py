@@ -1,0 +1,333 @@
+"""Centres and half-widths of columns, from released quantiles: which ones, and how.
+
+Choices for each column find them: the octave of the median of |x| says how large numbers are, the
+quartiles among linear cells of that size say where they lie, and an interval around these whether
+records are spread there. Quantiles stay between 1/4 and 3/4: one near 1 can't reject an absurd
+scale, since no record contradicts it. Of a column that is mostly one number, as indicators are,
+quartiles tell of that number alone, or lie among empty cells, and bounds from them would make its
+coefficient many times too large: its bounds are as wide as numbers are large, unless records enough
+say how far the others lie. Columns that stay where they are (sparse ones) need the first choice
+only. Where records are so many that a twentieth of them can contradict, one more choice says how
+far a tail goes.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ..privacy.mechanisms._mean_squares import edges_of_cells
+from ..privacy.mechanisms._quantiles import N_DOUBLINGS, REACHES
+from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
+
+MEDIAN = Fraction(1, 2)
+QUARTILES = Fraction(1, 4), Fraction(3, 4)
+# The last distance from a centre that bounds of heavy tails are to hold. Half as many records
+# beyond say as little of an absurd scale, and twice as many are a clip that heavy tails feel.
+TAIL = Fraction(19, 20)
+# Quartiles are looked for within so many times the upper end of the median's octave: half of all
+# records are within once, and an octave that was chosen too low by one is made good. Wider is too
+# coarse for columns far from zero: 8 brings R² on California housing from .53 to .15 at ε = 0.1.
+REACH = 2.0
+# Bounds are so many inter-quartile ranges, or medians, from the centre: 2.7 standard deviations
+# of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
+# (diamonds: .88 for .91), 3 gains nothing.
+WIDTH = 2.0
+# Before any record is seen, odds of octaves fall with the square of the distance above the numbers
+# 4 to 8, by a half over five octaves, and by e over four below: with all odds alike, a hundred
+# absurd octaves together would often outweigh the right one. A scale too wide fills a fit with
+# noise, one too narrow clips; and seconds since 1970 are likelier than numbers of 1e-9. Zero is
+# likelier than any octave: of a column of which nearly half are ones, and all others zero, few
+# records speak against those that are empty (chess at ε = 1: .80 for .88).
+_AWAY = np.arange(N_OCTAVES) + LOWEST - 3
+PRIOR = np.where(_AWAY > 0, 1 / (1 + (_AWAY / 5) ** 2), np.exp((_AWAY / 4).clip(-16, 0)))
+PRIOR[0] = 4.0
+# Noise grows with the width: odds fall by e² with each doubling.
+_TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
+# The others of a column that is mostly one number may lie anywhere.
+_BESIDE_TAIL_PRIOR = np.exp(-np.minimum(1.0 * np.arange(N_DOUBLINGS), 16.0))
+
+# Odds of cells beyond the median's octave: with the least evidence an empty one would often be
+# taken for a quartile; where a tenth of many records lies there they outweigh these odds.
+_BEYOND = math.exp(-4)
+LINEAR_PRIOR = np.where(
+    np.abs(np.arange(N_LINEAR) - (N_LINEAR - 1) / 2) < N_LINEAR / 2 / REACH, 1.0, _BEYOND
+)
+
+# The evidence of a choice is records times its range η. Half of all records speak against an absurd
+# octave (a quarter, where half are zero), and the prior of octaves weighs as much as sixteen of
+# them do: one of these is chosen with odds 16 exp(-nη/4), 1 in 190 at the least evidence: it may
+# ruin the whole fit. So may an empty one of a hundred cells beside a narrow target: odds of a
+# hundred times exp(-nη/4) where its median is asked for, exp(-nη/8) where a quartile is. With ample
+# evidence quartiles are right to 2 %, and a twentieth of all can tell of a tail.
+LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
+# An interval within stated bounds holds such a share of all records beside those of its fullest
+# cell, and bounds are so many times as wide.
+_SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
+# Odds of everything against any interval within. With evidence of 70 one that holds a single point
+# is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
+_INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
+# The quantile beyond which others are looked for in columns that are mostly one number: the
+# farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
+# exp(-7).
+_RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10, 5, 4))
+RARE_EVIDENCE = 14.0
+_N_CHOICES = {
+    "tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5,
+}  # fmt: skip
+
+# Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones.
+# Zooms look for its median in finer and finer cells there.
+MOST_ZOOMS = 5
+# Without bounds intervals begin at so many halvings of the size of a column. Odds fall by these
+# factors with each doubling beyond that size, and with each halving: empty intervals are narrow,
+# and to take one for what lies beside one number is a ruin. Everything is likelier than any.
+_HALVINGS = 44
+
+
+def _interval_prior(outwards, inwards, of_all):
+    doublings = np.arange(len(REACHES)) / 2 - _HALVINGS
+    away = np.maximum(outwards * doublings, -inwards * doublings)
+    return np.append(np.exp(-away[:-1].clip(max=16)), of_all)
+
+
+_SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.5, 2.0, 60.0)
+
+
+def n_choices(n_columns, how, zooms=0, *, twice=False):
+    """How many choices find the scales of so many columns."""
+    return (_N_CHOICES[how] + len(QUARTILES) * twice + zooms) * n_columns
+
+
+def most_zooms(evidence, n_columns, how, least, *, twice=False):
+    """The zooms that leave to each choice the least evidence, if one alone would have so much."""
+    for zooms in range(MOST_ZOOMS, 0, -1):
+        if evidence / math.sqrt(n_choices(n_columns, how, zooms, twice=twice)) >= least:
+            return zooms
+    return 0
+
+
+def zooms_of(units, n_columns):
+    """The zooms that units pay for, beside quartiles of so many columns that are found twice."""
+    return max(units.n_choices // n_columns - n_choices(1, "quartiles", twice=True), 0)
+
+
+def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, twice=False):
+    """Centre and half-width of each column.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target", "row_norm"}
+    how : {"tails", "quartiles", "octaves"}
+        Centre and spread, with tails or without; or how large numbers are, around zero.
+    evidence : float
+        Records times the range of a choice, a public number; inf without noise.
+    width : float, default=None
+        Half-widths in inter-quartile ranges or upper ends of octaves; None is what suits features.
+    tail : Fraction, default=TAIL
+        The quantile of distances that bounds are to hold.
+    zooms : int, default=0
+        How many more choices a column has for its place, if it is far from zero.
+    twice : bool, default=False
+        Whether quartiles are looked for in finer cells too: of numbers far from zero beside their
+        spread the first ones are a few cells apart.
+
+    Returns
+    -------
+    center, half_width : float64 arrays of shape (n_columns,)
+        Half-widths are positive. That of a column that is mostly zero is 1, unless what is not zero
+        was found to be of another size.
+    """
+    (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=PRIOR)
+    mostly_zero = octave == 0
+    size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
+    width, rest, rare = width or WIDTH, ~mostly_zero, rare_of(evidence)
+    center, half_width = np.zeros_like(size), np.where(rest, width * size, 1.0)
+    if how == "octaves":
+        return center, half_width
+    edges, prior = (-REACH * size, REACH * size), LINEAR_PRIOR
+    for _ in range(1 + twice):
+        cell = (edges[1] - edges[0]) / N_LINEAR
+        low, high = np.zeros((2, len(size)))
+        quartiles = oracle.release_quantiles(of, QUARTILES, prior=prior, edges=edges, columns=rest)
+        low[rest], high[rest] = np.sort(quartiles, axis=0)
+        center = np.where(rest, edges[0] + (low + high + 1) / 2 * cell, 0.0)
+        edges, prior = (edges[0] + (low - 1) * cell, edges[0] + (high + 2) * cell), None
+    near = rest & (high - low <= 1)
+    if zooms and near.any():
+        # the last one is for what lies beside the one number of most cells
+        times = max(zooms - (how == "tails"), 1)
+        center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
+    reach, spread = find_intervals(oracle, of, center, size)
+    # of a column of which a fifth are zeros quartiles may lie among empty cells
+    of_quartiles = np.maximum(width * (high - low) * cell, reach)
+    of_interval = width * np.where(rest, _WIDTH_OF_INTERVAL / WIDTH, 1.0) * reach
+    found = np.where(near | mostly_zero, of_interval, of_quartiles)
+    half_width = np.where(spread, found, half_width)
+    beside = ~spread & ((how == "tails") | mostly_zero) & (rare is not None)
+    if beside.any():
+        some = {"share": 1 - rare, "prior": _BESIDE_PRIOR, "columns": beside}
+        reach, found = find_intervals(oracle, of, center, size, **some)
+        half_width = np.where(found, np.where(rest, 2.0, 1.0) * reach, half_width)
+        beside &= mostly_zero | (found & (zooms > 1))
+    if how == "tails":
+        for columns, *far in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
+            doublings = find_tails(oracle, of, center, half_width, *far, columns=columns)
+            half_width[columns] = np.ldexp(half_width[columns], doublings)
+    return center, half_width
+
+
+def find_cells(oracle, of, first, last, times, prior=None, columns=None):
+    """The cell that holds the median of each column, after so many choices, each in finer cells.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target"}
+    first, last : float64 arrays of shape (n_columns,)
+        Ends of the first cells.
+    times : int
+    prior : float64 ndarray of shape (n_cells,), default=None
+        Odds of the first cells.
+    columns : bool ndarray of shape (n_columns,), default=None
+        Which of them are asked about; None is all.
+
+    Returns
+    -------
+    middle, width : float64 arrays of shape (n_columns,)
+    """
+    asked = np.ones(first.shape, dtype=bool) if columns is None else columns
+    cell = np.zeros(first.shape, dtype=np.intp)
+    for _ in range(times):
+        (cell[asked],) = oracle.release_quantiles(
+            of, [MEDIAN], prior=prior, edges=(first, last), columns=columns
+        )
+        width = (last - first) / N_LINEAR
+        middle = first + (cell + 0.5) * width
+        first, last, prior = middle - 1.5 * width, middle + 1.5 * width, None
+        # no finer than what double precision tells apart
+        least = np.maximum(np.abs(first), np.abs(last)) * 2.0**-40
+        first, last = np.minimum(first, middle - least), np.maximum(last, middle + least)
+    return middle, width
+
+
+def find_intervals(oracle, of, center, size, share=_SPREAD, prior=_SPREAD_PRIOR, columns=None):
+    """Intervals in which records are spread.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target"}
+    center, size : float64 arrays of shape (n_columns,)
+    share : Fraction, default=3/8
+        Of all records, those that an interval holds beside its fullest cell.
+    prior : float64 ndarray of shape (len(REACHES),)
+        Odds of intervals; that of the size itself is the one after twice `_HALVINGS`.
+    columns : bool ndarray of shape (n_columns,), default=None
+        Which of them are asked about; None is all.
+
+    Returns
+    -------
+    reach : float64 ndarray of shape (n_columns,)
+    found : bool ndarray of shape (n_columns,)
+        Whether there is one that is not everything.
+    """
+    unit, chosen = np.ldexp(size, -_HALVINGS), np.full(size.shape, len(REACHES) - 1)
+    (chosen[slice(None) if columns is None else columns],) = oracle.release_quantiles(
+        of, [share], prior=prior, around=(center, unit), intervals=True, columns=columns
+    )
+    return REACHES[chosen] * unit, chosen < len(REACHES) - 1
+
+
+def find_scales_within(oracle, how, lo, hi):
+    """Centre and half-width of each column of features within stated bounds.
+
+    A narrower interval is taken only if records are spread within it: however many lie on one
+    point, they don't tell where others are, and a column of zeros and ones in a part of its bounds
+    would have its coefficient many times too large.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    how : {"within", "tails within"}
+    lo, hi : float64 arrays of shape (n_columns,)
+
+    Returns
+    -------
+    center, half_width : float64 arrays of shape (n_columns,)
+        As of `find_scales`. An interval that reaches both bounds is seen from their middle.
+    """
+    low, high = edges_of_cells(lo, hi)
+    for _ in range(3 if how == "tails within" else 2):  # a 256th part of the last one each
+        (at,) = oracle.release_quantiles("features", [MEDIAN], edges=(low, high))
+        cell = (high - low) / N_LINEAR
+        low, high = edges_of_cells(low + at * cell, low + (at + 1) * cell)
+    center, unit = low / 2 + high / 2, high - low
+    (chosen,) = oracle.release_quantiles(
+        "features", [_SPREAD], prior=_INTERVAL_PRIOR, around=(center, unit), intervals=True
+    )
+    half_width = _WIDTH_OF_INTERVAL * REACHES[chosen] * unit
+    if how == "tails within":
+        half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
+    fills = (center - half_width <= lo) & (hi <= center + half_width)
+    return np.where(fills, lo / 2 + hi / 2, center), np.where(fills, hi - lo, half_width)
+
+
+def find_medians(oracle, bounds=None):
+    """The median of each column of features.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    bounds : pair (lo, hi) of float64 arrays of shape (n_columns,), default=None
+        Public: then there is one choice a column, of a 256th part of them. Without bounds there
+        are three: the octave, a cell of that size, and a 256th part of that cell and those beside.
+
+    Returns
+    -------
+    float64 array of shape (n_columns,)
+    """
+    if bounds is not None:
+        lo, hi = bounds
+        (cell,) = oracle.release_quantiles("features", [MEDIAN], edges=edges_of_cells(lo, hi))
+        return np.clip(lo + (cell + 0.5) * (hi - lo) / N_LINEAR, lo, hi)
+    (octave,) = oracle.release_quantiles("features", [MEDIAN], prior=PRIOR)
+    mostly_zero = octave == 0
+    size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))
+    edges, cell = (-REACH * size, REACH * size), 2 * REACH * size / N_LINEAR
+    (at,) = oracle.release_quantiles("features", [MEDIAN], prior=LINEAR_PRIOR, edges=edges)
+    edges = edges[0] + (at - 1) * cell, edges[0] + (at + 2) * cell
+    (finer,) = oracle.release_quantiles("features", [MEDIAN], edges=edges)
+    found = edges[0] + (finer + 0.5) * 3 * cell / N_LINEAR
+    # of a column that is mostly zero the cell beside zero would be a fraction
+    return np.where(mostly_zero & (np.abs(found) < cell), 0.0, found)
+
+
+def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, columns=None):
+    """How often each half-width must double to hold the tails.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target"}
+    center, half_width : float64 arrays of shape (n_columns,)
+        From quartiles.
+    tail : Fraction, default=TAIL
+        The quantile of distances.
+    prior : float64 ndarray of shape (N_DOUBLINGS,), default=_TAIL_PRIOR
+    columns : bool ndarray of shape (n_columns,), default=None
+        Which of them are asked about; None is all.
+
+    Returns
+    -------
+    doublings : intp ndarray, one for each column that is asked about
+    """
+    around = center, half_width
+    return oracle.release_quantiles(of, [tail], prior=prior, around=around, columns=columns)[0]
+
+
+def rare_of(evidence):
+    """The farthest quantile of which evidence enough is beyond."""
+    able = (tail for tail in _RARE if evidence * (1 - tail) >= RARE_EVIDENCE)
+    return next(able, None)
