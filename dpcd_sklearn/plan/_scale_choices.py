@@ -72,6 +72,7 @@ _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
 # exp(-7).
 _RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10, 5, 4))
 RARE_EVIDENCE = 14.0
+
 _N_CHOICES = {
     "tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5,
 }  # fmt: skip
@@ -139,9 +140,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         Half-widths are positive. That of a column that is mostly zero is 1, unless what is not zero
         was found to be of another size.
     """
-    (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=PRIOR)
-    mostly_zero = octave == 0
-    size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))  # upper end of the octave
+    mostly_zero, size = find_sizes(oracle, of)
     width, rest, rare = width or WIDTH, ~mostly_zero, rare_of(evidence)
     center, half_width = np.zeros_like(size), np.where(rest, width * size, 1.0)
     if how == "octaves":
@@ -159,7 +158,8 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         # the last one is for what lies beside the one number of most cells
         times = max(zooms - (how == "tails"), 1)
         center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
-    reach, spread = find_intervals(oracle, of, center, size)
+    around = center, np.ldexp(size, -_HALVINGS)
+    reach, spread = find_intervals(oracle, of, *around, _SPREAD_PRIOR)
     # of a column of which a fifth are zeros quartiles may lie among empty cells
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
     of_interval = width * np.where(rest, _WIDTH_OF_INTERVAL / WIDTH, 1.0) * reach
@@ -167,8 +167,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
     half_width = np.where(spread, found, half_width)
     beside = ~spread & ((how == "tails") | mostly_zero) & (rare is not None)
     if beside.any():
-        some = {"share": 1 - rare, "prior": _BESIDE_PRIOR, "columns": beside}
-        reach, found = find_intervals(oracle, of, center, size, **some)
+        reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, 1 - rare, beside)
         half_width = np.where(found, np.where(rest, 2.0, 1.0) * reach, half_width)
         beside &= mostly_zero | (found & (zooms > 1))
     if how == "tails":
@@ -176,6 +175,25 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
             doublings = find_tails(oracle, of, center, half_width, *far, columns=columns)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
+
+
+def find_sizes(oracle, of):
+    """How large the numbers of each column are, for one choice.
+
+    Parameters
+    ----------
+    oracle : QuantileOracle
+    of : {"features", "target", "row_norm"}
+
+    Returns
+    -------
+    mostly_zero : bool ndarray of shape (n_columns,)
+    size : float64 ndarray of shape (n_columns,)
+        The upper end of the octave of the median of |x|; 1 where this is zero.
+    """
+    (octave,) = oracle.release_quantiles(of, [MEDIAN], prior=PRIOR)
+    mostly_zero = octave == 0
+    return mostly_zero, np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))
 
 
 def find_cells(oracle, of, first, last, times, prior=None, columns=None):
@@ -197,8 +215,7 @@ def find_cells(oracle, of, first, last, times, prior=None, columns=None):
     -------
     middle, width : float64 arrays of shape (n_columns,)
     """
-    asked = np.ones(first.shape, dtype=bool) if columns is None else columns
-    cell = np.zeros(first.shape, dtype=np.intp)
+    cell, asked = np.zeros(first.shape, dtype=np.intp), slice(None) if columns is None else columns
     for _ in range(times):
         (cell[asked],) = oracle.release_quantiles(
             of, [MEDIAN], prior=prior, edges=(first, last), columns=columns
@@ -212,18 +229,19 @@ def find_cells(oracle, of, first, last, times, prior=None, columns=None):
     return middle, width
 
 
-def find_intervals(oracle, of, center, size, share=_SPREAD, prior=_SPREAD_PRIOR, columns=None):
+def find_intervals(oracle, of, center, unit, prior, share=_SPREAD, columns=None):
     """Intervals in which records are spread.
 
     Parameters
     ----------
     oracle : QuantileOracle
     of : {"features", "target"}
-    center, size : float64 arrays of shape (n_columns,)
+    center, unit : float64 arrays of shape (n_columns,)
+        The unit is the reach of the narrowest interval.
+    prior : float64 ndarray of shape (len(REACHES),)
+        Odds of intervals.
     share : Fraction, default=3/8
         Of all records, those that an interval holds beside its fullest cell.
-    prior : float64 ndarray of shape (len(REACHES),)
-        Odds of intervals; that of the size itself is the one after twice `_HALVINGS`.
     columns : bool ndarray of shape (n_columns,), default=None
         Which of them are asked about; None is all.
 
@@ -233,11 +251,12 @@ def find_intervals(oracle, of, center, size, share=_SPREAD, prior=_SPREAD_PRIOR,
     found : bool ndarray of shape (n_columns,)
         Whether there is one that is not everything.
     """
-    unit, chosen = np.ldexp(size, -_HALVINGS), np.full(size.shape, len(REACHES) - 1)
-    (chosen[slice(None) if columns is None else columns],) = oracle.release_quantiles(
+    everything, asked = len(REACHES) - 1, slice(None) if columns is None else columns
+    chosen = np.full(unit.shape, everything)
+    (chosen[asked],) = oracle.release_quantiles(
         of, [share], prior=prior, around=(center, unit), intervals=True, columns=columns
     )
-    return REACHES[chosen] * unit, chosen < len(REACHES) - 1
+    return REACHES[chosen] * unit, chosen < everything
 
 
 def find_scales_within(oracle, how, lo, hi):
@@ -264,10 +283,8 @@ def find_scales_within(oracle, how, lo, hi):
         cell = (high - low) / N_LINEAR
         low, high = edges_of_cells(low + at * cell, low + (at + 1) * cell)
     center, unit = low / 2 + high / 2, high - low
-    (chosen,) = oracle.release_quantiles(
-        "features", [_SPREAD], prior=_INTERVAL_PRIOR, around=(center, unit), intervals=True
-    )
-    half_width = _WIDTH_OF_INTERVAL * REACHES[chosen] * unit
+    reach, _ = find_intervals(oracle, "features", center, unit, _INTERVAL_PRIOR)
+    half_width = _WIDTH_OF_INTERVAL * reach
     if how == "tails within":
         half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
     fills = (center - half_width <= lo) & (hi <= center + half_width)
@@ -292,16 +309,11 @@ def find_medians(oracle, bounds=None):
         lo, hi = bounds
         (cell,) = oracle.release_quantiles("features", [MEDIAN], edges=edges_of_cells(lo, hi))
         return np.clip(lo + (cell + 0.5) * (hi - lo) / N_LINEAR, lo, hi)
-    (octave,) = oracle.release_quantiles("features", [MEDIAN], prior=PRIOR)
-    mostly_zero = octave == 0
-    size = np.ldexp(1.0, np.where(mostly_zero, 0, octave + LOWEST))
-    edges, cell = (-REACH * size, REACH * size), 2 * REACH * size / N_LINEAR
-    (at,) = oracle.release_quantiles("features", [MEDIAN], prior=LINEAR_PRIOR, edges=edges)
-    edges = edges[0] + (at - 1) * cell, edges[0] + (at + 2) * cell
-    (finer,) = oracle.release_quantiles("features", [MEDIAN], edges=edges)
-    found = edges[0] + (finer + 0.5) * 3 * cell / N_LINEAR
+    mostly_zero, size = find_sizes(oracle, "features")
+    found, _ = find_cells(oracle, "features", -REACH * size, REACH * size, 2, LINEAR_PRIOR)
     # of a column that is mostly zero the cell beside zero would be a fraction
-    return np.where(mostly_zero & (np.abs(found) < cell), 0.0, found)
+    beside_zero = np.abs(found) < 2 * REACH * size / N_LINEAR
+    return np.where(mostly_zero & beside_zero, 0.0, found)
 
 
 def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, columns=None):

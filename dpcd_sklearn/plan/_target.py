@@ -19,7 +19,7 @@ import numpy as np
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle
 from ..privacy.sums._counts import LOWEST
-from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
+from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells, find_sizes
 from ._scales import FAR_TAILS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
@@ -188,9 +188,7 @@ def find_target(oracle, search, *, centred):
     if not centred:
         half_width = _size(oracle, search.size_tail)
         return -half_width, half_width
-    (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=PRIOR)
-    zero = octave == 0
-    size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
+    zero, size = find_sizes(oracle, "target")
     first, last, times = -REACH * size, REACH * size, 1 + search.zooms
     middle, width = find_cells(oracle, "target", first, last, times, LINEAR_PRIOR)
     middle = np.where(zero, 0.0, middle)

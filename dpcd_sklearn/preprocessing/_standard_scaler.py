@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..plan._scale_choices import AMPLE_EVIDENCE, MOST_ZOOMS, find_scales, n_choices
+from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
 from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
@@ -175,8 +175,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
         plan = self._planned(*X.shape)
         (units,) = plan.units
-        paid = (way for way in self._ways() if units.n_choices == n_choices(X.shape[1], *way))
-        how, zooms = next(self._ways() if units.noiseless else paid)
+        how, zooms = self._way(X.shape[1], plan.budget)
         receipt, key = self._paid(plan, X.shape[1])
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
@@ -186,28 +185,27 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         self._promise(plan)
         return self
 
-    def _ways(self):
-        """Ways to look for scales, and zooms, the finest first: no two have as many choices."""
-        if self.with_tails:
-            yield from (("tails", zooms) for zooms in range(MOST_ZOOMS, -1, -1))
-            yield "quartiles", 0
-        elif self.with_centering:
-            yield from (("quartiles", zooms) for zooms in range(MOST_ZOOMS, -1, -1))
-        else:
-            yield "octaves", 0
+    def _way(self, n_features, budget):
+        """How scales are looked for, and with how many zooms: the finest way there is evidence for.
+
+        Near zero a zoom gains nothing, so it must take little from other choices.
+        """
+        if not self.with_centering:
+            return "octaves", 0
+        rho = zcdp_rho(*budget[:2]) if budget.private else math.inf
+        evidence = budget.n * math.sqrt(8 * rho)  # of one choice alone
+        if not self.with_tails:
+            return "quartiles", most_zooms(evidence, n_features, "quartiles", 2 * AMPLE_EVIDENCE)
+        if evidence / math.sqrt(n_choices(n_features, "tails")) < AMPLE_EVIDENCE:
+            return "quartiles", 0
+        return "tails", most_zooms(evidence, n_features, "tails", 4 * AMPLE_EVIDENCE)
 
     def _event(self, n_features, budget):
         if self.with_tails and not self.with_centering:
             raise ValueError(
                 "with_tails=True needs with_centering=True: tails are distances from a centre"
             )
-        rho = zcdp_rho(*budget[:2]) if budget.private else math.inf
-        for how, zooms in self._ways():
-            count = n_choices(n_features, how, zooms)
-            # near zero a zoom gains nothing, so it must take little from a tail
-            room = {"tails": 4, "quartiles": 2}[how] if zooms else 1
-            if budget.n * math.sqrt(8 * rho / count) >= room * AMPLE_EVIDENCE:
-                break
+        count = n_choices(n_features, *self._way(n_features, budget))
         return greedy_fit_event(budget, count, 1.0)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
