@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from scipy.stats import loguniform
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -312,9 +314,9 @@ class Twice:
 class Searched:
     """A private search: its questions are those of a secret number of runs."""
 
-    def __init__(self, estimator, grid, tape, relation=None, **options):
+    def __init__(self, estimator, grid, tape, relation=None, epsilon=3.0, **options):
         self.search = PrivateSearchCV(
-            estimator, grid, epsilon=3.0, delta=1e-4, random_state=tape, **options
+            estimator, grid, epsilon=epsilon, delta=1e-4, random_state=tape, **options
         )
         self.relation = relation or {"neighboring": "replace_one", "n_public": None}
 
@@ -555,6 +557,25 @@ for _name, _records, _make in [
     ("search of strengths, pipeline", unit, lambda tape: Searched(
         make_private_pipeline(DPStandardScaler(), DPLinearRegressor(penalty="l2")),
         {"dplinearregressor__alpha": [1e-3, 0.1]}, tape)),
+    ("search of columns", unit, lambda tape: Searched(
+        make_private_pipeline(
+            BoundsScaler((-1, 1)), PolynomialFeatures(include_bias=False),
+            DPLinearRegressor(target_bounds=(-1, 1))),
+        {"polynomialfeatures__degree": [1, 2],
+         "polynomialfeatures__interaction_only": [True, False]},
+        tape, epsilon=100.0)),
+    ("search of columns and strengths", unit, lambda tape: Searched(
+        make_private_pipeline(
+            DPStandardScaler(),
+            ColumnTransformer([("kept", "passthrough", [0])], sparse_threshold=0), DPLassoCD()),
+        {"columntransformer__transformers": [
+            [("kept", "passthrough", kept)] for kept in ([0], [1, 2])],
+         "dplassocd__alpha": [1e-3, 0.1]},
+        tape, epsilon=200.0)),
+    ("search, strengths within runs", unit, lambda tape: Searched(
+        DPLinearRegressor(feature_scale=0.5, **STATED),  # what runs find would show in caches
+        {"alpha": [1e-3, 0.1], "penalty": ["l1", "l2"], "solver": ["newton", "cd"]}, tape,
+        epsilon=1e3)),
     ("search, refit", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
         scoring="neg_mean_squared_error", distribution="geometric")),

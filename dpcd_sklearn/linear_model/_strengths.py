@@ -4,6 +4,8 @@ With noise the choice is made of what one fit releases (``plan/_strengths.py``);
 of scikit-learn's own estimators with cross-validation.
 """
 
+from itertools import compress
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import ElasticNetCV, LogisticRegressionCV, RidgeCV
@@ -12,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from ..plan._strengths import LEAST_SIGNAL, Strength
 from ..utils._public import check_real
 from ..utils._warnings import warn
+from ._warm_start import EarlierFit
 
 WITH_STRENGTH = ("l1", "l2", "elasticnet")
 _L1_SHARES = {"l1": 1.0, "l2": 0.0}
@@ -28,6 +31,14 @@ class WithStrength:
     _strength_name = _strength_parameter = "alpha"
     _ratio_parameter = "l1_ratio"
     _usual_strength = _DEFAULT_ALPHA
+    # lists of features among which a fit chooses too; a search sets them
+    _designs = ()
+
+    def __sklearn_clone__(self):
+        copy = super().__sklearn_clone__()
+        if self._designs:
+            copy._designs = self._designs
+        return copy
 
     def _beside_mean_loss(self, value, n_normalizer):
         """A stated strength of the penalty, as it stands beside a mean loss."""
@@ -103,16 +114,18 @@ def candidates(model, n_normalizer):
     """
     words, name = values_of(model.penalty), model._strength_name
     ratios, strengths = values_of(model.l1_ratio), values_of(getattr(model, name))
-    chooses = len(words) > 1 or len(strengths) > 1 or strengths == ["auto"]
-    if not (chooses or (len(ratios) > 1 and words == ["elasticnet"])):
+    if not model._designs and not _chooses(words, strengths, ratios):
         return ()
-    if without := [word for word in words if word not in WITH_STRENGTH]:
+    if words == [None] and not _chooses(words, strengths, ratios):
+        strengths = [0.0]
+    elif without := [word for word in words if word not in WITH_STRENGTH]:
         raise ValueError(
             f"penalty must be of {{{', '.join(WITH_STRENGTH)}}}, which have a strength, where "
             f"several are stated, got {without[0]!r}"
         )
     found = tuple(
-        Strength(word, _beside_mean_loss(model, value, n_normalizer), float(ratio))
+        Strength(word, _beside_mean_loss(model, value, n_normalizer), float(ratio), columns, design)
+        for design, columns in enumerate(model._designs or (None,))
         for word in words
         for ratio in ([_L1_SHARES[word]] if word in _L1_SHARES else ratios)
         for value in strengths
@@ -122,8 +135,18 @@ def candidates(model, n_normalizer):
     return found
 
 
-def can_choose(model):
-    """Whether one fit of it can choose among penalties with strengths, whatever its budget is."""
+def _chooses(words, strengths, ratios):
+    """Whether these values of penalty, strength and l1_ratio are several candidates."""
+    if len(words) > 1 or len(strengths) > 1 or strengths == ["auto"]:
+        return True
+    return len(ratios) > 1 and words == ["elasticnet"]
+
+
+def can_choose(model, *, columns=False):
+    """Whether one fit of it can choose among penalties with strengths, whatever its budget is.
+
+    Or among columns, which it can without a penalty too.
+    """
     solver = getattr(model.solver, "word", model.solver)
     descends = model.coef_path or getattr(model, "max_iter", "auto") != "auto"
     stated = any(getattr(model, name, None) is not None for name in model._of_its_name)
@@ -131,7 +154,10 @@ def can_choose(model):
         return False
     if model.inference or model.constraint is not None:
         return False
-    return all(isinstance(w, str) and w in WITH_STRENGTH for w in values_of(model.penalty))
+    words = values_of(model.penalty)
+    if columns and words == [None]:
+        return True
+    return all(isinstance(word, str) and word in WITH_STRENGTH for word in words)
 
 
 def _beside_mean_loss(model, value, n_normalizer):
@@ -166,13 +192,38 @@ def keep_choice(model, plan, solution, dtype):
         setattr(model, key, value)
 
 
+def keep_columns(model, names):
+    """Take the columns that were chosen for all that a fitted model has, under these names."""
+    design = model.strength_path_["design"][np.argmin(model.strength_path_["excess_loss"])]
+    columns = list(model._designs[design])
+    del model._designs
+    kept = model.strength_path_.pop("design") == design
+    path = {key: _rows(values, kept) for key, values in model.strength_path_.items()}
+    model.strength_path_ = path | {"coef": path["coef"][..., columns]}
+    model.coef_ = model.coef_[..., columns]
+    if model.feature_bounds_ is not None:
+        model.feature_bounds_ = tuple(
+            edge if np.ndim(edge) == 0 else edge[columns] for edge in model.feature_bounds_
+        )
+    model.n_features_in_ = len(columns)
+    vars(model).pop("feature_names_in_", None)
+    if names is not None:
+        model.feature_names_in_ = names
+    model._earlier_fit = EarlierFit.of(model)
+
+
+def _rows(values, kept):
+    return values[kept] if hasattr(values, "shape") else [*compress(values, kept)]
+
+
 def _shown(model, plan, path, dtype):
     """A StrengthPath in the units and words of a model, or None."""
     if path is None:
         return None
     coefs, intercepts = plan.to_original(path.coefs, dtype)
     square, n = float(plan.request.target_half_width) ** 2, plan.request.budget.n
-    return {
+    columns = {"design": np.array([each.design for each in path.strengths])}
+    return (columns if model._designs else {}) | {
         "penalty": [each.penalty for each in path.strengths],
         model._strength_name: np.array(
             [model._as_stated(each.strength, n) for each in path.strengths]

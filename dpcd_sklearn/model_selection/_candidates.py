@@ -9,6 +9,9 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from ..linear_model._private_linear_model import PrivateLinearModel
+from ..linear_model._strengths import can_choose
+from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._tuning import check_law
 from ..privacy.noise._noise import NoiseSource
 from ..utils._reproducible_noise import ReproducibleNoise
@@ -16,6 +19,7 @@ from ..utils._reproducible_noise import ReproducibleNoise
 # A grid of no more candidates is planned whole before a search, and by default all are tried: a law
 # that misses each with a probability of .05 costs as much. Of another grid so many are planned.
 MOST_PLANNED = 48
+_OF_PENALTIES = {"alpha", "C", "l1_ratio", "penalty"}
 # Parameters that the search sets, and those that would tell strangers of its runs or void them.
 _OURS = ("epsilon", "delta", "neighboring", "n_public")
 _FORBIDDEN = {
@@ -108,6 +112,36 @@ def number_of(grids):
     return sum(sizes)
 
 
+def with_strengths_together(estimator, grids):
+    """The same grids, all strengths and kinds of a penalty as one candidate where a fit can choose.
+
+    Such a candidate has a list for each parameter of the penalty.
+    """
+    return list(itertools.chain(*(_together(estimator, grid) for grid in grids)))
+
+
+def _together(estimator, grid):
+    of_penalty = {name: values for name, values in grid.items() if is_of_penalty(name)}
+    others = {name: values for name, values in grid.items() if name not in of_penalty}
+    drawn = any(hasattr(values, "rvs") for values in grid.values())
+    if drawn or not of_penalty or math.prod(map(len, others.values())) > MOST_PLANNED:
+        return [grid]
+    lists = {name: _items(values) for name, values in of_penalty.items()}
+    found = []
+    for params in prototypes([others], None):
+        model = candidate(estimator, params)
+        is_linear = isinstance(last_step(model), PrivateLinearModel)
+        chooses = is_linear and can_choose(last_step(model.set_params(**lists)))
+        one = {name: [values] for name, values in lists.items()} if chooses else of_penalty
+        found.append({name: [value] for name, value in params.items()} | one)
+    return found
+
+
+def is_of_penalty(name):
+    """Whether a parameter is of a penalty that has a strength."""
+    return name.rpartition("__")[2] in _OF_PENALTIES
+
+
 def law_of(distribution, n_iter, grids):
     """The law of the number of runs, and its mean.
 
@@ -185,3 +219,34 @@ def put_on_tape(estimator, tape):
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if hasattr(part, "planned_event") and "random_state" in part.get_params(deep=False):
             part.set_params(random_state=tape)
+
+
+def with_penalty(model, params):
+    """A fitted model that states the strength and the kind of penalty that it chose."""
+    own = {name: value for name, value in params.items() if is_of_penalty(name)}
+    return model.set_params(**own)
+
+
+def as_chosen(last, params, i=None):
+    """Parameters of a candidate with the strength and penalty that its last step chose.
+
+    Or with those of row `i` of its path.
+    """
+    lists = [name for name in params if is_of_penalty(name) and isinstance(params[name], list)]
+    path = getattr(last, "strength_path_", None)
+    if path is None and lists:  # one was fitted
+        names = "penalty", last._strength_name, "l1_ratio"
+        path, i = {name: [getattr(last, f"{name}_", None)] for name in names}, 0
+    elif i is None and lists:
+        i = int(np.argmin(path["excess_loss"]))
+    found = {name: path[name.rpartition("__")[2]][i] for name in lists}
+    return params | {name: _listed(params[name], value) for name, value in found.items()}
+
+
+def _listed(values, found):
+    """The value of a list that a candidate has, as it was listed."""
+    if found is None or len(values) == 1:
+        return values[0]
+    if isinstance(found, str):
+        return found
+    return min(values, key=lambda value: abs(value - found))

@@ -1,53 +1,94 @@
 """Searches that are one fit of all records, with the whole budget.
 
-- Candidates differ in nothing but the penalty of the last step: what Newton steps release is enough
-  to choose among strengths and kinds of it (``plan/_strengths.py``), at no further charge.
+- Candidates differ in the penalty of the last step, or in steps before it that select or multiply
+  columns: what Newton steps release is enough to choose among them (``plan/_strengths.py``), at no
+  further charge.
 - Nothing could be compared, by public facts (a run would have too little, or scores have no
   bounds): the candidate that is nearest to the estimator as it was given is fitted.
 """
 
 import math
+from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import is_regressor
 
-from ..linear_model._private_linear_model import PrivateLinearModel
-from ..linear_model._strengths import can_choose
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import width_of
 from ..plan._shrinkage import ENTRIES
 from ..utils._warnings import warn
 from . import _budget_of_run, _candidates
+from ._designs import take_columns, union_of
+from ._search_plan import follows_defaults
 
-_OF_PENALTIES = {"alpha", "C", "l1_ratio", "penalty"}
 # A run's n mu / sqrt(p + 1) below which its noise hides how good a candidate is, and the same as a
 # multiple of p: below it the best of three solvers by noisy scores was worse than one of them drawn
 # blindly, by up to .36 in R² (``benchmarks/search.py``, way "runs").
 _LEAST_SIGNAL, _LEAST_OF_COLUMNS = 450.0, 3.5
 
 
-def model_of_one_fit(search, asked, shape):
-    """The estimator whose one fit is the whole search, its parameters, and why nothing is compared.
+@dataclass(frozen=True)
+class OneFit:
+    """A fit that is a whole search.
 
-    All are None if candidates are run, and the last two where the fit is to choose. A score, a law
-    or a number of runs that somebody asks for is carried out by runs.
+    Attributes
+    ----------
+    model : estimator
+        What is fitted.
+    candidates : list of dict
+        Parameters of those among which it chooses; of the penalty a list each, or a value.
+    models : list of estimators
+        The same, where they differ in columns.
+    start : int
+        The first step in which they differ.
+    why : str or None
+        Why there is but one of them.
+    """
+
+    model: object
+    candidates: list
+    models: list = ()
+    start: int = 0
+    why: str | None = None
+
+
+def one_fit_of(search, asked, shape):
+    """The one fit that is the whole search; None if candidates are run.
+
+    A score, a law or a number of runs that somebody asks for is carried out by runs.
     `shape` is (columns, n_outputs, is_sparse).
     """
-    if (search.scoring, search.distribution, search.n_iter) != (None, "auto", "auto"):
-        return None, None, None
-    params, why, model = None, None, _of_strengths(search, asked)
-    if model is None:
-        is_counted = "accountant" in asked.part.get_params(deep=False)
-        if not (asked.law == "all" and asked.mean > 1 and is_counted):
-            return None, None, None
-        if (why := _why_not_compared(search, asked, shape)) is None:
-            return None, None, None
-        candidates = _candidates.prototypes(asked.grids, asked.coins)
-        models = [_candidates.candidate(search.estimator, params) for params in candidates]
-        nearest = _nearest(search, asked, candidates, models, (asked.budget.n, *shape))
-        params, model = candidates[nearest], models[nearest]
-    return _charged(search, asked, model), params, why
+    if not follows_defaults(search) or asked.law != "all":
+        return None
+    candidates = _candidates.prototypes(asked.grids, asked.coins)
+    models = [_candidates.candidate(search.estimator, params) for params in candidates]
+    if len(candidates) == 1:
+        chooses = any(map(_candidates.is_of_penalty, candidates[0]))
+        return OneFit(_charged(search, asked, models[0]), candidates) if chooses else None
+    differ = {name for one in candidates for name in one if _differs(name, candidates)}
+    sizes = (asked.budget.n, *shape)
+    union, start = union_of(models, differ, shape[0])
+    if union is not None and _is_planned(union := _charged(search, asked, union), sizes):
+        return OneFit(union, candidates, models, start)
+    is_counted = "accountant" in asked.part.get_params(deep=False)
+    if not is_counted or (why := _why_not_compared(search, asked, shape)) is None:
+        return None
+    nearest = _nearest(search, asked, candidates, models, sizes)
+    model = _charged(search, asked, models[nearest])
+    return OneFit(model, [candidates[nearest]], why=why)
+
+
+def _differs(name, candidates):
+    return len({repr(one.get(name)) for one in candidates}) > 1
+
+
+def _is_planned(model, sizes):
+    try:
+        _budget_of_run.planned_event(model, sizes)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _charged(search, asked, model):
@@ -57,20 +98,6 @@ def _charged(search, asked, model):
     if asked.tape is not None:
         _candidates.put_on_tape(model, asked.tape)
     return model
-
-
-def _of_strengths(search, asked):
-    """The estimator that chooses among all candidates in one fit; None if they differ otherwise."""
-    grid, *others = asked.grids
-    if others or any(hasattr(values, "rvs") for values in grid.values()):
-        return None
-    if not {name.rpartition("__")[2] for name in grid} <= _OF_PENALTIES:
-        return None
-    model = _candidates.candidate(search.estimator, {})
-    if not isinstance(last_step(model), PrivateLinearModel):
-        return None
-    model.set_params(**{name: list(values) for name, values in grid.items()})
-    return model if can_choose(last_step(model)) else None
 
 
 def _why_not_compared(search, asked, shape):
@@ -118,29 +145,27 @@ def _nearest(search, asked, candidates, models, sizes):
     return min(range(len(candidates)), key=distance)
 
 
-def warn_of_no_comparison(params, why):
-    """Say before the charge that candidates are not compared."""
+def warn_of_no_comparison(fit):
+    """Say before the charge that candidates are not compared, where they are not."""
+    if fit.why is None:
+        return
     warn(
-        f"{why}. {params}, which is nearest to the estimator as it was given (the first listed of "
-        "several), has the whole budget. Pass scoring= to run all candidates nevertheless",
+        f"{fit.why}. {fit.candidates[0]}, which is nearest to the estimator as it was given (the "
+        "first listed of several), has the whole budget. Pass scoring= to run all candidates "
+        "nevertheless",
         UserWarning,
     )
 
 
-def results_of(model, grid):
-    """Parameters of the best candidate, and `cv_results_`, of a model that was fitted.
+def results_of(fit, X):
+    """The fitted model of a candidate, its parameters, and `cv_results_`.
 
     Estimated losses are compared with that of the best one, whose score is 0.
     """
-    last = last_step(model)
-    name, path = last._strength_name, getattr(last, "strength_path_", None)
-    if path is None:  # one strength was fitted
-        path = {key: [getattr(last, f"{key}_", None)] for key in ("penalty", name, "l1_ratio")}
-        path |= {"excess_loss": [0.0], "excess_loss_std": [0.0]}
-    params = [
-        {key: _listed(values, path, key.rpartition("__")[2], i) for key, values in grid.items()}
-        for i in range(len(path["excess_loss"]))
-    ]
+    last, rows = last_step(fit.model), fit.candidates
+    path = getattr(last, "strength_path_", {"excess_loss": [0.0], "excess_loss_std": [0.0]})
+    designs = path.get("design", [0] * len(path["excess_loss"]))
+    params = [_candidates.as_chosen(last, fit.candidates[k], i) for i, k in enumerate(designs)]
     scores = 0.0 - np.array(path["excess_loss"])
     best = int(np.argmax(scores))
     results = {
@@ -149,13 +174,6 @@ def results_of(model, grid):
         "std_test_score": np.array(path["excess_loss_std"]),
         "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
     }
-    return params[best], results
-
-
-def _listed(values, path, name, i):
-    """The value of a grid that a candidate has, as it was listed."""
-    if (found := path[name][i]) is None or len(values) == 1:
-        return list(values)[0]
-    if isinstance(found, str):
-        return found
-    return min(values, key=lambda value: abs(value - found))
+    if len(rows) > 1:
+        take_columns(fit.model, fit.start, fit.models[designs[best]], X)
+    return _candidates.with_penalty(fit.model, params[best]), params[best], results

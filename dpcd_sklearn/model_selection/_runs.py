@@ -9,22 +9,28 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
 from ..utils._warnings import silence
 from ._budget_of_run import budgeted_part, excess
+from ._candidates import as_chosen
 
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run: a failed one has no model and the lowest of all scores."""
+    """The result of a run: a failed one has no model and the lowest of all scores.
+
+    `shown` are its parameters with the strength of a penalty that the fit chose.
+    """
 
     params: dict | None = None
     score: float = -math.inf
     model: object = None
+    shown: dict | None = None
 
 
 def score_event(release, neighboring):
@@ -76,7 +82,8 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring, key=None)
         return Outcome()
     if math.isnan(mean):
         return Outcome()
-    return Outcome(params, mean, model if len(splits) == 1 else None)
+    shown = as_chosen(last_step(model), params)
+    return Outcome(params, mean, model if len(splits) == 1 else None, shown)
 
 
 def made(tasks, n_jobs):

@@ -37,7 +37,7 @@ from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
-from ._one_fit import model_of_one_fit, results_of, warn_of_no_comparison
+from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
 from ._search_plan import asked_of, planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
 from ._splits import refuse_number
 
@@ -60,12 +60,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     r"""Search for hyper-parameters privately: the whole search is (epsilon, delta)-DP.
 
     Candidates that differ in the strength or the kind of a penalty alone are one fit, at its price:
-    what Newton steps release is enough to choose among them. Every other candidate is fitted and
-    scored privately, with its part of the budget: of a total of epsilon = 1 each of four has 0.48,
-    each of sixteen 0.23. So state few of these; defaults of the models follow public numbers
-    already. Where runs have too little for a comparison, or scores no bounds of the target, the
-    candidate that is nearest to `estimator` has the whole budget, and a warning says so before the
-    charge. Of more than 48 a secret random number is drawn, and the best one leaves.
+    what Newton steps release is enough to choose among them. So are those that differ in steps of a
+    pipeline that select columns or multiply them (ColumnTransformer that passes columns on,
+    PolynomialFeatures), where the budget bears a fit of all their columns. Every other candidate is
+    fitted and scored privately, with its part of the budget: of a total of epsilon = 1 each of four
+    has 0.48, each of sixteen 0.23; strengths are chosen within each. So state few of these;
+    defaults of the models follow public numbers already. Where runs have too little for a
+    comparison, or scores no bounds of the target, the candidate that is nearest to `estimator` has
+    the whole budget, and a warning says so before the charge. Of more than 48 a secret random
+    number is drawn, and the best one leaves.
 
     **Privacy**
 
@@ -252,8 +255,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         check_count(n_samples, "n_samples", high=MOST)
         asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
-        if (model := model_of_one_fit(self, asked, shape)[0]) is not None:
-            return _budget_of_run.planned_event(model, (n_samples, *shape))
+        if (fit := one_fit_of(self, asked, shape)) is not None:
+            return _budget_of_run.planned_event(fit.model, (n_samples, *shape))
         return planned(self, asked, shape).event
 
     # ---- the search ----
@@ -287,12 +290,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         asked = asked_of(self, num_samples(X))
         columns = _budget_of_run.columns_of(self.estimator, X)
         shape = columns, 1, may_be_sparse(X)
-        model, params, why = model_of_one_fit(self, asked, shape)
-        if model is not None:
-            _budget_of_run.planned_event(model, (num_samples(X), *shape))  # refuses leaks
-            if why is not None:
-                warn_of_no_comparison(params, why)
-            return self._fit_once(model, params, asked, X, y)
+        if (fit := one_fit_of(self, asked, shape)) is not None:
+            _budget_of_run.planned_event(fit.model, (num_samples(X), *shape))  # refuses leaks
+            warn_of_no_comparison(fit)
+            return self._fit_once(fit, X, y)
         plan = planned(self, asked, shape)
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
@@ -324,17 +325,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             warn(f"{_NO_MODEL}. The charge stays")
         return self
 
-    def _fit_once(self, model, params, asked, X, y):
-        """The search by one fit, which is charged as a fit is; None are parameters to choose."""
-        model.fit(X, y)
-        if params is None:
-            params, self.cv_results_ = results_of(model, asked.grids[0])
-            self.best_estimator_, self.best_score_ = model.set_params(**params), 0.0
-        else:
-            score = {"mean_test_score": np.array([np.nan]), "rank_test_score": np.array([1], "i4")}
-            self.cv_results_ = {"params": [params]} | score
-            self.best_estimator_, self.best_score_ = model, math.nan
-        self.best_params_ = params
+    def _fit_once(self, fit, X, y):
+        """The search by one fit, which is charged as a fit is."""
+        fit.model.fit(X, y)
+        model, params, self.cv_results_ = results_of(fit, X)
+        self.best_estimator_, self.best_params_, self.best_score_ = model, params, 0.0
+        if fit.why is not None and len(self.cv_results_["params"]) == 1:
+            self.best_score_ = math.nan
+            self.cv_results_["mean_test_score"][:] = math.nan
         part = _budget_of_run.budgeted_part(model)
         self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
         self.privacy_event_, self.privacy_spent_ = part.privacy_event_, part.privacy_spent_
@@ -425,11 +423,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             return None
 
     def _set_released(self, plan, best, model, X, shown):
-        self.best_estimator_, self.best_params_ = model, best.params
-        self.best_score_ = best.score
+        self.best_score_, self.best_params_ = best.score, best.shown
+        if model is not None:
+            self.best_params_ = _candidates.as_chosen(last_step(model), best.params)
+            model = _candidates.with_penalty(model, self.best_params_)
+        self.best_estimator_ = model
         scores = np.array([outcome.score for _, outcome in shown])
         self.cv_results_ = {
-            "params": [params for params, _ in shown],
+            "params": [outcome.shown or params for params, outcome in shown],
             "mean_test_score": scores,
             "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
         }

@@ -95,6 +95,14 @@ class Asked:
         return self.coins if is_tape(self.coins) else None
 
 
+def follows_defaults(search):
+    """Whether a search asks for no score, no law and no number of runs of its own."""
+    return search.scoring is None and all(
+        isinstance(stated, str) and stated == "auto"
+        for stated in (search.distribution, search.n_iter)
+    )
+
+
 def asked_of(search, n_samples):
     """The request of a search over so many records.
 
@@ -113,6 +121,8 @@ def asked_of(search, n_samples):
     part = _budget_of_run.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
+    if follows_defaults(search):
+        grids = _candidates.with_strengths_together(search.estimator, grids)
     law, mean = _candidates.law_of(search.distribution, search.n_iter, grids)
     neighboring = getattr(part, "neighboring", "replace_one")
     n_public = getattr(part, "n_public", None)

@@ -5,9 +5,9 @@ quadratic model of the clipped loss,
 
     wᵀ Q w / 2 - cᵀ w,    Q from P,    c = Q (mean iterate) - (mean gradient).
 
-Its minimiser under each penalty, and the choice among them, are functions of released and public
-numbers (``privacy/proofs/choices.md``). The walk itself has no penalty: neither its steps nor its
-noise depend on the candidates.
+Its minimiser under each penalty, of some of the columns too, and the choice among them, are
+functions of released and public numbers (``privacy/proofs/choices.md``). The walk itself has no
+penalty and all columns: neither its steps nor its noise depend on the candidates.
 
 The criterion is that of Mallows (1973): the noise of c has the covariance v Q, v known, so a
 minimiser with df degrees of freedom follows it by v df. It is inflated by 1 + r², r the noise of
@@ -17,6 +17,8 @@ the variance of sampling is added, that of residuals taken to be half of their c
 
 import math
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -28,6 +30,9 @@ from ..penalties import PENALTIES
 # Below this signal, or below one of p, the curvature is too noisy for a choice: gaps to the best
 # candidate of .1 in R² were seen there, and .011 at worst above it.
 LEAST_SIGNAL = 75.0
+# The same of p where candidates have columns of one union, whose noise all of them bear: at 1.4 of
+# p .1 in R² was lost beside the smallest design (abalone), at 2.7 .01, above 3.8 .008 at worst.
+_LEAST_OF_UNION = 3.5
 _LEAST = 1e-300  # of what logarithms and quotients are taken
 # Strengths of a grid that follows released numbers, from the one that removes all coefficients.
 _N_L1, _LEAST_L1 = 30, 1e-3
@@ -40,16 +45,22 @@ class Strength:
 
     Parameters
     ----------
-    penalty : str
+    penalty : str or None
     strength : float or None
         Beside a mean loss; None is a grid that follows what was released.
     l1_ratio : float
         Share of l1, whatever the penalty's word is.
+    columns : tuple of int, or None
+        Features that it has; None is all of them.
+    design : int
+        Which of several lists of columns that is.
     """
 
-    penalty: str
+    penalty: str | None
     strength: float | None
     l1_ratio: float
+    columns: tuple | None = None
+    design: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +107,15 @@ def refuse(request):
         )
 
 
+def chooses_columns(request):
+    """Whether candidates have some of the columns each."""
+    return any(one.columns is not None for one in request.strengths)
+
+
 def is_loud(request):
-    """Whether a choice among strengths is worth it, by public numbers alone."""
-    return request.signal >= max(LEAST_SIGNAL, request.n_features)
+    """Whether a choice is worth it, by public numbers alone."""
+    least = _LEAST_OF_UNION if chooses_columns(request) else 1.0
+    return request.signal >= max(LEAST_SIGNAL, least * request.n_features)
 
 
 def nearest(request):
@@ -144,8 +161,7 @@ def _chosen(plan, solution, noise):
     inverse = np.mean(1 / np.maximum(np.linalg.eigvalsh(model.curvature), _LEAST))
     of_privacy *= 1 + min(plan.curvature_noise * inverse, 1e9) ** 2
     of_sampling = (plan.extra["unit_clips"][1] / 2) ** 2 / request.budget.n
-    strengths = model.with_grids(request.strengths, request)
-    coefs, freedom = model.path(strengths, request)
+    strengths, coefs, freedom = model.of_all(request)
     risk = model.value(coefs) + (of_privacy + of_sampling) * freedom
     best = int(np.argmin(np.where(np.isfinite(risk), risk, np.inf)))
     spread = np.sqrt(of_privacy * 2 * model.quadratic_part(coefs - coefs[best]))
@@ -190,6 +206,32 @@ class _Model:
         linear = roots * (share * tail.point @ curvature - tail.gradient)
         return cls(curvature, share, quadratic, linear, request.n_penalized)
 
+    def of_all(self, request):
+        """All candidates, minimisers, and degrees of freedom, in the order of the request."""
+        found = []
+        for _, listed in groupby(request.strengths, key=attrgetter("design")):
+            candidates = list(listed)
+            kept, model = self._of_columns(candidates[0].columns, request.n_features)
+            strengths = model.with_grids(candidates, request)
+            minima, freedom = model.path(strengths, request)
+            coefs = np.zeros((len(strengths), *self.linear.shape))
+            coefs[:, :, kept] = minima
+            found.append((strengths, coefs, freedom))
+        strengths, coefs, freedom = zip(*found, strict=True)
+        return sum(strengths, ()), np.concatenate(coefs), np.concatenate(freedom)
+
+    def _of_columns(self, columns, n_features):
+        """The coordinates of some columns and of the intercept, and the model of these alone."""
+        size = len(self.quadratic)
+        if columns is None:
+            return np.arange(size), self
+        kept = np.array([*columns, *range(n_features, size)])
+        quadratic = np.ascontiguousarray(self.quadratic[np.ix_(kept, kept)])
+        n_penalized = int((kept < self.n_penalized).sum())
+        return kept, replace(
+            self, quadratic=quadratic, linear=self.linear[:, kept], n_penalized=n_penalized
+        )
+
     def with_grids(self, candidates, request):
         """The candidates, those without a strength replaced by a grid of them."""
         found = []
@@ -220,9 +262,8 @@ class _Model:
         for i in order:  # from the strongest: each starts near to where it ends
             one = strengths[i]
             parameters = _Parameters(one.l1_ratio, request.positive)
-            penalty = PENALTIES[one.penalty].of(
-                one.penalty, one.strength, parameters, request.target_half_width
-            )
+            word = one.penalty or "l2"
+            penalty = PENALTIES[word].of(word, one.strength, parameters, request.target_half_width)
             pairs = zip(self.linear, start, strict=True)
             start = np.array([self._minimum(b, penalty, w) for b, w in pairs])
             coefs[i] = start

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..plan._output_by_output import OutputByOutput, one_of
-from ..plan._strengths import is_loud, nearest, refuse
+from ..plan._strengths import chooses_columns, is_loud, nearest, refuse
 from ..privacy.mechanisms._curvature_units import MOST_RECORDS
 from ._cd import CD
 from ._compgd import CompGD
@@ -70,6 +70,8 @@ def _of_one_strength(request):
     suits = free.solver.word == "newton" or _suits_newton(free)
     if suits and is_loud(free):
         return replace(free, solver=Newton()) if free.solver.word == "auto" else free
+    if chooses_columns(request):
+        raise ValueError("there is too little for a choice among columns within one fit")
     one = nearest(request)
     return replace(request, penalty=one.penalty, strength=one.strength, l1_ratio=one.l1_ratio)
 
