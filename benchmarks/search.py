@@ -32,12 +32,16 @@ from papers_problems import MissingDataError, data_file
 from private_search import abalone, california
 from scipy import sparse
 from sklearn.base import clone, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import PolynomialFeatures
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPQuantileTransformer, DPStandardScaler
 
 STORED = Path(__file__).with_suffix(".csv")
 COLUMNS = ("set", "grid", "epsilon", "way", "median", "worst")
@@ -51,6 +55,29 @@ GRIDS = {
     "kinds of penalty": {"penalty": ["l1", "l2", "elasticnet"], "alpha": ABSURD},
     "solvers": {"solver": ["newton", "skgd", "cd"]},
 }
+# Steps before the model, and the grid that is searched.
+BEFORE = {
+    "products": (
+        [PolynomialFeatures(include_bias=False)],
+        {
+            "polynomialfeatures__degree": [1, 2],
+            "polynomialfeatures__interaction_only": [True, False],
+        },
+    ),
+    "columns": (
+        [ColumnTransformer([("kept", "passthrough", slice(0, 200))], sparse_threshold=0)],
+        {
+            "columntransformer__transformers": [
+                [("kept", "passthrough", slice(0, most))] for most in (4, 8, 20, 200)
+            ]
+        },
+    ),
+    "preprocessing": (
+        ["passthrough"],
+        {"passthrough": [DPStandardScaler(), DPQuantileTransformer(), "passthrough"]},
+    ),
+}
+MOST = 30  # columns of which products are made
 OF_CLASSES = {"absurd values": {"C": [1e-6, 1e-4, 1e-2, 1.0, 100.0]}}
 
 
@@ -99,7 +126,7 @@ def score_of(model, X, y):
 
 def best_of_the_same(model, X, y):
     """The best score along the path of strengths, by the test records."""
-    if (path := getattr(model, "strength_path_", None)) is None:
+    if (path := getattr(model, "strength_path_", None)) is None:  # of a pipeline too
         return np.nan
     found, one = [], deepcopy(model)
     for coef, intercept in zip(path["coef"], path["intercept"], strict=True):
@@ -108,12 +135,24 @@ def best_of_the_same(model, X, y):
     return max(found)
 
 
+def searched(grid, stated, default):
+    """The estimator that is searched, and its grid."""
+    if grid in BEFORE:
+        steps, values = BEFORE[grid]
+        model = clone(default).set_params(feature_bounds=None)
+        scaler = BoundsScaler(stated["feature_bounds"])
+        return make_private_pipeline(scaler, *steps, model), values
+    if "classes" in stated:
+        return DPLogisticGCD(**stated), OF_CLASSES[grid]
+    return clone(default), GRIDS[grid]
+
+
 def scores(X, y, stated, grid, epsilon, repeat):
     """Scores of each way, by repetition."""
     budget = {"epsilon": epsilon, "delta": DELTA}
     of_classes = "classes" in stated
     default = (DPLinearClassifier if of_classes else DPLinearRegressor)(**stated)
-    model = DPLogisticGCD(**stated) if of_classes else clone(default)
+    model, grid = searched(grid, stated, default)
     scoring = "neg_log_loss" if of_classes else "r2"
     search = PrivateSearchCV(model, grid, **budget)
     runs = PrivateSearchCV(model, grid, scoring=scoring, **budget)
@@ -192,10 +231,12 @@ def main(arguments=None):
         except MissingDataError as missing:
             print(f"{name} is left out: {missing}")
             continue
-        grids = OF_CLASSES if "classes" in problem[2] else GRIDS
+        grids = OF_CLASSES if "classes" in problem[2] else GRIDS | BEFORE
         for grid in (g for g in grids if asked.grid in g):
+            if grid == "products" and problem[0].shape[1] > MOST:
+                continue
             for epsilon in EPSILONS:
-                found = scores(*problem, grids[grid], epsilon, asked.repeat)
+                found = scores(*problem, grid, epsilon, asked.repeat)
                 for way, values in found.items():
                     key = name, grid, epsilon, way
                     new[key] = float(np.median(values)), float(np.min(values))

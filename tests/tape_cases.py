@@ -576,6 +576,10 @@ for _name, _records, _make in [
         DPLinearRegressor(feature_scale=0.5, **STATED),  # what runs find would show in caches
         {"alpha": [1e-3, 0.1], "penalty": ["l1", "l2"], "solver": ["newton", "cd"]}, tape,
         epsilon=1e3)),
+    ("search, shared steps", unit, lambda tape: Searched(
+        make_private_pipeline(
+            DPStandardScaler(), DPLinearRegressor(target_bounds=(-1, 1), alpha=0.1)),
+        {"dplinearregressor__penalty": ["nonnegative", "l1"]}, tape, scoring="r2")),
     ("search, refit", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
         scoring="neg_mean_squared_error", distribution="geometric")),

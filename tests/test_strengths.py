@@ -206,9 +206,7 @@ def test_each_target_has_a_strength_of_its_own(data):
 def test_small_budgets_fit_one_strength_and_say_so_before_the_charge(data):
     X, y, *_ = data
     accountant = PrivacyAccountant(1e-3, 1e-9)
-    model = DPRidgeSkGD(
-        [1e-3, 2.0, 1e6], epsilon=0.05, delta=1e-6, accountant=accountant, **STATED
-    )
+    model = DPRidgeSkGD([1e-3, 2.0, 1e6], epsilon=0.05, delta=1e-6, accountant=accountant, **STATED)
     with (
         pytest.warns(UserWarning, match="One is fitted, alpha=2"),
         pytest.raises(BudgetExceededError),
@@ -467,3 +465,34 @@ def test_strengths_are_chosen_within_each_run(data):
     assert [one["solver"] for one in shown] == ["newton"] + 4 * ["skgd"]
     assert shown[0]["alpha"] == 1e-3 and set(shown[0]) == set(grid)
     assert search.best_params_["alpha"] == 1e-3 == search.best_estimator_.alpha
+
+
+def test_shared_steps_are_fitted_once(data, monkeypatch):
+    X, y, X_test, y_test = data
+    fits, honest = [], DPStandardScaler.fit
+    monkeypatch.setattr(DPStandardScaler, "fit", lambda *a, **k: fits.append(1) or honest(*a, **k))
+    accountant = PrivacyAccountant(3.0, 1e-6)
+    model = make_private_pipeline(
+        DPStandardScaler(),
+        DPLinearRegressor(target_bounds=(-4, 4)),
+        shares={"dpstandardscaler": 1, "dplinearregressor": 3},
+    )
+    prefix = "dplinearregressor__"
+    grid = {f"{prefix}solver": ["skgd", "cd"], f"{prefix}alpha": [1e-4, 10.0]}
+    grid[f"{prefix}penalty"] = ["l1"]
+    search = PrivateSearchCV(
+        model, grid, epsilon=3.0, delta=1e-6, scoring="r2", accountant=accountant
+    ).fit(X, y)
+    (entry,) = accountant.entries()
+    assert entry.event == str(search.privacy_event_) == str(search.planned_event(N, P))
+    assert entry.estimator == "PrivateSearchCV" and search.privacy_spent_ == (3.0, 1e-6)
+    assert len(fits) == 2  # up to the charge, and once
+    assert len(search.cv_results_["params"]) == 4 and search.n_splits_ == 1
+    assert search.best_params_[f"{prefix}alpha"] == 1e-4 and set(search.best_params_) == set(grid)
+    best = search.best_estimator_
+    assert [name for name, _ in best.steps] == [name for name, _ in model.steps]
+    assert best.score(X_test, y_test) > 0.4 and set(best.told_) == {"dplinearregressor"}
+    assert best.shares_ == pytest.approx({"dpstandardscaler": 0.25, "dplinearregressor": 0.75})
+    again = clone(best).set_params(accountant=None).fit(X, y)
+    assert again[-1].alpha == 1e-4
+    assert not hasattr(model[0], "scale_") and model[-1].epsilon == 1.0

@@ -39,6 +39,7 @@ from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
 from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
 from ._search_plan import asked_of, planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
+from ._shared_steps import released, with_shared_steps
 from ._splits import refuse_number
 
 _NO_MODEL = (
@@ -105,9 +106,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         "auto" tries every candidate of lists that make 48 at most, once, and shows all results: k
         candidates have mu/sqrt(k) each. Of more a Poisson number is drawn. The other laws of the
         number of runs are truncated negative binomial of shape 1, 0 or the given one, in
-        [-0.5, 100]: fewer runs have more each, and may miss every good candidate, so that a bad one
-        comes out. Each of six is in no run of a logarithmic law of mean 10 with a probability of
-        .46. Before the charge a warning says so where it is above .05.
+        [-0.5, 100]: fewer runs have more each, and may miss every good candidate. A warning before
+        the charge says so where each is missed with a probability above .05.
     scoring : str or PrivateScorer, default=None
         A name that `make_private_scorer` takes, or a scorer that it made, whose budget is ignored:
         the search sets the noise. None is "accuracy" for classifiers and "r2" for regressors, which
@@ -137,7 +137,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         -inf): one and the same, and what `fit` warns of. Its own `privacy_spent_` is that of one
         run, not what the search cost. Released.
     best_params_ : dict or None
-        Its parameters from `param_distributions`. Released.
+        Its parameters. Released.
     best_score_ : float
         Its noisy score, the greatest of several: on average too high. -inf if there is none. Of one
         fit: 0 where it chose, else NaN. Released.
@@ -146,15 +146,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         else the row of the winner alone: nothing may be published of the others. Where one fit
         chose, the score is the estimated mean loss of the best less that of the candidate, and
         ``std_test_score`` its standard deviation by noise. Released.
-    run_epsilon_ : float
-        What each fit and each score had, at `delta`. Public.
-    n_splits_ : int
-        0 where the search is one fit. Public.
+    run_epsilon_, n_splits_ : float, int
+        What each fit and score had, at `delta`; 0 splits where the search is one fit. Public.
     privacy_event_ : FitEvent
         What was released. Public.
-    privacy_spent_ : PrivacySpent (epsilon, delta)
-        Public.
-    n_features_in_ : int
+    privacy_spent_, n_features_in_ : PrivacySpent (epsilon, delta), int
         Public.
 
     Raises
@@ -170,13 +166,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    All candidates together cost what their releases cost, composed exactly: a law of the number of
-    runs that misses the best candidate with a probability of .05 costs as much. The cost of a law
-    is that of Papernot & Steinke with the exact trade-off curve of a run in place of their bound:
-    proof ``privacy/proofs/private_tuning.md``. All candidates are bounded by one release: a
-    Gaussian one if the planned candidates release Gaussians only, else a Gaussian that covers them
-    but for a probability of a thousandth of delta, which is dear for mini-batches. A candidate that
-    can't be brought below it counts as failed.
+    All candidates together cost what their releases cost, composed exactly. Private steps that
+    candidates of a PrivatePipeline share are fitted once, on all records. The cost of a law is that
+    of Papernot & Steinke with the exact trade-off curve of a run in place of their bound: proof
+    ``privacy/proofs/private_tuning.md``. Candidates are bounded by one release: a Gaussian one if
+    those that are planned release Gaussians only, else a Gaussian that covers them but for a
+    probability of a thousandth of delta, which is dear for mini-batches.
 
     References
     ----------
@@ -255,8 +250,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         check_count(n_samples, "n_samples", high=MOST)
         asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
-        if (fit := one_fit_of(self, asked, shape)) is not None:
-            return _budget_of_run.planned_event(fit.model, (n_samples, *shape))
+        fit = one_fit_of(self, asked, shape)
+        if (model := fit.model if fit else with_shared_steps(self, asked.tape)) is not None:
+            return _budget_of_run.planned_event(model, (n_samples, *shape))
         return planned(self, asked, shape).event
 
     # ---- the search ----
@@ -294,6 +290,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             _budget_of_run.planned_event(fit.model, (num_samples(X), *shape))  # refuses leaks
             warn_of_no_comparison(fit)
             return self._fit_once(fit, X, y)
+        if (pipeline := with_shared_steps(self, asked.tape)) is not None:
+            pipeline.fit(X, y)
+            vars(self).update(released(self, pipeline))
+            self._set_event(pipeline.privacy_event_, pipeline.privacy_spent_, X)
+            return self
         plan = planned(self, asked, shape)
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
@@ -335,11 +336,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.cv_results_["mean_test_score"][:] = math.nan
         part = _budget_of_run.budgeted_part(model)
         self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
-        self.privacy_event_, self.privacy_spent_ = part.privacy_event_, part.privacy_spent_
-        self.n_features_in_ = width_of(X)
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
+        self._set_event(part.privacy_event_, part.privacy_spent_, X)
         return self
+
+    def _set_event(self, event, spent, X):
+        self.privacy_event_, self.privacy_spent_ = event, spent
+        self.n_features_in_ = width_of(X)
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
@@ -438,11 +442,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.run_epsilon_ = epsilon_of(
             FitEvent((plan.release,), plan.budget.neighboring), plan.budget.delta
         )
-        self.privacy_event_ = plan.event
-        self.privacy_spent_ = PrivacySpent(*plan.budget[:2])
-        self.n_features_in_ = width_of(X)
-        if model is not None and hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
+        self._set_event(plan.event, PrivacySpent(*plan.budget[:2]), X)
 
     # ---- the winner ----
 

@@ -57,6 +57,12 @@ def last_step(estimator):
     return estimator
 
 
+def as_params(step, facts):
+    """Budgets and facts under the names that a step has for them, a search those of its model."""
+    own = step.get_params(deep=False)
+    return {name if name in own else f"estimator__{name}": value for name, value in facts.items()}
+
+
 def stated_budget(step):
     """Names of the parameters of its budget that a step does not leave at their defaults."""
     defaults = inspect.signature(type(step).__init__).parameters

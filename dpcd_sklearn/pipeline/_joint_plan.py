@@ -22,7 +22,7 @@ from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._compat import check_sample_weight
 from ..utils._input import check_finite_target, read_input, reworded
 from ..utils._public import check_real
-from ._budget_of_step import is_private, last_step, stated_budget
+from ._budget_of_step import as_params, is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
 
 # Share of μ² of each private step that scales, beside what the model behind it has.
@@ -57,7 +57,8 @@ class StepPlan:
 
     def planned(self, n_samples, relation):
         """From a Budget to what this step would release."""
-        step = clone(self.step).set_params(**self.told, **relation)
+        step = clone(self.step)
+        step.set_params(**as_params(step, self.told | relation))
 
         def event(budget):
             step.set_params(epsilon=budget.epsilon, delta=budget.delta)
@@ -345,7 +346,7 @@ def names_at_the_end(pipeline):
 
 def _untold(step, facts):
     """The public facts that a step takes as parameters and that its user did not state."""
-    params = step.get_params(deep=False)
+    params = getattr(step, "estimator", step).get_params(deep=False)
     return {
         name: value
         for name, value in facts.stated().items()

@@ -21,7 +21,7 @@ from ..utils._other_arrays import on_host
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ..utils._warnings import held_back, repeat
-from ._budget_of_step import copy_of, give_back
+from ._budget_of_step import as_params, copy_of, give_back
 from ._joint_plan import (
     check_steps,
     n_outputs_of,
@@ -317,13 +317,12 @@ class PrivatePipeline(PrivateFit, Pipeline):
             ),
         )
         for part, own in zip(plan.steps, plan.budgets, strict=True):
+            relation = {"neighboring": self.neighboring, "n_public": self.n_public}
             part.step.set_params(
-                **part.told,
                 epsilon=own.epsilon,
                 delta=own.delta,
                 accountant=account,
-                neighboring=self.neighboring,
-                n_public=self.n_public,
+                **as_params(part.step, part.told | relation),
             )
         # 2. a private step pays for those behind it, which must not refuse after the charge
         with held_back() as also_warned:

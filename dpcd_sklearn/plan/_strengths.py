@@ -31,8 +31,8 @@ from ..penalties import PENALTIES
 # candidate of .1 in R² were seen there, and .011 at worst above it.
 LEAST_SIGNAL = 75.0
 # The same of p where candidates have columns of one union, whose noise all of them bear: at 1.4 of
-# p .1 in R² was lost beside the smallest design (abalone), at 2.7 .01, above 3.8 .008 at worst.
-_LEAST_OF_UNION = 3.5
+# p .1 in R² was lost beside the smallest design (abalone), from 1.5 on .03 at most.
+_LEAST_OF_UNION = 1.5
 _LEAST = 1e-300  # of what logarithms and quotients are taken
 # Strengths of a grid that follows released numbers, from the one that removes all coefficients.
 _N_L1, _LEAST_L1 = 30, 1e-3
