@@ -580,6 +580,12 @@ for _name, _records, _make in [
         make_private_pipeline(
             DPStandardScaler(), DPLinearRegressor(target_bounds=(-1, 1), alpha=0.1)),
         {"dplinearregressor__penalty": ["nonnegative", "l1"]}, tape, scoring="r2")),
+    ("search, scales first", unit, lambda tape: Searched(
+        DPLinearRegressor(alpha=0.1), {"penalty": ["nonnegative", "l1"]}, tape, epsilon=30.0,
+        distribution="all")),
+    ("search, scales of classes first", two, lambda tape: Searched(
+        DPLogisticGCD(classes=[0, 1]), {"solver": ["gcd", "skgd"]}, tape, epsilon=30.0,
+        distribution="all")),
     ("search, refit", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
         scoring="neg_mean_squared_error", distribution="geometric")),

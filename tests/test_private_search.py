@@ -63,6 +63,7 @@ from dpcd_sklearn.privacy.accounting import (
     search_fit_event,
 )
 from dpcd_sklearn.privacy.accounting._tuning import draw_count, missed
+from dpcd_sklearn.solvers import CD
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils import _warnings
 
@@ -672,7 +673,7 @@ def refused(search, X, y, error, match):
         ({"estimator": None}, TypeError, "not private"),
         ({"estimator": make_pipeline(StandardScaler(), RIDGE)}, ValueError, "StandardScaler"),
         ({"estimator": make_pipeline(DPStandardScaler(), RIDGE)}, ValueError, "2 steps"),
-        ({"estimator": DPRidgeSkGD(), "scoring": "r2"}, ValueError, "without public bounds"),
+        ({"estimator": DPRidgeSkGD(feature_scale=1), "scoring": "r2"}, ValueError, "public bounds"),
         (
             {
                 "estimator": DPLogisticGCD(),
@@ -686,6 +687,7 @@ def refused(search, X, y, error, match):
         ({"param_distributions": []}, TypeError, "not empty"),
         ({"param_distributions": {"alpha": []}}, ValueError, "is empty"),
         ({"param_distributions": {"alpha": [0.1, 1.0, 0.1]}}, ValueError, "0.1 twice"),
+        ({"param_distributions": {"solver": [CD(), "gcd", CD()]}}, ValueError, r"CD\(\) twice"),
         ({"param_distributions": {"alpha": [0.1, math.nan]}}, ValueError, "alpha"),
         ({"param_distributions": {"alpha": ["strong"]}}, TypeError, "alpha"),
         ({"param_distributions": {"alpha": 1.0}}, TypeError, "rvs"),

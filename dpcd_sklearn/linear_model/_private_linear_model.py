@@ -314,7 +314,7 @@ class PrivateLinearModel(
     def _found(self, plan, receipt, records, key):
         """FoundScales of what the plan looks for, or None if that is nothing; after the charge."""
         request, scales = plan.request, plan.request.scales
-        found = None
+        found = self._known_scales
         if scales.n_choices:
             found = found_scales(plan, receipt, records.unscaled(False), key)
         if request.target_search.n_choices:
@@ -348,9 +348,8 @@ class PrivateLinearModel(
         return start_of(self, n_features, plan.request.n_outputs)
 
     def _warn_of_unknown_scales(self, request):
-        found = request.scales
-        words = ["feature_bounds (feature_scale=1.0"] if request.looks_for_features else []
-        words = [] if found.features else words
+        looks = request.looks_for_features and not request.scales.features
+        words = ["feature_bounds (feature_scale=1.0"] if looks and not self._known_scales else []
         if request.finds_target and not request.target_search.n_choices:
             words += ["target_bounds ((-1, 1)"]
         if not words or not request.private:

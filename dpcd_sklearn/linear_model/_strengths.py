@@ -31,13 +31,15 @@ class WithStrength:
     _strength_name = _strength_parameter = "alpha"
     _ratio_parameter = "l1_ratio"
     _usual_strength = _DEFAULT_ALPHA
-    # lists of features among which a fit chooses too; a search sets them
+    # A search sets both: lists of features among which a fit chooses too, and released scales.
     _designs = ()
+    _known_scales = None
 
     def __sklearn_clone__(self):
         copy = super().__sklearn_clone__()
-        if self._designs:
-            copy._designs = self._designs
+        for name in ("_designs", "_known_scales"):
+            if name in vars(self):
+                setattr(copy, name, getattr(self, name))
         return copy
 
     def _beside_mean_loss(self, value, n_normalizer):

@@ -6,6 +6,7 @@ Which candidates there may be is public; which of them were tried is not, but fo
 import itertools
 import math
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 
@@ -65,13 +66,19 @@ def check_distributions(param_distributions):
 
 
 def _refuse_duplicates(name, values):
-    """A value that is listed twice would be as likely as two: refuse it, where values are plain."""
+    """Refuse a value that is listed twice: it would be as likely as two."""
     seen = set()
     for value in values:
         if isinstance(value, (bool, int, float, str, np.generic)):
-            if (key := (isinstance(value, (bool, np.bool_)), value)) in seen:
-                raise ValueError(f"the distribution of {name} has {value} twice; list it once")
-            seen.add(key)
+            key = isinstance(value, (bool, np.bool_)), value
+        else:
+            try:
+                key = joblib.hash(value)
+            except Exception:  # what can't be pickled can't be compared
+                continue
+        if key in seen:
+            raise ValueError(f"the distribution of {name} has {value} twice; list it once")
+        seen.add(key)
 
 
 class Coins:
@@ -149,6 +156,12 @@ def law_of(distribution, n_iter, grids):
     probability of .95.
     """
     n_candidates, auto = number_of(grids), isinstance(n_iter, str) and n_iter == "auto"
+    if isinstance(distribution, str) and distribution == "all":
+        if n_candidates > MOST_PLANNED:
+            raise ValueError(
+                f"distribution='all' needs lists of {MOST_PLANNED} candidates at most; leave 'auto'"
+            )
+        return "all", float(n_candidates)
     if isinstance(distribution, str) and distribution == "auto":
         if not auto:
             check_law("poisson", n_iter)

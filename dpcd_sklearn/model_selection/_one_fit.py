@@ -21,6 +21,7 @@ from ..utils._warnings import warn
 from . import _budget_of_run, _candidates
 from ._designs import take_columns, union_of
 from ._search_plan import follows_defaults
+from ._shared_releases import ScalesFirst
 
 # A run's n mu / sqrt(p + 1) below which its noise hides how good a candidate is, and the same as a
 # multiple of p: below it the best of three solvers by noisy scores was worse than one of them drawn
@@ -66,6 +67,8 @@ def one_fit_of(search, asked, shape):
     if len(candidates) == 1:
         chooses = any(map(_candidates.is_of_penalty, candidates[0]))
         return OneFit(_charged(search, asked, models[0]), candidates) if chooses else None
+    if search.distribution == "all":
+        return None
     differ = {name for one in candidates for name in one if _differs(name, candidates)}
     sizes = (asked.budget.n, *shape)
     union, start = union_of(models, differ, shape[0])
@@ -103,7 +106,8 @@ def _charged(search, asked, model):
 def _why_not_compared(search, asked, shape):
     """Why candidates can't be compared, from public facts; None if they can."""
     bounds = getattr(last_step(asked.part), "target_bounds", ())
-    if is_regressor(search.estimator) and bounds is None:
+    lacks = is_regressor(search.estimator) and bounds is None
+    if lacks and ScalesFirst.of(search, asked, shape) is None:
         return "scores of a regressor need public target_bounds"
     columns, _, is_sparse = shape
     width = columns if isinstance(columns, Integral) else width_of(columns)

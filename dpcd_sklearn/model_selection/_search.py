@@ -13,24 +13,20 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import width_of
-from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import warn_of_weak_promise
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import draw_count
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
-from ..utils._cells import read_labels
 from ..utils._compat import available_if, num_samples
-from ..utils._input import check_finite_target, read_input, without_duplicates
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
@@ -38,8 +34,15 @@ from ..utils._typing import ArrayLike, Auto, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
 from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
-from ._search_plan import asked_of, planned, refuse_what_runs_refuse, set_n_public, warn_of_missed
-from ._shared_steps import released, with_shared_steps
+from ._search_plan import (
+    asked_of,
+    checked_records,
+    planned,
+    refuse_what_runs_refuse,
+    set_n_public,
+    warn_of_missed,
+)
+from ._shared_releases import first_release
 from ._splits import refuse_number
 
 _NO_MODEL = (
@@ -102,12 +105,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         *Mean* number of runs, which is secret (Poisson: > 0); ignored where all candidates are
         tried. "auto" is three times the number of candidates, 10 where that is infinite or another
         law is stated.
-    distribution : {"auto", "poisson", "geometric", "logarithmic"} or float, default="auto"
+    distribution : {"auto", "all", "poisson", "geometric", "logarithmic"} or float, default="auto"
         "auto" tries every candidate of lists that make 48 at most, once, and shows all results: k
-        candidates have mu/sqrt(k) each. Of more a Poisson number is drawn. The other laws of the
-        number of runs are truncated negative binomial of shape 1, 0 or the given one, in
-        [-0.5, 100]: fewer runs have more each, and may miss every good candidate. A warning before
-        the charge says so where each is missed with a probability above .05.
+        candidates have mu/sqrt(k) each ("all" does so whatever n and epsilon are). Of more a
+        Poisson number is drawn. The other laws are truncated negative binomial of shape 1, 0 or the
+        given one, in [-0.5, 100]: fewer runs have more each, and may miss every good candidate. A
+        warning before the charge says so where each is missed with a probability above .05.
     scoring : str or PrivateScorer, default=None
         A name that `make_private_scorer` takes, or a scorer that it made, whose budget is ignored:
         the search sets the noise. None is "accuracy" for classifiers and "r2" for regressors, which
@@ -167,11 +170,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     All candidates together cost what their releases cost, composed exactly. Private steps that
-    candidates of a PrivatePipeline share are fitted once, on all records. The cost of a law is that
-    of Papernot & Steinke with the exact trade-off curve of a run in place of their bound: proof
-    ``privacy/proofs/private_tuning.md``. Candidates are bounded by one release: a Gaussian one if
-    those that are planned release Gaussians only, else a Gaussian that covers them but for a
-    probability of a thousandth of delta, which is dear for mini-batches.
+    candidates of a PrivatePipeline share are fitted once, on all records, and scales of which
+    nothing is stated are found once. The cost of a law is that of Papernot & Steinke with the exact
+    trade-off curve of a run in place of their bound: proof ``privacy/proofs/private_tuning.md``.
+    Candidates are bounded by one release: a Gaussian one if those that are planned release
+    Gaussians only, else a Gaussian that covers them but for a probability of a thousandth of delta,
+    which is dear for mini-batches.
 
     References
     ----------
@@ -250,9 +254,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         check_count(n_samples, "n_samples", high=MOST)
         asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
-        fit = one_fit_of(self, asked, shape)
-        if (model := fit.model if fit else with_shared_steps(self, asked.tape)) is not None:
-            return _budget_of_run.planned_event(model, (n_samples, *shape))
+        if (fit := one_fit_of(self, asked, shape)) is not None:
+            return _budget_of_run.planned_event(fit.model, (n_samples, *shape))
+        if (first := first_release(self, asked, shape)) is not None:
+            return first.planned_event((n_samples, *shape))
         return planned(self, asked, shape).event
 
     # ---- the search ----
@@ -282,7 +287,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         # 1. validation and plan: everything public
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
-        X, y = self._check_records(X, y)
+        X, y = checked_records(self.estimator, X, y)
         asked = asked_of(self, num_samples(X))
         columns = _budget_of_run.columns_of(self.estimator, X)
         shape = columns, 1, may_be_sparse(X)
@@ -290,11 +295,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             _budget_of_run.planned_event(fit.model, (num_samples(X), *shape))  # refuses leaks
             warn_of_no_comparison(fit)
             return self._fit_once(fit, X, y)
-        if (pipeline := with_shared_steps(self, asked.tape)) is not None:
-            pipeline.fit(X, y)
-            vars(self).update(released(self, pipeline))
-            self._set_event(pipeline.privacy_event_, pipeline.privacy_spent_, X)
-            return self
+        if (first := first_release(self, asked, shape)) is not None:
+            found, event = first.fit(self, X, y)
+            vars(self).update(found)
+            if self.best_estimator_ is None:  # which is released
+                warn(f"{_NO_MODEL}. The charge stays")
+            return self._set_event(event, PrivacySpent(*asked.budget[:2]), X)
         plan = planned(self, asked, shape)
         if plan.n_public is not None:
             refuse_number(num_samples(X), plan.n_public)
@@ -336,14 +342,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.cv_results_["mean_test_score"][:] = math.nan
         part = _budget_of_run.budgeted_part(model)
         self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
-        self._set_event(part.privacy_event_, part.privacy_spent_, X)
-        return self
+        return self._set_event(part.privacy_event_, part.privacy_spent_, X)
 
     def _set_event(self, event, spent, X):
         self.privacy_event_, self.privacy_spent_ = event, spent
         self.n_features_in_ = width_of(X)
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        return self
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
@@ -356,24 +362,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 "of dpcd_sklearn and X.compute(), y.compute(). Inside "
                 "joblib.parallel_backend('dask') its runs are spread over a cluster"
             )
-
-    def _check_records(self, X, y):
-        """The records, of which rows can be taken; a candidate says what else is wrong of them."""
-        if issparse(X):
-            X = without_duplicates(X)
-        X, n_samples = first_rows(X, whole=True)
-        y = read_labels(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if y.shape != (n_samples,):
-            raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
-        if is_regressor(self.estimator):
-            if y.dtype.kind == "O":
-                y = read_input(np.asarray, y, dtype=np.float64, name="y")
-            if y.dtype.kind not in "biuf":
-                raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
-        check_finite_target(y)
-        return X, y
 
     def _runs(self, plan, X, y):
         """Parameters and outcome of each run."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone, is_regressor
 
 from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
 from ..pipeline._budget_of_step import last_step
+from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import Budget, promised
@@ -19,6 +21,8 @@ from ..privacy.accounting._tuning import missed
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
+from ..utils._cells import read_labels
+from ..utils._input import check_finite_target, read_input, without_duplicates
 from ..utils._public import check_real
 from ..utils._warnings import warn
 from . import _budget_of_run, _candidates, _runs
@@ -97,10 +101,8 @@ class Asked:
 
 def follows_defaults(search):
     """Whether a search asks for no score, no law and no number of runs of its own."""
-    return search.scoring is None and all(
-        isinstance(stated, str) and stated == "auto"
-        for stated in (search.distribution, search.n_iter)
-    )
+    stated = search.scoring, search.distribution, search.n_iter
+    return stated in ((None, "auto", "auto"), (None, "all", "auto"))
 
 
 def asked_of(search, n_samples):
@@ -134,6 +136,31 @@ def asked_of(search, n_samples):
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
     return Asked(part, grids, law, mean, neighboring, n_public, coins, slots, budget)
+
+
+def checked_records(estimator, X, y):
+    """The records, of which rows can be taken; a candidate says what else is wrong of them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the target is none.
+    """
+    if issparse(X):
+        X = without_duplicates(X)
+    X, n_samples = first_rows(X, whole=True)
+    y = read_labels(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (n_samples,):
+        raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
+    if is_regressor(estimator):
+        if y.dtype.kind == "O":
+            y = read_input(np.asarray, y, dtype=np.float64, name="y")
+        if y.dtype.kind not in "biuf":
+            raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
+    check_finite_target(y)
+    return X, y
 
 
 def planned(search, asked, shape):

@@ -140,8 +140,9 @@ class Request:
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
         request = cls(**{name: _plain(value) for name, value in values.items()})
-        request = replace(request, target_search=wanted_target(request))
-        request = replace(request, scales=wanted_scales(request))
+        if getattr(parameters, "_known_scales", None) is None:
+            request = replace(request, target_search=wanted_target(request))
+            request = replace(request, scales=wanted_scales(request))
         return replace(
             request,
             smoothness_share=smoothness_share(request),

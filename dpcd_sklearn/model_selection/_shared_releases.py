@@ -1,0 +1,235 @@
+"""Releases that all candidates of a search need, which are made once, before the runs.
+
+- Candidates that differ in the last step of a PrivatePipeline share the steps before it: the search
+  is a pipeline of these, whose last step is the search over the rest.
+- Where nothing is stated of scales they are found once, and each candidate is told.
+"""
+
+from sklearn.base import clone, is_regressor
+
+from ..linear_model._private_linear_model import PrivateLinearModel
+from ..pipeline._budget_of_step import give_back, is_private
+from ..pipeline._joint_plan import private_parts, width_of
+from ..pipeline._private_pipeline import PrivatePipeline
+from ..plan._found_scales import FoundScales
+from ..privacy.accounting._joint import joined, joint_budgets
+from ..privacy.ledger._accountant import charge
+from ..privacy.ledger._prepaid import Prepaid
+from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..utils._warnings import held_back, repeat, silence
+from ._budget_of_run import planned_event
+from ._candidates import candidate, put_on_tape
+
+_NAME = "search"  # of the step that is one
+_RELEASED = (
+    *("best_estimator_", "best_params_", "best_score_"),
+    *("cv_results_", "n_splits_", "run_epsilon_"),
+)
+# Facts that candidates must not differ in, and what decides how scales are looked for.
+_FACTS = {"feature_bounds", "row_norm_bound", "feature_scale", "target_bounds", "fit_intercept"}
+
+
+def first_release(search, asked, shape):
+    """The search with what its candidates share in front of it; None if they share nothing.
+
+    `shape` is (columns, n_outputs, is_sparse).
+    """
+    shared = SharedSteps.of(search, asked)
+    return shared if shared is not None else ScalesFirst.of(search, asked, shape)
+
+
+def _inner(search, asked, model, **params):
+    """The search over a model that has what was shared; its candidates are run in any case."""
+    if asked.law == "all":
+        params["distribution"] = "all"
+    inner = clone(search).set_params(
+        estimator=model, epsilon=1.0, delta="auto", accountant=None, **params
+    )
+    inner.random_state = search.random_state
+    return inner
+
+
+def _names(search):
+    given = search.param_distributions
+    return {name for grid in ([given] if isinstance(given, dict) else given) for name in grid}
+
+
+# ---- steps of a pipeline -------------------------------------------------------------------------
+
+
+class SharedSteps:
+    """A search over the last step of a pipeline, behind private steps that are fitted once.
+
+    Parameters
+    ----------
+    name : str
+        Name of the last step.
+    pipeline : PrivatePipeline
+        Its last step is the search over that one.
+    """
+
+    def __init__(self, name, pipeline):
+        self._name, self._pipeline = name, pipeline
+
+    @classmethod
+    def of(cls, search, asked):
+        """That of a search whose candidates share private steps; None of another one."""
+        model, given = search.estimator, search.param_distributions
+        if not isinstance(model, PrivatePipeline) or _NAME in dict(model.steps):
+            return None
+        *shared, (name, last) = model.steps
+        prefix = f"{name}__"
+        if not (is_private(last) and all(one.startswith(prefix) for one in _names(search))):
+            return None
+        copies, private = [], {}
+        for path, step in shared:
+            copies.append((path, clone(step, safe=False)))
+            if step not in (None, "passthrough"):
+                private |= private_parts(path, step)
+                if asked.tape is not None:
+                    put_on_tape(copies[-1][1], asked.tape)
+        if not private:
+            return None
+        grids = [given] if isinstance(given, dict) else given
+        own = [{key.removeprefix(prefix): grid[key] for key in grid} for grid in grids]
+        shares = model.shares
+        if isinstance(shares, dict):
+            shares = {_NAME if key == name else key: share for key, share in shares.items()}
+        pipeline = clone(model).set_params(
+            steps=[*copies, (_NAME, _inner(search, asked, last, param_distributions=own))],
+            epsilon=search.epsilon,
+            delta=search.delta,
+            accountant=search.accountant,
+            shares=shares,
+        )
+        pipeline.entry_name = type(search).__name__
+        return cls(name, pipeline)
+
+    def planned_event(self, sizes):
+        """The event of everything together."""
+        return planned_event(self._pipeline, sizes)
+
+    def fit(self, search, X, y):
+        """Attributes of the search, and its event."""
+        pipeline, stated = self._pipeline.fit(X, y), search.estimator
+        event, inner = pipeline.privacy_event_, pipeline.steps[-1][1]
+        found = {key: getattr(inner, key) for key in _RELEASED}
+        found["best_params_"] = self._named(inner.best_params_)
+        params = [self._named(one) for one in inner.cv_results_["params"]]
+        found["cv_results_"] = inner.cv_results_ | {"params": params}
+        if inner.best_estimator_ is not None:
+            give_back(inner.best_estimator_, stated.steps[-1][1])
+            pipeline.steps = [*pipeline.steps[:-1], (self._name, inner.best_estimator_)]
+            pipeline.shares = stated.shares
+            for named in (pipeline.shares_, pipeline.told_):
+                if _NAME in named:
+                    named[self._name] = named.pop(_NAME)
+            found["best_estimator_"] = pipeline
+        return found, event
+
+    def _named(self, params):
+        return params and {f"{self._name}__{key}": value for key, value in params.items()}
+
+
+# ---- scales --------------------------------------------------------------------------------------
+
+
+class ScalesFirst:
+    """A search over a model that looks for scales: they are released once, before its runs.
+
+    Parameters
+    ----------
+    search : PrivateSearchCV
+    asked : Asked
+    shape : tuple (columns, n_outputs, is_sparse)
+    """
+
+    def __init__(self, search, asked, shape):
+        self._budget, self._tape = asked.budget, asked.tape
+        self._finder, model = (candidate(search.estimator, {}) for _ in range(2))
+        if asked.tape is not None:
+            put_on_tape(self._finder, asked.tape)
+        columns, n_outputs, is_sparse = shape
+        width = columns if isinstance(columns, int) else width_of(columns)
+        self._shape, self._layout = (width, n_outputs), {"sparse": is_sparse}
+        model._known_scales = FoundScales()
+        if is_regressor(model) and model.target_bounds is None:
+            model.target_bounds = (-1.0, 1.0)  # what is charged follows from no bounds
+        self._inner = _inner(search, asked, model)
+
+    @classmethod
+    def of(cls, search, asked, shape):
+        """That of a search whose candidates look for scales alike; None of another one."""
+        model = search.estimator
+        if not isinstance(model, PrivateLinearModel) or _names(search) & _FACTS:
+            return None
+        if model.inference or (model.feature_scale, model.row_norm_bound) != (None, None):
+            return None
+        found = cls(search, asked, shape)
+        request = found._plan(asked.budget).request
+        features, target = request.scales, request.target_search
+        if target.is_all or (request.finds_target and not target.n_choices):
+            return None  # there is too little to find scales
+        looks = (request.looks_for_features and features.n_choices) or request.finds_target
+        return found if looks else None
+
+    def _plan(self, budget, **facts):
+        self._finder.set_params(epsilon=budget.epsilon, delta=budget.delta)
+        width, n_outputs = self._shape
+        n_outputs = self._finder._stated_outputs(n_outputs)
+        return self._finder._plan(budget.n, width, n_outputs, **self._layout | facts)
+
+    def _event_of_scales(self, budget):
+        plan = self._plan(budget)
+        parts = [plan.part_of(name) for name in ("scales", "target")]
+        return joined([part for part in parts if part is not None])
+
+    def _event_of_runs(self, budget):
+        self._inner.set_params(epsilon=budget.epsilon, delta=budget.delta)
+        return self._inner.planned_event(budget.n, *self._shape, **self._layout)
+
+    def _planned(self):
+        # of the half for scales a fit would spend most on updates: they have a seventh in the end
+        return joint_budgets([self._event_of_scales, self._event_of_runs], [1, 1], self._budget)
+
+    def planned_event(self, sizes):
+        """The event of everything together."""
+        return self._planned()[1]
+
+    def fit(self, search, X, y):
+        """Attributes of the search, and its event."""
+        (of_scales, of_runs), event = self._planned()
+        inner = self._inner.set_params(epsilon=of_runs.epsilon, delta=of_runs.delta)
+        with held_back() as warned:
+            tried = clone(inner)
+            fit_up_to_charge(tried, tried, X, y)
+        account = Prepaid(
+            search.accountant,
+            event,
+            estimator=type(search).__name__,
+            params=search.get_params(deep=False) | {"validation": type(search.validation).__name__},
+            n_samples=self._budget.n,
+            n_features=self._shape[0],
+            reproducible=self._tape is not None,
+        )
+        finder = self._finder
+        records = finder._checked(X, y, None)
+        facts = {"columns": getattr(finder, "feature_names_in_", None)}
+        plan = self._plan(of_scales, in_arrays=records.in_arrays, **facts)
+        key, _ = finder._randomness()
+        with repeat(warned):
+            receipt = charge(account, self._event_of_scales(of_scales))
+        found = finder._found(plan, receipt, records, key)
+        model = inner.set_params(accountant=account).estimator
+        model._known_scales = found
+        if found.target_bounds is not None:
+            model.target_bounds = tuple(map(float, found.target_bounds))
+        with silence():  # all was said before the charge
+            inner.fit(X, y)
+        account.refuse_leftovers()
+        if (best := inner.best_estimator_) is not None:
+            del best._known_scales
+            give_back(best, search.estimator)
+            if is_regressor(best):
+                best.target_bounds = search.estimator.target_bounds
+        return {key: getattr(inner, key) for key in _RELEASED}, event
