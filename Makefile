@@ -53,7 +53,7 @@ doc: $(VENV)/doc.stamp $(VENV)/kernels.stamp
 	$(MAKE) -C doc html SPHINXBUILD='$(abspath $(PY)) -m sphinx'
 
 bench-papers: $(VENV)/demo.stamp $(VENV)/kernels.stamp
-	$(PY) benchmarks/papers.py --plots benchmarks/figures
+	$(PY) benchmarks/reproduce_papers.py --plots benchmarks/figures
 
 bench-growth: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 	$(PY) benchmarks/growth.py --plots benchmarks/figures

@@ -36,7 +36,6 @@ FLOORS = (
 FLOOR = {room: -depth for depth, rooms in enumerate(FLOORS) for room in rooms}
 # Below, but strangers all the same: who counts budgets sees no records, and draws nothing.
 STRANGERS = {"privacy/ledger": {"privacy/sums", "privacy/noise"}}
-ALONE = {"datasets"}
 FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
@@ -265,7 +264,7 @@ def test_every_folder_is_a_known_room():
     folders = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*/__init__.py")}
     rooms = {folder.as_posix() for folder in folders}
     assert "privacy/sums" in rooms
-    assert rooms <= set(FLOOR) | ALONE | {"privacy"}
+    assert rooms <= set(FLOOR) | {"privacy"}
 
 
 def test_every_release_has_its_proof():
@@ -340,7 +339,6 @@ def test_a_room_above_its_limit_is_named(tmp_path, name, source, complaint):
         ("privacy/mechanisms/_a.pyx", "from .. import _grid", True),
         ("privacy/__init__.py", "from .sums import _records", True),
         ("loops/_a.pyx", "from ..privacy import Oracle", True),
-        ("datasets/_a.py", "from ..utils import check", True),
         ("exceptions.py", "from .utils import check", True),
         ("privacy/ledger/_a.py", "from ...exceptions import BudgetExceededError", False),
         ("privacy/ledger/_a.py", "from ..accounting._events import FitEvent", False),

@@ -1,4 +1,4 @@
-"""Looking at what was done, or what to expect: audits, leaks, plots of budgets, theory."""
+"""Looking at what was done, or what to expect: audits, leaks, plots of budgets."""
 
 from ..leaks import Leak, LeakReport, find_leaks
 from ._audit import audit
@@ -12,13 +12,6 @@ from ._plan_fit import FitPlan, plan
 from ._release_audit import ReleaseResult
 from ._report import PrivacyReport
 from ._strength_display import StrengthDisplay
-from ._theory import (
-    TheoreticalIterations,
-    UtilityBound,
-    UtilityBounds,
-    theoretical_iterations,
-    utility_bounds,
-)
 
 __all__ = [
     "AuditDisplay",
@@ -34,12 +27,7 @@ __all__ = [
     "PrivacyReport",
     "ReleaseResult",
     "StrengthDisplay",
-    "TheoreticalIterations",
-    "UtilityBound",
-    "UtilityBounds",
     "audit",
     "find_leaks",
     "plan",
-    "theoretical_iterations",
-    "utility_bounds",
 ]
