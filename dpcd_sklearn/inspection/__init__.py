@@ -6,8 +6,7 @@ from ._audit_display import AuditDisplay
 from ._audit_result import AuditResult
 from ._budget_display import BudgetDisplay
 from ._epsilon_display import EpsilonDisplay
-from ._model_displays import CoefficientDisplay, CoefPathDisplay
-from ._plan_display import PlanDisplay
+from ._model_displays import CoefficientDisplay
 from ._plan_fit import FitPlan, plan
 from ._release_audit import ReleaseResult
 from ._report import PrivacyReport
@@ -18,12 +17,10 @@ __all__ = [
     "AuditResult",
     "BudgetDisplay",
     "CoefficientDisplay",
-    "CoefPathDisplay",
     "EpsilonDisplay",
     "FitPlan",
     "Leak",
     "LeakReport",
-    "PlanDisplay",
     "PrivacyReport",
     "ReleaseResult",
     "StrengthDisplay",

@@ -181,7 +181,7 @@ def plan(
     Returns
     -------
     plan : FitPlan
-        ``print`` it; ``PlanDisplay(plan).plot()`` draws the curve.
+        ``print`` it; `scores` against `sizes` are its curve.
 
     Raises
     ------
