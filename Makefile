@@ -25,7 +25,7 @@ help:
 	@echo 'make demo-dask  a Dask cluster of this machine, 10 million records: the same bits, how long'
 	@echo 'make test   lint and tests (SLOW=1: the statistical and long tests too)'
 	@echo 'make audits  every estimator and flaw at default sizes: half an hour of two cores'
-	@echo 'make lint   ruff and cython-lint'
+	@echo 'make lint   ruff, cython-lint and the limits of lines of code, .ci/limits.toml'
 	@echo 'make doc    the documentation in doc/_build/html; warnings are errors'
 	@echo 'make bench-papers  the problems of the papers: their numbers beside ours, figures'
 	@echo 'make bench-growth  time against n, p and stored entries; records on disk; a figure'
@@ -47,12 +47,13 @@ audits: $(VENV)/test.stamp $(VENV)/kernels.stamp
 lint: $(VENV)/test.stamp
 	$(PY) -m ruff check .
 	PATH="$(abspath $(VENV)/bin):$$PATH" cython-lint dpcd_sklearn tests  # it calls pycodestyle
+	$(PY) .ci/count.py --lint
 
 doc: $(VENV)/doc.stamp $(VENV)/kernels.stamp
 	$(MAKE) -C doc html SPHINXBUILD='$(abspath $(PY)) -m sphinx'
 
 bench-papers: $(VENV)/demo.stamp $(VENV)/kernels.stamp
-	$(PY) benchmarks/papers.py --plots benchmarks/figures
+	$(PY) benchmarks/reproduce_papers.py --plots benchmarks/figures
 
 bench-growth: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 	$(PY) benchmarks/growth.py --plots benchmarks/figures

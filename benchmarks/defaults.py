@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from papers import print_environment
-from papers_problems import MissingDataError, data_file
+from papers.problems import MissingDataError, data_file
+from reproduce_papers import print_environment
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LinearRegression, LogisticRegression

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 from kernels_timing import MovingSums
-from papers import print_environment
-from papers_figures import pyplot
+from papers.figures import pyplot
+from reproduce_papers import print_environment
 from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits

@@ -14,7 +14,7 @@ import numpy as np
 from kernels_choices import selection_rows
 from kernels_sparse import sparse_rows
 from kernels_timing import best, gradient_times, problem
-from papers import print_environment
+from reproduce_papers import print_environment
 from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression
 from threadpoolctl import threadpool_limits

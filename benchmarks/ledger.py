@@ -21,19 +21,20 @@ import statistics
 import time
 import warnings
 
-from papers import print_environment
+from reproduce_papers import print_environment
 from scipy.optimize import brentq
 
 from dpcd_sklearn import DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import BudgetExceededError
-from dpcd_sklearn.privacy.accounting import Budget
-from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap, epsilon_of, rdp
-from dpcd_sklearn.privacy.accounting._calibration import (
+from dpcd_sklearn.privacy.accounting import (
+    Budget,
+    FitEvent,
+    GaussianEvent,
     gaussian_fit_event,
     greedy_fit_event,
     search_fit_event,
 )
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap, epsilon_of, rdp
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
 from dpcd_sklearn.privacy.ledger import _filter, _ledger
 from dpcd_sklearn.privacy.ledger._facts import facts_of_charge

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from papers_problems import MissingDataError, data_file
+from papers.problems import MissingDataError, data_file
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from papers_problems import MissingDataError, data_file
+from papers.problems import MissingDataError, data_file
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, train_test_split
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from defaults import in_wide_bounds, madelon, regression, text
-from papers_problems import MissingDataError
+from papers.problems import MissingDataError
 from scipy import sparse
 from sklearn import datasets
 from sklearn.linear_model import LinearRegression

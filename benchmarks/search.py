@@ -28,7 +28,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
-from papers_problems import MissingDataError, data_file
+from papers.problems import MissingDataError, data_file
 from private_search import abalone, california
 from scipy import sparse
 from sklearn.base import clone, is_regressor

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from entropy import replace_entropy
 from hypothesis import settings
+from seeds import pytest_generate_tests  # noqa: F401
 
 from dpcd_sklearn.privacy.ledger import _files
 from dpcd_sklearn.utils import _warnings
@@ -59,17 +60,6 @@ def pytest_fixture_setup(fixturedef, request):
     # Which test asks first depends on how tests are spread over processes.
     with STREAM.within(f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}"):
         return (yield)
-
-
-def _seeds(text):
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
-
-
-def pytest_generate_tests(metafunc):
-    if "global_random_seed" in metafunc.fixturenames:
-        seeds = _seeds(os.environ.get("DPCD_TEST_SEEDS", "0"))
-        metafunc.parametrize("global_random_seed", seeds, ids=lambda seed: f"seed{seed}")
 
 
 @pytest.fixture(scope="session")

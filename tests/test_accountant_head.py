@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PureEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _forecast, _ledger
 from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
@@ -79,7 +79,7 @@ def test_a_thousands_of_tiny_amounts_count_beside_a_large_one():
 
 def test_each_entry_carries_the_sums_up_to_itself():
     accountant = PrivacyAccountant(5.0, 1e-5)
-    for event in (SMALL, FitEvent((PureEvent(0.01),)), SMALL):
+    for event in (SMALL, FitEvent((SelectionEvent(0.01),)), SMALL):
         accountant.charge(event)
     rows = accountant._ledger.rows()
     for number, row in enumerate(rows, 1):

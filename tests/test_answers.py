@@ -36,7 +36,6 @@ from dpcd_sklearn.preprocessing import (
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
-    GroupNormalizer,
     RowNormClipper,
 )
 
@@ -51,7 +50,6 @@ STEPS = [
     DPRobustScaler(epsilon=1.0, delta=1e-6),
     DPStandardScaler(epsilon=1.0, delta=1e-6),
     RowNormClipper(1.0),
-    GroupNormalizer(2),
     Binarizer(),
     MaxAbsScaler(),
     MinMaxScaler(),

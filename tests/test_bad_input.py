@@ -29,7 +29,7 @@ from dpcd_sklearn import (
     preprocessing,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
-from dpcd_sklearn.inspection import find_leaks, theoretical_iterations, utility_bounds
+from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box, L1Ball
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -739,53 +739,3 @@ def test_a_sampling_that_turns_to_nonsense_once_paid_for_is_replaced_by_a_fixed_
     assert len(accountant.entries()) == 1
     moved = model.coef_.ravel() != 0
     assert moved[:2].all() and not moved[2]  # what was paid for is used, on the public block
-
-
-# ---- questions to the theory --------------------------------------------------------------------
-
-FACTS = {"lipschitz": [2.0, 1.0, 3.0, 0.5], "radius": [1.0, 2.0, 0.0, 1.0], "delta": 1e-6}
-FACTS |= {"n_samples": 10_000, "smoothness": [4.0, 1.0, 9.0, 1.0]}
-BAD_FACTS = {  # of values and of types
-    "n_samples": ([0], [10.0, True]),
-    "smoothness": (
-        [1.0, [], [[1.0, 1.0]], [1.0, 0.0, 1.0, 1.0], [1.0, NAN, 1.0, 1.0]],
-        ["large", [True, True, True, True]],
-    ),
-    "lipschitz": ([-1.0, [1.0, 1.0], NAN], ["1", True]),
-    "radius": (
-        [0.0, INF, [1.0] * 3, [1.0, 1.0, 1.0, -1.0], [0.0] * 4, [1.0, 1.0, 1.0, NAN]],
-        ["far", True, None, ["1"] * 4],
-    ),
-    "epsilon": ([0.0, NAN, INF], ["1"]),
-    "delta": ([0.0, 1.0], [True]),
-    "strong_convexity": ([0.0, NAN, [1.0, 1.0], [1.0, 1.0, 1.0, 0.0]], ["strong"]),
-    "norm": (["l1", None], []),
-    "full_lipschitz": ([0.0], [[1.0]]),
-    "block_size": ([5, 0], [2.0]),
-    "initial_gap": ([-1.0, NAN], []),
-    "failure_probability": ([0.0], ["0.1"]),
-}
-BAD_QUESTIONS = [
-    ({name: value}, error, name)
-    for name, wrong in BAD_FACTS.items()
-    for error, values in zip((ValueError, TypeError), wrong, strict=True)
-    for value in values
-]
-BAD_QUESTIONS += [
-    ({"algorithm": "DP-SGD"}, ValueError, "algorithm must be one of"),
-    ({"algorithm": None}, ValueError, "algorithm must be one of"),
-    ({"algorithm": "DP-SkGD", "sampling": "greedy"}, ValueError, "sampling must be one of"),
-    ({"algorithm": "DP-CD", "sampling": "full"}, ValueError, "only DP-SkGD"),
-    ({"algorithm": "DP-CD", "spread": 0.5}, ValueError, "spread"),
-    ({"algorithm": "DP-CD", "spread": 4.5}, ValueError, "spread"),
-    ({"algorithm": "DP-CD", "spread": "1"}, TypeError, "spread"),
-]
-
-
-@table(("facts", "error", "words"), BAD_QUESTIONS)
-def test_bad_questions_are_refused_by_name(facts, error, words):
-    with pytest.raises(error, match=words):
-        theoretical_iterations(**{"algorithm": "DP-CD"} | FACTS | facts)
-    if "algorithm" not in facts:
-        with pytest.raises(error, match=words):
-            utility_bounds(**FACTS | facts)

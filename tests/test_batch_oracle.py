@@ -21,7 +21,6 @@ from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
-    LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
     SelectionEvent,
@@ -357,7 +356,6 @@ def test_each_kind_of_release_is_counted_by_itself(n_full, n_sampled):
     "releases",
     [
         [SelectionEvent(0.1, 4)],
-        [LaplaceEvent(1.0, 4)],
         [NonPrivateEvent(), GaussianEvent(1.0, 4)],
         [FitEvent((GaussianEvent(1.0, 4),))],
         [GaussianEvent(1.0, 1), GaussianEvent(1.0, 1)],

@@ -14,11 +14,11 @@ import dpcd_sklearn
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 needs_benchmarks = pytest.mark.skipif(
-    not (BENCHMARKS / "papers.py").is_file(), reason="the benchmarks are not here"
+    not (BENCHMARKS / "reproduce_papers.py").is_file(), reason="the benchmarks are not here"
 )
 
 
-def run(*arguments, data="", script="papers.py"):
+def run(*arguments, data="", script="reproduce_papers.py"):
     path = [str(Path(dpcd_sklearn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, "-X", "utf8", str(BENCHMARKS / script), *arguments],

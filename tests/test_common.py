@@ -88,7 +88,6 @@ VARIANTS = [
     ),
     preprocessing.DPStandardScaler(epsilon=math.inf),
     preprocessing.RowNormClipper(0.5, copy=False),
-    preprocessing.GroupNormalizer(copy=False),
 ]  # fmt: skip
 
 

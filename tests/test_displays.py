@@ -16,7 +16,6 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import (
     CoefficientDisplay,
-    CoefPathDisplay,
     EpsilonDisplay,
     StrengthDisplay,
 )
@@ -82,25 +81,11 @@ def test_intervals_are_drawn_beside_those_of_a_model_without_privacy():
         CoefficientDisplay.from_estimator(model, beside=Ridge().fit(X[:, :3], Y))
 
 
-def test_the_path_ends_where_its_last_iterate_is():
-    model = DPLassoCD(coef_path=True, max_iter=3).fit(X, Y)
-    display = CoefPathDisplay.from_estimator(model, max_labels=2)
-    assert len(display.lines_) == 4
-    for j, line in enumerate(display.lines_):
-        np.testing.assert_array_equal(line.get_ydata(), model.coef_path_[:, j])
-    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert named == [f"x{j}" for j in np.argsort(-np.abs(model.coef_path_[-1]))[:2]]
-    several = DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2, coef_path=True)
-    display = CoefPathDisplay.from_estimator(several.fit(X, LABELS), ax=display.ax_)
-    assert len(display.lines_) == 12
-    assert display.feature_names[4] == "x0, 1"
-
-
-def test_bars_and_lines_of_uneven_columns_are_in_units_that_can_be_compared():
+def test_bars_of_uneven_columns_are_in_units_that_can_be_compared():
     widths = np.array([1.0, 1e3, 1e-3, 10.0])
     bounds = [(-w, w) for w in widths]
     model = DPLinearRegressor(
-        solver="cd", epsilon=100.0, feature_bounds=bounds, target_bounds=(-1, 1), coef_path=True
+        solver="cd", epsilon=100.0, feature_bounds=bounds, target_bounds=(-1, 1)
     ).fit(X * widths, Y)
     largest = np.argsort(-np.abs(model.coef_ * widths))[::-1]
     display = CoefficientDisplay.from_estimator(model)
@@ -110,12 +95,10 @@ def test_bars_and_lines_of_uneven_columns_are_in_units_that_can_be_compared():
     raw = CoefficientDisplay.from_estimator(model, units="raw")
     assert raw.ax_.get_xlabel() == "coefficient"
     assert {bar.get_width() for bar in raw.bars_[0]} == set(model.coef_.tolist())
-    path = CoefPathDisplay.from_estimator(model)
-    np.testing.assert_allclose(path.coef_path[-1], model.coef_path_[-1] * widths, rtol=1e-6)
     with pytest.raises(ValueError, match="units must be"):
         CoefficientDisplay.from_estimator(model, units="sd")
     with pytest.raises(ValueError, match="finite feature_bounds_"):
-        CoefPathDisplay.from_estimator(DPLassoCD(coef_path=True).fit(X, Y), units="bounds")
+        CoefficientDisplay.from_estimator(DPLassoCD().fit(X, Y), units="bounds")
 
 
 def test_an_inference_that_is_not_valid_is_drawn_without_intervals_and_says_so():
@@ -127,9 +110,9 @@ def test_an_inference_that_is_not_valid_is_drawn_without_intervals_and_says_so()
     assert "not valid" in display.ax_.get_title()
 
 
-def test_no_legend_covers_a_curve():
-    model = DPLassoCD(coef_path=True, max_iter=3).fit(X, Y)
-    ax = CoefPathDisplay.from_estimator(model).ax_
+def test_no_legend_covers_a_bar():
+    model = DPLinearClassifier("multinomial", classes=[0, 1, 2], max_iter=2).fit(X, LABELS)
+    ax = CoefficientDisplay.from_estimator(model).ax_
     ax.figure.canvas.draw()
     legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
     assert legend.x0 >= axes.x1
@@ -139,10 +122,8 @@ def test_what_is_not_there_is_not_drawn():
     model = DPLassoCD(max_iter=2)
     with pytest.raises(NotFittedError):
         CoefficientDisplay.from_estimator(model)
-    with pytest.raises(ValueError, match="fit it with coef_path=True"):
-        CoefPathDisplay.from_estimator(model.fit(X, Y))
     with pytest.raises(ValueError, match="3 names for 4 features"):
-        CoefficientDisplay.from_estimator(model, feature_names=list("abc"))
+        CoefficientDisplay.from_estimator(model.fit(X, Y), feature_names=list("abc"))
 
 
 def test_scores_are_drawn_by_epsilon_beside_the_fit_without_noise():
@@ -154,7 +135,7 @@ def test_scores_are_drawn_by_epsilon_beside_the_fit_without_noise():
     assert display.ax_.get_ylabel() == "R²"
     assert model.epsilon == 1.0  # it was not changed
     charged = DPRidgeSkGD(accountant=PrivacyAccountant(1.0, 1e-5))
-    with pytest.raises(ValueError, match="PlanDisplay, or public records"):
+    with pytest.raises(ValueError, match="use plan, or public records"):
         EpsilonDisplay.from_estimator(charged, X, Y, X, Y)
     with pytest.raises(ValueError, match="epsilons"):
         EpsilonDisplay.from_estimator(model, X, Y, X, Y, epsilons=[-1.0])

@@ -15,14 +15,6 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.datasets import (
-    make_dominated_regression,
-    make_log1,
-    make_log2,
-    make_scaled_classification,
-    make_scaled_regression,
-    make_square,
-)
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
 
 pytest.importorskip("numpydoc", reason="numpydoc, of the extra doc, reads the docstrings")
@@ -51,13 +43,6 @@ GROUPS = [
     ((BlockSampling, FullSampling, NiceSampling), {"block_size"}, {"block_size"}),
     ((SingleSampling, NiceSampling), set(), {"block_size"}),
 ]
-# Their defaults are those of the papers' experiments, so types differ.
-DATASETS = {
-    (make_log1, make_log2): (),
-    (make_scaled_classification, make_scaled_regression): (),
-    (make_log1, make_scaled_regression, make_square): ("n_samples", "n_features", "noise"),
-    (make_scaled_regression, make_dominated_regression): (),
-}
 
 
 def compare(objects, *, without=(), without_attributes=(), ignore_types=()):
@@ -78,12 +63,6 @@ def compare(objects, *, without=(), without_attributes=(), ignore_types=()):
 @pytest.mark.parametrize(("objects", "without", "without_attributes"), GROUPS)
 def test_the_same_words_describe_what_is_shared(objects, without, without_attributes):
     compare(objects, without=without, without_attributes=without_attributes)
-
-
-@pytest.mark.parametrize("objects", DATASETS)
-def test_the_same_words_describe_what_datasets_share(objects):
-    own = {"coef", "n_features", "noise"} if make_dominated_regression in objects else {"noise"}
-    compare(objects, without=own, ignore_types=DATASETS[objects])
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,6 @@ from dpcd_sklearn.preprocessing import (
     DPOrdinalEncoder,
     DPSimpleImputer,
     DPStandardScaler,
-    GroupNormalizer,
     RowNormClipper,
 )
 from dpcd_sklearn.solvers import GCD
@@ -787,7 +786,7 @@ KINDS = {
     full_name(kind): kind
     for kind in [kind for _, kind in all_estimators()]
     + [BoundsScaler, DPOneHotEncoder, DPOrdinalEncoder, DPSimpleImputer]
-    + [GroupNormalizer, RowNormClipper]
+    + [RowNormClipper]
     + [CountVectorizer, TfidfVectorizer]
 }
 

@@ -49,7 +49,6 @@ from dpcd_sklearn.preprocessing import (
     DPOrdinalEncoder,
     DPSimpleImputer,
     DPStandardScaler,
-    GroupNormalizer,
     RowNormClipper,
 )
 
@@ -156,9 +155,6 @@ SETTINGS = {
             DPSimpleImputer, {}, {"fill_value": 2.5}, {"feature_bounds": (-1.0, 1.0)},
             strategy="constant",
         ),
-    ),
-    "dpcd_sklearn.preprocessing.GroupNormalizer": (
-        all_numbers, each(GroupNormalizer, {}, {"smoothing": 0.0})
     ),
     "dpcd_sklearn.preprocessing.RowNormClipper": (
         all_numbers, each(RowNormClipper, {"norm": 1.0}, {"norm": 1e9})

@@ -17,7 +17,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.inspection import FitPlan, PlanDisplay, plan
+from dpcd_sklearn.inspection import FitPlan, plan
 from dpcd_sklearn.model_selection._simulated_data import simulated_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -158,13 +158,3 @@ def test_bad_questions_are_refused(options, kind, match):
         plan(RIDGE, 50, 2, **options)
     with pytest.raises(TypeError, match="has no budget"):
         plan(Ridge(), 50, 2)
-
-
-def test_the_curve_is_drawn():
-    pytest.importorskip("matplotlib")
-    display = PlanDisplay(made_up([0.4, 0.1, 0.025])).plot()
-    np.testing.assert_array_equal(display.line_.get_xdata(), [100, 200, 400])
-    np.testing.assert_allclose(display.line_.get_ydata(), [0.5, 0.8, 0.875])
-    assert display.figure_ is display.ax_.figure
-    drawn = PlanDisplay.from_estimator(RIDGE, 40, 2, sizes=[], n_repeats=1, ax=display.ax_)
-    assert drawn.ax_ is display.ax_

@@ -13,12 +13,9 @@ from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    LaplaceEvent,
     Loss,
     PoissonSampledEvent,
-    PureEvent,
     TuningEvent,
-    ZCDPEvent,
     _tuning,
     cover,
     epsilon_of,
@@ -265,9 +262,6 @@ def test_more_runs_cost_more_and_one_run_at_least_itself():
     "base",
     [
         greedy_fit_event(Budget(0.5, 1e-6), 20, 0.5),
-        FitEvent((ZCDPEvent(0.005),)),
-        FitEvent((LaplaceEvent(10.0, 3),)),
-        FitEvent((PureEvent(0.2),)),
         FitEvent((PoissonSampledEvent(0.1, 2.0, 10),)),
         FitEvent((GaussianEvent(1e-3),)),  # so wide that exponentials overflow
     ],

@@ -13,8 +13,6 @@ from scipy.special import ndtr
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
-    LaplaceEvent,
-    PureEvent,
     SelectionEvent,
     epsilon_of,
     rdp,
@@ -72,10 +70,6 @@ def pure_pair(rng, epsilon):
     return P, P * np.where(up, factor, (1 - share * factor) / (1 - share))
 
 
-def laplace(x):
-    return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
-
-
 def binned_pair(rng, cdf, other):
     """A continuous pair that is seen through bins, whose order is shuffled."""
     cuts = np.sort(rng.normal(0, 2, rng.integers(1, 7)))
@@ -100,25 +94,20 @@ def chosen_pair(rng, eta):
 
 def pair_of(rng, event):
     """Laws of what a mechanism with this event, counted once, may release from neighbours."""
-    if isinstance(event, PureEvent):
-        return pure_pair(rng, event.epsilon)
     if isinstance(event, SelectionEvent):
         return chosen_pair(rng, event.eta)
-    if isinstance(event, LaplaceEvent):
-        shift = rng.choice([1.0, rng.random()]) / event.noise_multiplier
-        return binned_pair(rng, laplace, lambda x: laplace(x - shift))
     shift = rng.choice([1.0, rng.random()]) / event.noise_multiplier
     return binned_pair(rng, ndtr, lambda x: ndtr(x - shift))  # Gaussian
 
 
 def some_event(rng, kind, count=1):
     size = math.exp(rng.uniform(-3, 1))
-    if kind in (PureEvent, SelectionEvent):
+    if kind is SelectionEvent:
         return kind(size, count)
     return kind(1 / size, count)
 
 
-@pytest.mark.parametrize("kind", [PureEvent, LaplaceEvent, SelectionEvent, GaussianEvent])
+@pytest.mark.parametrize("kind", [SelectionEvent, GaussianEvent])
 def test_no_mechanism_diverges_more_than_its_event(kind):
     rng = np.random.default_rng(0)
     closest, n_seen = 0.0, 0
@@ -139,13 +128,10 @@ def test_no_mechanism_diverges_more_than_its_event(kind):
 
 
 def size_of(event):
-    return {
-        PureEvent: lambda e: e.epsilon,
-        SelectionEvent: lambda e: e.eta,
-    }.get(type(event), lambda e: e.noise_multiplier)(event)
+    return event.eta if isinstance(event, SelectionEvent) else event.noise_multiplier
 
 
-@pytest.mark.parametrize("kind", [PureEvent, LaplaceEvent])
+@pytest.mark.parametrize("kind", [SelectionEvent, GaussianEvent])
 def test_no_mechanism_exceeds_the_curve_of_its_event(kind):
     rng = np.random.default_rng(1)
     for _ in range(40):  # a curve takes long, the pairs below it don't

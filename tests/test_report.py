@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.inspection import PrivacyReport
-from dpcd_sklearn.inspection._registry import FIELDS, entry_of, faults_of
+from dpcd_sklearn.inspection._registry import entry_of
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -21,6 +21,71 @@ from dpcd_sklearn.testing import ReproducibleNoise
 
 DAY = "2026-01-31"
 BOUNDS = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1)}
+
+
+# The template of good entries in opendp/deployments-registry-data; a value is the tier that
+# asks for a field, or the words that it may have.
+FIELDS = {
+    "url_slug": 1,
+    "deployment": {
+        "basic": {
+            "name": 1,
+            "data_curators": 1,
+            "description": 1,
+            "intended_use": 1,
+            "data_product_type": ("Machine learning model", "Summary statistics"),
+            "data_product_region": 1,
+            "data_product_sector": 1,
+            "publication_date": 1,
+        },
+        "dp_variant": {
+            "variant_name": ("Approximate DP", "Pure DP", "Zero-concentrated DP"),
+            "data_domain": 3,
+            "unprotected_quantities": 3,
+        },
+        "privacy_loss": {
+            "privacy_unit": 2,
+            "privacy_unit_details": 3,
+            "privacy_parameters": {"epsilon": 2, "delta": 2},
+            "privacy_parameters_details": 3,
+        },
+        "deployment_model": {
+            "model_name": ("Central",),
+            "model_name_details": 3,
+            "trust_assumptions": 3,
+            "actors": 3,
+            "release_type": ("One release", "Many releases"),
+            "release_type_details": 3,
+            "data_source_type": ("Static", "Dynamic"),
+            "access_type": ("Non-interactive", "Interactive"),
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": 3,
+            "mechanisms": 3,
+            "composition": 3,
+            "post_processing": 3,
+            "justification": 3,
+        },
+        "administrative": {"status": ("Draft",), "registry_authors": 1, "tier": (1, 2, 3)},
+    },
+}
+
+
+def faults_of(entry, fields=None, path=""):
+    """Fields of an entry that are not in the list, and those of tiers 2 and 3 that it lacks."""
+    fields = FIELDS if fields is None else fields
+    for name in entry:
+        if name not in fields:
+            yield f"{path}/{name} is no field"
+    for name, asked in fields.items():
+        value, place = entry.get(name), f"{path}/{name}"
+        if isinstance(asked, dict):
+            yield from faults_of(value or {}, asked, place)
+        elif isinstance(asked, tuple):
+            if value not in asked:
+                yield f"{place} is none of {asked}"
+        elif asked > 1 and value in (None, ""):
+            yield f"{place} is empty"
 
 
 def records(n_samples=3000):

@@ -8,6 +8,8 @@ import ast
 import graphlib
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,6 @@ FLOORS = (
 FLOOR = {room: -depth for depth, rooms in enumerate(FLOORS) for room in rooms}
 # Below, but strangers all the same: who counts budgets sees no records, and draws nothing.
 STRANGERS = {"privacy/ledger": {"privacy/sums", "privacy/noise"}}
-ALONE = {"datasets"}
 FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
@@ -263,7 +264,7 @@ def test_every_folder_is_a_known_room():
     folders = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*/__init__.py")}
     rooms = {folder.as_posix() for folder in folders}
     assert "privacy/sums" in rooms
-    assert rooms <= set(FLOOR) | ALONE | {"privacy"}
+    assert rooms <= set(FLOOR) | {"privacy"}
 
 
 def test_every_release_has_its_proof():
@@ -277,6 +278,37 @@ def test_every_release_has_its_proof():
     proofs = {path.stem for path in (PACKAGE / "privacy" / "proofs").glob("*.md")}
     assert {"release_partial", "release_mean", "release_quantiles"} <= releases
     assert releases <= proofs
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "complaint"),
+    [
+        (
+            "utils/_a.py",
+            "x = 1\n\n# no code\ny = 2\n",
+            "dpcd_sklearn/utils: 2 lines, the limit is 1",
+        ),
+        ("utils/_a.pyx", '"""Text."""\ncdef int x\ncdef int y  # z\n', "utils: 2 lines"),
+        ("utils/_a.h", "/* no\n code */\nint x;\nint y; // z\n", "utils: 2 lines"),
+        ("utils/_a.html", "<p>\n</p>\n", "utils: 2 lines"),
+        ("utils/rooms/_a.py", "x = 1\ny = 2\nz = 3\n", "package: 3 lines"),
+        ("utils/_a.py", '"""Three.\n\nLines.\n"""\n', "package docstrings: 4 lines"),
+        ("utils/_a.py", '"""Text."""\nx = 1\n', None),
+    ],
+)
+def test_a_room_above_its_limit_is_named(tmp_path, name, source, complaint):
+    rows = '"dpcd_sklearn/utils" = 1\n"dpcd_sklearn/utils/rooms" = 3\n'
+    path = tmp_path / "dpcd_sklearn" / name
+    for folder in (path.parent, tmp_path / ".ci"):
+        folder.mkdir(parents=True)
+    path.write_text(source)
+    limits = f'[lines]\n{rows}package = 2\n"package docstrings" = 2\n'
+    (tmp_path / ".ci" / "limits.toml").write_text(limits)
+    command = [sys.executable, CHECKOUT / ".ci" / "count.py", "--lint", tmp_path]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == (complaint is not None)
+    assert found.stderr.count("\n") == found.returncode
+    assert (complaint or "") in found.stderr
 
 
 # --- the checks can fail -----------------------------------------------------------------------
@@ -307,7 +339,6 @@ def test_every_release_has_its_proof():
         ("privacy/mechanisms/_a.pyx", "from .. import _grid", True),
         ("privacy/__init__.py", "from .sums import _records", True),
         ("loops/_a.pyx", "from ..privacy import Oracle", True),
-        ("datasets/_a.py", "from ..utils import check", True),
         ("exceptions.py", "from .utils import check", True),
         ("privacy/ledger/_a.py", "from ...exceptions import BudgetExceededError", False),
         ("privacy/ledger/_a.py", "from ..accounting._events import FitEvent", False),

@@ -61,8 +61,8 @@ def cited_in_vain(source, files):
         if not within(cited, files):
             yield f"{cited} is not in the repository"
     for cited in sorted(set(re.findall(r"\b(?:papers|prototypes)/\w[\w./-]*", source))):
-        if any(file.startswith(f"examples/{cited}") for file in files):
-            continue  # of the gallery
+        if any(file.startswith((f"examples/{cited}", f"benchmarks/{cited}")) for file in files):
+            continue  # of the gallery, or of the benchmarks
         yield f"{cited} is not in the repository: cite the published paper and its theorem"
 
 

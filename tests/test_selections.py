@@ -26,7 +26,7 @@ from dpcd_sklearn.privacy.accounting import (
     zcdp,
     zcdp_epsilon,
 )
-from dpcd_sklearn.privacy.accounting._loss import pure_loss, repeated, trimmed
+from dpcd_sklearn.privacy.accounting._loss import Loss, repeated, trimmed
 from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
 # (T, scale c = 2 / eta = z of the choice) at (1, 1e-6), half of the loss each, by the recursion
@@ -246,10 +246,12 @@ def test_choices_of_several_tables_are_never_below_the_truth_and_near_it(count, 
         assert below <= found.delta(epsilon) < one_table * 1.1
 
 
+# Randomised response of pure loss 0.1, whose curve is exact however often it is repeated.
+RESPONSE = Loss(-1, 0.1, np.array([1, 0, math.exp(0.1)]) / (1 + math.exp(0.1)))
+
+
 def test_the_ends_of_a_repeated_loss_are_cut_upwards():
-    # of sixty randomised responses, whose curve is exact
-    exact, once = pure_loss(0.1, 60), pure_loss(0.1, 1)
-    cut = repeated(once, 60, 1e-3)
+    exact, cut = repeated(RESPONSE, 60), repeated(RESPONSE, 60, 1e-3)
     assert len(cut.masses) < len(exact.masses)
     assert exact.infinite == 0 < cut.infinite <= 1e-3
     for epsilon in np.linspace(-6, 6, 61):
@@ -261,7 +263,7 @@ def test_a_mutant_that_forgets_what_it_cuts_is_below_the_truth(monkeypatch):
         return replace(trimmed(loss, tail), infinite=loss.infinite)
 
     monkeypatch.setattr(_loss, "trimmed", forgetful)
-    exact, mutant = pure_loss(0.1, 60), repeated(pure_loss(0.1, 1), 60, 1e-3)
+    exact, mutant = repeated(RESPONSE, 60), repeated(RESPONSE, 60, 1e-3)
     assert mutant.delta(4.0) < exact.delta(4.0)
 
 

@@ -1,4 +1,4 @@
-"""Looking at what was done, or what to expect: audits, leaks, plots of budgets, theory."""
+"""Looking at what was done, or what to expect: audits, leaks, plots of budgets."""
 
 from ..leaks import Leak, LeakReport, find_leaks
 from ._audit import audit
@@ -6,40 +6,25 @@ from ._audit_display import AuditDisplay
 from ._audit_result import AuditResult
 from ._budget_display import BudgetDisplay
 from ._epsilon_display import EpsilonDisplay
-from ._model_displays import CoefficientDisplay, CoefPathDisplay
-from ._plan_display import PlanDisplay
+from ._model_displays import CoefficientDisplay
 from ._plan_fit import FitPlan, plan
 from ._release_audit import ReleaseResult
 from ._report import PrivacyReport
 from ._strength_display import StrengthDisplay
-from ._theory import (
-    TheoreticalIterations,
-    UtilityBound,
-    UtilityBounds,
-    theoretical_iterations,
-    utility_bounds,
-)
 
 __all__ = [
     "AuditDisplay",
     "AuditResult",
     "BudgetDisplay",
     "CoefficientDisplay",
-    "CoefPathDisplay",
     "EpsilonDisplay",
     "FitPlan",
     "Leak",
     "LeakReport",
-    "PlanDisplay",
     "PrivacyReport",
     "ReleaseResult",
     "StrengthDisplay",
-    "TheoreticalIterations",
-    "UtilityBound",
-    "UtilityBounds",
     "audit",
     "find_leaks",
     "plan",
-    "theoretical_iterations",
-    "utility_bounds",
 ]

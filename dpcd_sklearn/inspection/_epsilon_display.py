@@ -52,7 +52,7 @@ class EpsilonDisplay:
         """Fit the estimator at each epsilon, score it, and draw the scores.
 
         **This is not private**, unless the records are public or made up: scores have no noise, and
-        one fit has none either. So an accountant is refused; `PlanDisplay` needs no records.
+        one fit has none either. So an accountant is refused; `plan` needs no records.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class EpsilonDisplay:
         if part.accountant is not None:
             raise ValueError(
                 "scores against epsilon tell of the records and are in no ledger, so an estimator "
-                "with an accountant is not drawn; use PlanDisplay, or public records without one"
+                "with an accountant is not drawn; use plan, or public records without one"
             )
 
         def score(epsilon):

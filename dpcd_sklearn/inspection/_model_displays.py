@@ -1,4 +1,4 @@
-"""Pictures of a fitted model: its coefficients, and the path that led to them. Free of charge."""
+"""Picture of the coefficients of a fitted model, which costs nothing."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -9,7 +9,6 @@ from ..pipeline._joint_plan import names_at_the_end
 from ._pyplot import axes_of, legend_beside
 
 _ADVICE = {
-    "coef_path_": "; fit it with coef_path=True",
     "strength_path_": '; state several strengths, or "auto", and records enough for a choice',
 }
 
@@ -258,89 +257,3 @@ class CoefficientDisplay:
             values, at, xerr=reach, fmt=marker, color=color, ms=5, lw=1.6, capsize=3, label=label
         )
         self.errors_.append(drawn)
-
-
-class CoefPathDisplay:
-    """Coefficients after each pass of a fit, with `coef_path=True`.
-
-    Iterates were released with the fit, so the picture costs nothing.
-
-    Parameters
-    ----------
-    coef_path : ndarray of shape (n_points, n_coefs)
-    feature_names : list of str of length n_coefs
-    ylabel : str, default="coefficient"
-        What the lines are.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    lines_ : list of matplotlib Line2D
-        One for each coefficient, in their order.
-    """
-
-    def __init__(self, coef_path, feature_names, *, ylabel="coefficient"):
-        self.coef_path = coef_path
-        self.feature_names = feature_names
-        self.ylabel = ylabel
-
-    @classmethod
-    def from_estimator(cls, estimator, *, units="auto", feature_names=None, max_labels=8, ax=None):
-        """Draw the path of a fitted model, or of the last step of a pipeline.
-
-        Parameters
-        ----------
-        estimator : fitted linear model or pipeline
-        units : {"auto", "bounds", "raw"}, default="auto"
-            As in `CoefficientDisplay`.
-        feature_names : array-like of str of shape (n_features,), default=None
-        max_labels : int, default=8
-            How many coefficients have a colour and a name, those that end largest.
-        ax : matplotlib Axes, default=None
-
-        Returns
-        -------
-        display : CoefPathDisplay
-
-        Raises
-        ------
-        ValueError
-            If the model kept no path, or has other features than names, or `units` is none of its
-            words or asks for bounds that are not there.
-        """
-        model = _fitted_model(estimator, "coef_path_")
-        path = np.asarray(model.coef_path_)
-        widths, words = _widths_and_words(model, units)
-        path = path if widths is None else path * widths
-        names = _names(estimator, model, feature_names, path.shape[-1])
-        if path.ndim == 3:  # a class at a time
-            names = [f"{name}, {label}" for label in model.classes_ for name in names]
-            path = path.reshape(len(path), -1)
-        return cls(path, names, ylabel=words).plot(max_labels=max_labels, ax=ax)
-
-    def plot(self, *, max_labels=8, ax=None):
-        """Draw the lines.
-
-        Parameters
-        ----------
-        max_labels : int, default=8
-        ax : matplotlib Axes, default=None
-            A new figure if None.
-
-        Returns
-        -------
-        display : CoefPathDisplay
-        """
-        self.ax_ = ax = axes_of(ax)
-        self.figure_ = ax.figure
-        path = np.asarray(self.coef_path)
-        largest = np.argsort(-np.abs(path[-1]), kind="stable")[:max_labels]
-        self.lines_ = ax.plot(path, color="0.75", lw=0.8)
-        for k, j in enumerate(largest):
-            self.lines_[j].set(color=f"C{k % 10}", lw=1.6, label=self.feature_names[j], zorder=3)
-        ax.axhline(0, color="0.3", lw=0.8)
-        ax.set(xlabel="pass", ylabel=self.ylabel)
-        ax.margins(x=0)
-        legend_beside(ax, handles=[self.lines_[j] for j in largest])
-        return self

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..model_selection._simulated_data import simulated_records
+from ..model_selection._simulated_data import simulated_records, simulated_scores
 from ..pipeline._budget_of_step import private_part
 from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
@@ -18,11 +18,9 @@ from ..privacy.accounting._promise import resolved_delta
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._public import check_count, check_real
 from ..utils._typing import ArrayLike, Seed
-from ..utils._warnings import silence
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)
 _MOST_CELLS = 2_000_000  # of simulations with more records than were asked for
-_N_TEST = 5_000
 _FARTHEST = 64.0  # times the largest simulation
 
 
@@ -183,7 +181,7 @@ def plan(
     Returns
     -------
     plan : FitPlan
-        ``print`` it; ``PlanDisplay(plan).plot()`` draws the curve.
+        ``print`` it; `scores` against `sizes` are its curve.
 
     Raises
     ------
@@ -216,8 +214,12 @@ def plan(
     event, delta = _event_of(part, n_samples, rows, n_outputs)
     make_data = make_data or simulated_records(model, n_features, n_outputs, signal)
     sizes = _sizes(n_samples, n_features, sizes)
-    with silence():  # too few records is what is asked about
-        scores, plain_scores = _simulated(model, sizes, n_repeats, make_data, random_state)
+    plain, rng = clone(model), np.random.default_rng(random_state)
+    private_part(plain).set_params(epsilon=math.inf)
+    plain_scores, scores = (
+        np.array([simulated_scores(each, make_data, int(n), count, rng) for n in sizes])
+        for each, count in ((plain, 1), (model, n_repeats))
+    )
     return FitPlan(
         name=type(estimator).__name__,
         n_samples=int(n_samples),
@@ -228,22 +230,8 @@ def plan(
         releases=_releases(event),
         sizes=sizes,
         scores=scores,
-        plain_scores=plain_scores,
+        plain_scores=plain_scores[:, 0],
     )
-
-
-def _simulated(model, sizes, n_repeats, make_data, random_state):
-    """Scores of private fits, and of one without noise, for each size."""
-    rng = np.random.default_rng(random_state)
-    X_test, y_test = make_data(_N_TEST, rng)
-    scores, plain_scores = np.empty((len(sizes), n_repeats)), np.empty(len(sizes))
-    for i, n in enumerate(map(int, sizes)):
-        plain = clone(model)
-        private_part(plain).set_params(epsilon=math.inf)
-        plain_scores[i] = plain.fit(*make_data(n, rng)).score(X_test, y_test)
-        for k in range(n_repeats):
-            scores[i, k] = clone(model).fit(*make_data(n, rng)).score(X_test, y_test)
-    return scores, plain_scores
 
 
 def _width(n_features):

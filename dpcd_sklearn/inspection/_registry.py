@@ -1,54 +1,7 @@
-"""An entry for OpenDP's registry of deployments, checked against our own list of its fields."""
+"""An entry for OpenDP's registry of deployments: one template, whose fields the tests check."""
 
 import json
 
-STATUS = "Draft"
-# The template of good entries in opendp/deployments-registry-data; a value is the tier that
-# asks for a field, or the words that it may have.
-FIELDS = {
-    "url_slug": 1,
-    "deployment": {
-        "basic": {
-            "name": 1,
-            "data_curators": 1,
-            "description": 1,
-            "intended_use": 1,
-            "data_product_type": ("Machine learning model", "Summary statistics"),
-            "data_product_region": 1,
-            "data_product_sector": 1,
-            "publication_date": 1,
-        },
-        "dp_variant": {
-            "variant_name": ("Approximate DP", "Pure DP", "Zero-concentrated DP"),
-            "data_domain": 3,
-            "unprotected_quantities": 3,
-        },
-        "privacy_loss": {
-            "privacy_unit": 2,
-            "privacy_unit_details": 3,
-            "privacy_parameters": {"epsilon": 2, "delta": 2},
-            "privacy_parameters_details": 3,
-        },
-        "deployment_model": {
-            "model_name": ("Central",),
-            "model_name_details": 3,
-            "trust_assumptions": 3,
-            "actors": 3,
-            "release_type": ("One release", "Many releases"),
-            "release_type_details": 3,
-            "data_source_type": ("Static", "Dynamic"),
-            "access_type": ("Non-interactive", "Interactive"),
-        },
-        "implementation": {
-            "preprocessing_and_hyperparameter_tuning": 3,
-            "mechanisms": 3,
-            "composition": 3,
-            "post_processing": 3,
-            "justification": 3,
-        },
-        "administrative": {"status": (STATUS,), "registry_authors": 1, "tier": (1, 2, 3)},
-    },
-}
 # Fields that nobody but the curator can fill in.
 ASKED = (
     *("name", "data_curators", "description", "intended_use", "data_product_region"),
@@ -64,6 +17,12 @@ _ARITHMETIC = (
     "order; the noise added to them is an exactly normal number, rounded. Randomness comes from "
     "the operating system's entropy through ChaCha20. Library: dpcd_sklearn "
 )
+_TUNED = {
+    "search": "Candidates were searched privately: the number of runs, the other candidates "
+    "and their scores are secret, and all of it is part of the stated loss.",
+    "pipeline": "Steps before the model learn nothing from the records, or are part of the "
+    "stated loss.",
+}
 
 
 def entry_of(facts, asked):
@@ -77,19 +36,81 @@ def entry_of(facts, asked):
     if strange := sorted(set(asked) - set(ASKED)):
         raise TypeError(f"{strange[0]} is not asked for: an entry takes {', '.join(ASKED)}")
     given = {name: asked.get(name, "") for name in ASKED}
-    name = given["name"] or facts["name"]
+    name, guarantee = given["name"] or facts["name"], facts["guarantee"]
+    clipped = "; ".join(
+        f"{row['name']} {json.dumps(row['value'])} ({row['source']})"
+        for row in facts.get("bounds") or ()
+    )
+    if many := facts["kind"] == "ledger":
+        released = [f"{entry['estimator']}: {entry['event']}" for entry in facts["entries"]]
+        loss = (
+            f"The budget of all {len(released)} releases in the ledger together; spent so far: "
+            f"epsilon {facts['spent']} at the same delta."
+        )
+    else:
+        released = facts["releases"]
+        curve = ", ".join(f"({epsilon}, {delta:g})" for delta, epsilon in facts["curve"][::3])
+        loss = f"Of everything that the fit released together. On its curve also: {curve}."
     deployment = {
-        "basic": _basic(facts, given, name),
+        "basic": {
+            "name": name,
+            "data_curators": _several(given["data_curators"]),
+            "description": given["description"],
+            "intended_use": given["intended_use"],
+            "data_product_type": "Machine learning model",
+            "data_product_region": given["data_product_region"],
+            "data_product_sector": given["data_product_sector"],
+            "publication_date": given["publication_date"] or facts["date"],
+        },
         "dp_variant": {
             "variant_name": "Approximate DP",
-            "data_domain": _data_domain(facts),
+            "data_domain": "Tables of finite numbers with one row a record"
+            + (f", clipped to: {clipped}" if clipped else ""),
             "unprotected_quantities": _listed(facts["not_protected"]),
         },
-        "privacy_loss": _privacy_loss(facts),
-        "deployment_model": _deployment_model(facts),
-        "implementation": _implementation(facts, given["justification"]),
+        "privacy_loss": {
+            "privacy_unit": "Record-level",
+            "privacy_unit_details": f"{_ADJACENT[guarantee['neighboring']]} {_UNIT}",
+            "privacy_parameters": {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"]},
+            "privacy_parameters_details": loss,
+        },
+        "deployment_model": {
+            "model_name": "Central",
+            "model_name_details": "Whoever fits the model reads the records; what leaves has "
+            "noise.",
+            "trust_assumptions": "The machine that fits, its memory, its entropy and the ledger's "
+            "file are trusted, and the statement that bounds and parameters were not chosen by "
+            "looking at the records.",
+            "actors": "The curator, who holds the records and fits; users of the model, who may "
+            "know the code, every parameter, the ledger and all records but one.",
+            "release_type": "Many releases" if many else "One release",
+            "release_type_details": "Later releases may be chosen by earlier ones, within one "
+            "budget."
+            if many
+            else "One fitted model, with all that it released on the way.",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": _TUNED.get(
+                facts["kind"],
+                "None beside what is listed; scales that were found are part of the loss.",
+            ),
+            "mechanisms": _listed(
+                [*released, _ARITHMETIC + facts["versions"]["dpcd_sklearn"] + "."]
+            ),
+            "composition": "A fully adaptive privacy filter: each entry was charged before a "
+            "record was used, and what would have exceeded the budget was refused."
+            if many
+            else "All releases of the fit were planned from public numbers, and composed as one "
+            "event before the first record was used.",
+            "post_processing": "Iterates are averaged, coefficients shrunk by released and public "
+            "numbers, and predictions computed from them.",
+            "justification": given["justification"]
+            or "Clips, step sizes and numbers of updates follow public numbers alone.",
+        },
         "administrative": {
-            "status": STATUS,
+            "status": "Draft",
             "registry_authors": _several(given["registry_authors"]),
             "tier": 3,
         },
@@ -98,121 +119,12 @@ def entry_of(facts, asked):
     return {"url_slug": slug, "deployment": deployment}
 
 
-def _basic(facts, given, name):
-    known = {
-        "name": name,
-        "data_curators": _several(given["data_curators"]),
-        "data_product_type": "Machine learning model",
-        "publication_date": given["publication_date"] or facts["date"],
-    }
-    return {field: known.get(field, given.get(field)) for field in FIELDS["deployment"]["basic"]}
-
-
-def _data_domain(facts):
-    bounds = facts.get("bounds") or ()
-    clipped = [f"{row['name']} {json.dumps(row['value'])} ({row['source']})" for row in bounds]
-    return "Tables of finite numbers with one row a record" + (
-        ", clipped to: " + "; ".join(clipped) if clipped else ""
-    )
-
-
-def _privacy_loss(facts):
-    guarantee = facts["guarantee"]
-    if facts["kind"] == "ledger":
-        details = (
-            f"The budget of all {len(facts['entries'])} releases in the ledger together; spent so "
-            f"far: epsilon {facts['spent']} at the same delta."
-        )
-    else:
-        curve = ", ".join(f"({epsilon}, {delta:g})" for delta, epsilon in facts["curve"][::3])
-        details = f"Of everything that the fit released together. On its curve also: {curve}."
-    return {
-        "privacy_unit": "Record-level",
-        "privacy_unit_details": f"{_ADJACENT[guarantee['neighboring']]} {_UNIT}",
-        "privacy_parameters": {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"]},
-        "privacy_parameters_details": details,
-    }
-
-
-def _deployment_model(facts):
-    many = facts["kind"] == "ledger"
-    return {
-        "model_name": "Central",
-        "model_name_details": "Whoever fits the model reads the records; what leaves has noise.",
-        "trust_assumptions": (
-            "The machine that fits, its memory, its entropy and the ledger's file are trusted, and "
-            "the statement that bounds and parameters were not chosen by looking at the records."
-        ),
-        "actors": (
-            "The curator, who holds the records and fits; users of the model, who may know the "
-            "code, every parameter, the ledger and all records but one."
-        ),
-        "release_type": "Many releases" if many else "One release",
-        "release_type_details": (
-            "Later releases may be chosen by earlier ones, within one budget."
-            if many
-            else "One fitted model, with all that it released on the way."
-        ),
-        "data_source_type": "Static",
-        "access_type": "Non-interactive",
-    }
-
-
-def _implementation(facts, justification):
-    if facts["kind"] == "ledger":
-        released = [f"{entry['estimator']}: {entry['event']}" for entry in facts["entries"]]
-        composed = (
-            "A fully adaptive privacy filter: each entry was charged before a record was used, and "
-            "what would have exceeded the budget was refused."
-        )
-    else:
-        released = facts["releases"]
-        composed = (
-            "All releases of the fit were planned from public numbers, and composed as one event "
-            "before the first record was used."
-        )
-    tuned = {
-        "search": "Candidates were searched privately: the number of runs, the other candidates "
-        "and their scores are secret, and all of it is part of the stated loss.",
-        "pipeline": "Steps before the model learn nothing from the records, or are part of the "
-        "stated loss.",
-    }.get(facts["kind"], "None beside what is listed; scales that were found are part of the loss.")
-    return {
-        "preprocessing_and_hyperparameter_tuning": tuned,
-        "mechanisms": _listed([*released, _ARITHMETIC + facts["versions"]["dpcd_sklearn"] + "."]),
-        "composition": composed,
-        "post_processing": (
-            "Iterates are averaged, coefficients shrunk by released and public numbers, and "
-            "predictions computed from them."
-        ),
-        "justification": justification
-        or "Clips, step sizes and numbers of updates follow public numbers alone.",
-    }
-
-
 def _several(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def _listed(lines):
     return "\n".join(f"- {line}" for line in lines)
-
-
-def faults_of(entry, fields=None, path=""):
-    """Fields of an entry that are not in the list, and those of tiers 2 and 3 that it lacks."""
-    fields = FIELDS if fields is None else fields
-    for name in entry:
-        if name not in fields:
-            yield f"{path}/{name} is no field"
-    for name, asked in fields.items():
-        value, place = entry.get(name), f"{path}/{name}"
-        if isinstance(asked, dict):
-            yield from faults_of(value or {}, asked, place)
-        elif isinstance(asked, tuple):
-            if value not in asked:
-                yield f"{place} is none of {asked}"
-        elif asked > 1 and value in (None, ""):
-            yield f"{place} is empty"
 
 
 def yaml_of(value, indent=0):

@@ -65,7 +65,6 @@ def _projection(params):
 LEARNS_NOTHING = {
     # public bounds, and each record by itself
     "dpcd_sklearn.preprocessing.BoundsScaler": None,
-    "dpcd_sklearn.preprocessing.GroupNormalizer": None,
     "dpcd_sklearn.preprocessing.RowNormClipper": None,
     # those that are told all that they would learn: others charge for it
     "dpcd_sklearn.preprocessing.DPOneHotEncoder": None,

@@ -33,8 +33,7 @@ _STEPS = {
     f"{room}.{name}"
     for room, names in {
         f"{_OURS}preprocessing": "BoundsScaler DPOneHotEncoder DPOrdinalEncoder "
-        "DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler GroupNormalizer "
-        "RowNormClipper",
+        "DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler RowNormClipper",
         "sklearn.impute": "SimpleImputer",
         "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler OneHotEncoder OrdinalEncoder "
         "PolynomialFeatures StandardScaler",

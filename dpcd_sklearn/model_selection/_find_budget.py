@@ -9,13 +9,11 @@ from sklearn.base import BaseEstimator, clone
 
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._typing import Seed
-from ..utils._warnings import silence
 from . import _budget_of_run
 from ._search import PrivateSearchCV
-from ._simulated_data import simulated_records
+from ._simulated_data import simulated_records, simulated_scores
 
 LEAST, MOST_EPSILON = 2.0**-7, 2.0**7
-_N_TEST = 2000
 
 
 def find_budget(
@@ -84,15 +82,15 @@ def find_budget(
     owner = model if searched else part
     if "accountant" in owner.get_params(deep=False):
         owner.set_params(accountant=None)
-    seeds = np.random.SeedSequence(random_state).spawn(n_repeats)
-
+    seed = np.random.SeedSequence(random_state)  # of the same records at every epsilon
     inner = model.estimator if searched else model
     draw = make_data or simulated_records(inner, n_features, 1, signal)
 
     def reached(epsilon):
         owner.set_params(epsilon=epsilon)
-        scores = [_score(model, draw, n_samples, seed) for seed in seeds]
-        return np.mean(scores) >= target
+        rng = np.random.default_rng(seed)
+        scores = simulated_scores(model, draw, n_samples, n_repeats, rng)
+        return np.mean(np.clip(scores, -1.0, 1.0)) >= target
 
     if reached(LEAST):
         return LEAST
@@ -103,14 +101,3 @@ def find_budget(
         middle = (low + high) / 2
         low, high = (low, middle) if reached(math.exp(middle)) else (middle, high)
     return math.exp(high)
-
-
-def _score(model, draw, n_samples, seed):
-    """The score of one fit on other such records; a search without a model scores as nothing."""
-    rng = np.random.default_rng(seed)
-    X, y = draw(n_samples + _N_TEST, rng)
-    with silence():
-        fitted = clone(model).fit(X[:n_samples], y[:n_samples])
-        if getattr(fitted, "best_estimator_", fitted) is None:
-            return 0.0
-        return float(np.clip(fitted.score(X[n_samples:], y[n_samples:]), -1.0, 1.0))

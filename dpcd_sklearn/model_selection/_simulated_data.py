@@ -1,11 +1,14 @@
-"""Records of a public shape that nobody has: what a simulation is run on."""
+"""Simulated records of a public shape, and scores of fits to them."""
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 
 from ..pipeline._budget_of_step import is_private
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from ..utils._public import check_bounds, check_scales
+from ..utils._warnings import silence
+
+_N_TEST = 5_000
 
 
 def simulated_records(estimator, n_features, n_outputs, signal):
@@ -44,6 +47,32 @@ def simulated_records(estimator, n_features, n_outputs, signal):
         return X, (_labels if is_classifier(model) else _target)(model, latent)
 
     return draw
+
+
+def simulated_scores(model, draw, n_samples, n_repeats, rng):
+    """Scores of fits to made-up records, on others of their kind; a search without a model has 0.
+
+    Parameters
+    ----------
+    model : estimator
+        Each fit is that of a clone.
+    draw : callable
+        As `simulated_records` returns it.
+    n_samples, n_repeats : int
+    rng : Generator
+
+    Returns
+    -------
+    scores : ndarray of shape (n_repeats,)
+    """
+    X_test, y_test = draw(_N_TEST, rng)
+    scores = np.zeros(n_repeats)
+    with silence():  # too few records is what is asked about
+        for k in range(n_repeats):
+            fitted = clone(model).fit(*draw(n_samples, rng))
+            if getattr(fitted, "best_estimator_", fitted) is not None:
+                scores[k] = fitted.score(X_test, y_test)
+    return scores
 
 
 def _directions(n_outputs, n_features):

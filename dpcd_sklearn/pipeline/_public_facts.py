@@ -32,7 +32,6 @@ from ..preprocessing import (
     DPSimpleImputer,
     DPStandardScaler,
     DPTargetEncoder,
-    GroupNormalizer,
     RowNormClipper,
 )
 from ..preprocessing._quantile_transformer import NORMAL_BOUND
@@ -360,7 +359,6 @@ _RULES = {
     DPSimpleImputer: _after_imputer,
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     DPTargetEncoder: _after_means_of_target,
-    GroupNormalizer: lambda step, before, n: PublicFacts(n, row_norm=1.0),
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),

@@ -1,7 +1,6 @@
 """Preprocessing whose cost in privacy is known: nothing, or what it charges."""
 
 from ._bounds_scaler import BoundsScaler
-from ._group_normalizer import GroupNormalizer
 from ._one_hot_encoder import DPOneHotEncoder
 from ._ordinal_encoder import DPOrdinalEncoder
 from ._pca import DPPCA
@@ -15,4 +14,4 @@ from ._target_encoder import DPTargetEncoder
 
 __all__ = ["DPPCA", "BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder"]
 __all__ += ["DPQuantileTransformer", "DPRobustScaler", "DPSelectKBest", "DPSimpleImputer"]
-__all__ += ["DPStandardScaler", "DPTargetEncoder", "GroupNormalizer", "RowNormClipper"]
+__all__ += ["DPStandardScaler", "DPTargetEncoder", "RowNormClipper"]

@@ -16,7 +16,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcd_sklearn import DPLinearRegressor
-from dpcd_sklearn.datasets import make_scaled_regression
 
 spreads = [0, 1, 2]
 ways = {
@@ -26,9 +25,10 @@ ways = {
 }
 gaps = {name: [] for name in ways}
 for spread in spreads:
-    X, y, scale = make_scaled_regression(
-        10_000, 20, smoothness_log_std=spread, feature_scale=True, random_state=0
-    )
+    rng = np.random.default_rng(0)
+    scale = np.exp(spread / 2 * rng.normal(size=20))
+    X = scale * rng.normal(size=(10_000, 20))
+    y = X[:, :10] @ (rng.normal(size=10) / scale[:10]) + rng.normal(0, 0.1, 10_000)
     public = {"penalty": None, "target_bounds": (-10, 10), "epsilon": 1.0, "delta": 1e-8}
     best = DPLinearRegressor(penalty=None, epsilon=float("inf")).fit(X, y)
     least = ((y - best.predict(X)) ** 2).mean()

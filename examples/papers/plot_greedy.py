@@ -9,23 +9,24 @@ choosing them than on moving all.
 # %%
 # The paper's first problem
 # -------------------------
-# ``make_log1``: two classes, independent features, and log-normal weights, of which few stand out.
+# It is called log1: two classes, independent features, and log-normal weights, of which few stand
+# out.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcd_sklearn import DPLinearClassifier
-from dpcd_sklearn.datasets import make_log1
 from dpcd_sklearn.solvers import CD, GCD
 
-X, y = make_log1(4_000, 200, random_state=0)
-signs = np.where(y == y.max(), 1.0, -1.0)
-problem = {"penalty": "l2", "alpha": 1e-3, "feature_scale": 1.0, "classes": np.unique(y)}
+rng = np.random.default_rng(0)
+X = rng.normal(size=(4_000, 200))
+y = np.where(X @ np.exp(rng.normal(size=200)) + rng.normal(size=4_000) > 0, 1, -1)
+problem = {"penalty": "l2", "alpha": 1e-3, "feature_scale": 1.0, "classes": [-1, 1]}
 
 
 def objective(coefs, intercepts):
     """Of each iterate of a path, one a row."""
-    margins = signs[:, np.newaxis] * (X @ coefs.T + intercepts)
+    margins = y[:, np.newaxis] * (X @ coefs.T + intercepts)
     return np.logaddexp(0, -margins).mean(axis=0) + 5e-4 * (coefs**2).sum(axis=1)
 
 

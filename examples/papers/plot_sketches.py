@@ -14,10 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcd_sklearn import DPRidgeSkGD
-from dpcd_sklearn.datasets import make_scaled_regression
 from dpcd_sklearn.samplings import NiceSampling
 
-X, y, scale = make_scaled_regression(10_000, 32, smoothness_log_std=1.0, feature_scale=True)
+rng = np.random.default_rng(0)
+scale = np.exp(rng.normal(0, 0.5, 32))
+X = scale * rng.normal(size=(10_000, 32))
+y = X[:, :10] @ (rng.normal(size=10) / scale[:10]) + rng.normal(0, 0.1, 10_000)
+
 public = {"alpha": 1.0, "feature_scale": scale, "target_bounds": (-10, 10)}
 best = DPRidgeSkGD(alpha=1.0, epsilon=float("inf")).fit(X, y)
 least = ((y - best.predict(X)) ** 2).mean()

@@ -17,16 +17,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dpcd_sklearn import DPLinearRegressor
-from dpcd_sklearn.datasets import make_scaled_regression
 
-X, y, scale = make_scaled_regression(
-    n_samples=10_000,
-    n_features=50,
-    n_informative=10,
-    smoothness_log_std=1.0,
-    feature_scale=True,
-    random_state=0,
-)
+rng = np.random.default_rng(0)
+scale = np.exp(rng.normal(0, 0.5, 50))
+X = scale * rng.normal(size=(10_000, 50))
+y = X[:, :10] @ (rng.normal(size=10) / scale[:10]) + rng.normal(0, 0.1, 10_000)
 lasso = {"penalty": "l1", "alpha": 0.1, "feature_scale": scale, "target_bounds": (-10, 10)}
 
 

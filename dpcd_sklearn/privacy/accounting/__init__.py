@@ -36,13 +36,10 @@ from ._events import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
-    PureEvent,
     SelectionEvent,
     TuningEvent,
-    ZCDPEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._joint import joined, joint_budgets
@@ -53,9 +50,8 @@ from ._search_event import search_fit_event
 from ._spent import PrivacyCost, PrivacySpent
 
 __all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent"]
-__all__ += ["LaplaceEvent", "Loss"]
-__all__ += ["NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent", "PureEvent"]
-__all__ += ["Receipt", "SelectionEvent", "TuningEvent", "ZCDPEvent", "choices_event", "composed"]
+__all__ += ["Loss", "NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent"]
+__all__ += ["Receipt", "SelectionEvent", "TuningEvent", "choices_event", "composed"]
 __all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]
 __all__ += ["gdp_delta", "gdp_epsilon", "gdp_mu", "gdp_squared", "greedy_fit_event"]
 __all__ += ["joined", "joint_budgets", "loss_of", "moments_event"]

@@ -10,7 +10,7 @@ Accounting rounds towards more loss. Four languages are spoken here:
 - *Losses* (``_loss``): the curve at every real e, of choices, searches and all of them together.
 - *zCDP* (Bun & Steinke 2016): ρ = μ²/2 for Gaussians, η²/8 for a selection of bounded range η
   (Cesar & Rogers 2021). Converted by Canonne, Kamath & Steinke (2020), Prop. 12.
-- *Rényi DP at many orders*: for samples, and for what states no more (``_renyi``).
+- *Rényi DP at many orders*: for samples (``_renyi``).
 
 Proofs: ``proofs/accounting.md``, ``proofs/loss.md``, ``proofs/selections.md``, ``proofs/renyi.md``.
 """
@@ -29,21 +29,14 @@ from ._events import (
     CoveredEvent,
     FitEvent,
     GaussianEvent,
-    LaplaceEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
-    PureEvent,
     SelectionEvent,
     TuningEvent,
-    ZCDPEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
-from ._loss import WIDEST, Loss, composed, covered_loss, of_points, pure_loss
-from ._renyi import (
-    laplace_divergence,
-    pure_divergence,
-    sampled_gaussian_divergence,
-)
+from ._loss import WIDEST, Loss, composed, covered_loss, of_points
+from ._renyi import sampled_gaussian_divergence
 from ._selections import TAIL, choices_loss, is_tractable
 from ._tuning import check_law, tuning_loss
 
@@ -138,23 +131,6 @@ COSTS = {
         rho=lambda e: e.count * e.eta**2 / 8,
         pure=lambda e: e.count * e.eta,
         choices=lambda e: (e.eta, e.count),
-    ),
-    LaplaceEvent: Cost(
-        checked=checked_numbers(noise_multiplier=None),
-        rho=lambda e: e.count / (2 * e.noise_multiplier**2),
-        renyi=lambda e, order, _: e.count * laplace_divergence(e.noise_multiplier, order),
-        pure=lambda e: e.count / e.noise_multiplier,
-    ),
-    PureEvent: Cost(
-        checked=checked_numbers(epsilon=None),
-        rho=lambda e: e.count * e.epsilon**2 / 2,
-        renyi=lambda e, order, _: e.count * pure_divergence(e.epsilon, order),
-        pure=lambda e: e.count * e.epsilon,
-        loss=lambda e, tail: pure_loss(e.epsilon, e.count),
-    ),
-    ZCDPEvent: Cost(
-        checked=checked_numbers(rho=None),
-        rho=lambda e: e.count * e.rho,
     ),
     CoveredEvent: Cost(
         checked=checked_numbers(noise_multiplier=None, spare=1.0),
@@ -288,9 +264,9 @@ def rdp(event, order, neighboring=None):
 def epsilon_of(event, delta):
     """The smallest ε that this module can prove for an event at δ.
 
-    Gaussians alone are exact (Gaussian DP); with choices, pure releases and searches it is the
-    curve of `loss_of`; what is known by its orders only takes the best of many. Where all of an
-    event has a bound in zCDP or a pure one, the least of them all.
+    Gaussians alone are exact (Gaussian DP); with choices and searches it is the curve of
+    `loss_of`; what is known by its orders only takes the best of many. Where all of an event has a
+    bound in zCDP or a pure one, the least of them all.
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)

@@ -15,10 +15,8 @@ from ._events import (
     GaussianEvent,
     NonPrivateEvent,
     PoissonSampledEvent,
-    PureEvent,
     SelectionEvent,
     TuningEvent,
-    ZCDPEvent,
 )
 from ._roots import largest_within
 from ._selections import is_tractable
@@ -122,10 +120,6 @@ def with_noise(event, factor):
                 return replace(release, base=with_noise(release.base, factor))
             case SelectionEvent():
                 return replace(release, eta=release.eta / factor)
-            case PureEvent():
-                return replace(release, epsilon=release.epsilon / factor)
-            case ZCDPEvent():
-                return replace(release, rho=release.rho / factor**2)
         if not hasattr(release, "noise_multiplier"):
             raise TypeError(f"no noise is known to change in {release!r}")
         return replace(release, noise_multiplier=release.noise_multiplier * factor)

@@ -45,12 +45,6 @@ _TRANSLATIONS = {
         peer, peer.GaussianDpEvent(e.noise_multiplier), e.count
     ),
     "SelectionEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.eta**2 / 8), e.count),
-    "LaplaceEvent": lambda peer, e, _: _repeated(
-        peer, peer.LaplaceDpEvent(e.noise_multiplier), e.count
-    ),
-    # its randomised response knows no adding and removing of records
-    "PureEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.epsilon**2 / 2), e.count),
-    "ZCDPEvent": lambda peer, e, _: _repeated(peer, peer.ZCDpEvent(e.rho), e.count),
     "CoveredEvent": _covered,
     "PoissonSampledEvent": _poisson_sampled,
     "TuningEvent": _tuning,

@@ -57,66 +57,6 @@ class SelectionEvent:
 
 
 @dataclass(frozen=True)
-class LaplaceEvent:
-    """Adaptive releases of scalars with Laplace noise.
-
-    Parameters
-    ----------
-    noise_multiplier : float, > 0
-        Scale b of the noise over the sensitivity of the released scalar.
-    count : int, >= 1
-        Number of releases.
-    """
-
-    noise_multiplier: float
-    count: int = 1
-
-    def __str__(self):
-        return (
-            f"{_plural(self.count, 'Laplace release')} with noise multiplier "
-            f"{self.noise_multiplier:.4g}"
-        )
-
-
-@dataclass(frozen=True)
-class PureEvent:
-    """Adaptive uses of a mechanism of which only pure differential privacy is known.
-
-    Parameters
-    ----------
-    epsilon : float, > 0
-        Bound on the absolute privacy loss of one use.
-    count : int, >= 1
-        Number of uses.
-    """
-
-    epsilon: float
-    count: int = 1
-
-    def __str__(self):
-        return f"{_plural(self.count, 'release')} of pure loss {self.epsilon:.4g}"
-
-
-@dataclass(frozen=True)
-class ZCDPEvent:
-    """Adaptive uses of mechanisms of which only a bound in zero-concentrated DP is stated.
-
-    Parameters
-    ----------
-    rho : float, > 0
-        Bound on ρ of one use.
-    count : int, >= 1
-        Number of uses.
-    """
-
-    rho: float
-    count: int = 1
-
-    def __str__(self):
-        return f"{_plural(self.count, 'release')} of at most {self.rho:.4g}-zCDP"
-
-
-@dataclass(frozen=True)
 class CoveredEvent:
     """Adaptive uses of mechanisms, each of which tells no more than a Gaussian release would.
 
@@ -230,8 +170,8 @@ class FitEvent:
         """The same as an event of Google's `dp_accounting`, to check what was spent elsewhere.
 
         Use it with neighbours that add or remove a record: noise is stated over the sensitivity
-        under this event's own relation. Choices and pure releases become zCDP events, upper bounds
-        that only the Rényi accountant takes.
+        under this event's own relation. Choices become zCDP events, upper bounds that only the
+        Rényi accountant takes.
 
         Returns
         -------

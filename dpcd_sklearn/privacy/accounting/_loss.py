@@ -136,12 +136,6 @@ def _intercept(left, right, width):
     return left + (left - right) / math.expm1(min(width, WIDEST))
 
 
-def pure_loss(epsilon, count):
-    """Loss of `count` adaptive releases of pure loss `epsilon`: of as many randomised responses."""
-    low = 1.0 / (1.0 + math.exp(min(epsilon, WIDEST)))
-    return repeated(Loss(-1, epsilon, np.array([low, 0.0, 1.0 - low]) * _UP), count)
-
-
 def repeated(loss, count, tail=0.0):
     """The loss of `count` mechanisms of one loss; about `tail` may become infinite in all."""
     found = Loss(step=loss.step)

@@ -1,7 +1,7 @@
-"""Rényi divergence at one order: the language that every event speaks.
+"""Rényi divergence of a Gaussian over a sample of the records, at one order.
 
-Each function bounds the divergence of one release from above, for every real order α > 1, and is
-rounded upwards. Proofs: ``proofs/renyi.md``.
+It is bounded from above for every real order α > 1, and rounded upwards. Proof:
+``proofs/renyi.md``.
 """
 
 import math
@@ -13,26 +13,6 @@ _UP = 1 + 1e-9
 _STEP = 0.02  # of the quadrature below, in standard deviations
 _REACH = 12.0  # standard deviations of a normal whose tail counts for nothing
 _MAX_POINTS = 200_000
-
-
-def pure_divergence(epsilon, order):
-    """Divergence of any ε-DP mechanism: that of randomised response (Mironov 2017, Prop. 6)."""
-    # log((e^{αε} + e^{(1-α)ε}) / (1 + e^ε)) / (α - 1); it tends to ε for large orders
-    log_moment = np.logaddexp(order * epsilon, (1 - order) * epsilon) - np.logaddexp(0, epsilon)
-    rounding = 2.0**-50 * (1 + order * epsilon)
-    return min(epsilon, order * epsilon**2 / 2, (log_moment + rounding) / (order - 1) * _UP)
-
-
-def laplace_divergence(noise_multiplier, order):
-    """Divergence of one scalar with Laplace noise (Mironov 2017, Prop. 6)."""
-    t = 1 / noise_multiplier
-    log_moment = np.logaddexp(
-        math.log(order / (2 * order - 1)) + (order - 1) * t,
-        math.log((order - 1) / (2 * order - 1)) - order * t,
-    )
-    rounding = 2.0**-50 * (1 + order * t)
-    # near zero the two terms cancel: the bound of pure privacy holds too
-    return min(pure_divergence(t, order), (log_moment + rounding) / (order - 1) * _UP)
 
 
 def sampled_gaussian_divergence(rate, noise_multiplier, order, neighboring):

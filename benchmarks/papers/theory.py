@@ -6,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..utils._public import check_real
-from ..utils._typing import ArrayLike
-from ._theorems import ITERATIONS, SAMPLINGS, promises
-from ._theory_facts import check_choice, check_facts
+from dpcd_sklearn.privacy.accounting import gdp_mu
+from dpcd_sklearn.utils._public import check_real
+from dpcd_sklearn.utils._typing import ArrayLike
+
+from .theorems import ITERATIONS, SAMPLINGS, promises
+from .theory_facts import check_choice, check_facts
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ def utility_bounds(
     --------
     Three features of unit scale, one that is a hundred times larger and matters little:
 
-    >>> from dpcd_sklearn.inspection import utility_bounds
+    >>> from papers.theory import utility_bounds
     >>> bounds = utility_bounds(
     ...     10_000, [1e4, 1, 1, 1], lipschitz=[100, 1, 1, 1], radius=[0.001, 1, 1, 1]
     ... )
@@ -363,7 +364,7 @@ def theoretical_iterations(
 
     Examples
     --------
-    >>> from dpcd_sklearn.inspection import theoretical_iterations
+    >>> from papers.theory import theoretical_iterations
     >>> facts = {"lipschitz": [10, 1, 1, 1], "radius": 1.0, "strong_convexity": 0.5}
     >>> single = theoretical_iterations(
     ...     "DP-SkGD", 10_000, [100, 1, 1, 1], sampling="single importance", **facts

@@ -1,6 +1,6 @@
 """Mixed tables with gaps and categories: private preprocessing beside public, and none private.
 
-    python benchmarks/tables.py [--epsilon 1] [--repeat 5] [--tails] [--only a9a]
+    python benchmarks/mixed_tables.py [--epsilon 1] [--repeat 5] [--tails] [--only a9a]
 
 Three pipelines a table, each on one budget, medians and worst of several splits or fits:
 

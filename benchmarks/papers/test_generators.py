@@ -13,22 +13,19 @@ from scipy import stats
 from sklearn.linear_model import Lasso
 from tables import table
 
-from dpcd_sklearn import datasets
-from dpcd_sklearn.datasets import (
+from .generators import make_log1, make_log2, make_square
+from .scaled_generators import (
     make_dominated_regression,
-    make_log1,
-    make_log2,
     make_scaled_classification,
     make_scaled_regression,
-    make_square,
 )
 
-GENERATORS = [getattr(datasets, name) for name in datasets.__all__]
 LOGS = [(make_log1, 1.0), (make_log2, 2.0)]
 CLASSIFICATIONS = [make_log1, make_log2, make_scaled_classification]
 REGRESSIONS = [make_square, make_scaled_regression, make_dominated_regression]
 SCALED = [make_scaled_regression, make_scaled_classification]
 WITH_SCALE = [*SCALED, make_dominated_regression]
+GENERATORS = [*CLASSIFICATIONS, *REGRESSIONS]
 SMALL = {"n_samples": 30, "n_features": 12}
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-import papers_figures
 from joblib import Parallel, delayed
-from papers_problems import REAL, SYNTHETIC, MissingDataError
-from papers_settings import FIGURES, GIVEN_RADIUS, GOALS, PAPERS, SOLVERS, TUNED, fixed_of, grid_of
+from papers import figures
+from papers.problems import REAL, SYNTHETIC, MissingDataError
+from papers.settings import FIGURES, GIVEN_RADIUS, GOALS, PAPERS, SOLVERS, TUNED, fixed_of, grid_of
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
@@ -183,16 +183,16 @@ def main(arguments=None):
         names = options.problems or (["california"] if options.quick else list(REAL))
         print_tables(names, options.rows, runs)
         if options.plots:
-            figures = ["greedy"] if options.quick else list(FIGURES)  # the other takes a minute
-            print_figures(figures, options.plots, 2 if options.quick else CURVE_RUNS, options.jobs)
+            names = ["greedy"] if options.quick else list(FIGURES)  # the other takes a minute
+            print_figures(names, options.plots, 2 if options.quick else CURVE_RUNS, options.jobs)
     print(f"\n{time.perf_counter() - start:.0f} s in all")
 
 
-def print_figures(figures, folder, runs, jobs):
-    for figure in figures:
-        measured = papers_figures.measure(figure, runs, jobs)
-        papers_figures.print_ends(figure, measured, runs)
-        path = papers_figures.save(figure, measured, folder)
+def print_figures(names, folder, runs, jobs):
+    for figure in names:
+        measured = figures.measure(figure, runs, jobs)
+        figures.print_ends(figure, measured, runs)
+        path = figures.save(figure, measured, folder)
         print(f"\n{path}" if path else "")
 
 

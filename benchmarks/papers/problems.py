@@ -10,17 +10,13 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso, LogisticRegression
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
-from dpcd_sklearn.datasets import (
-    make_log1,
-    make_log2,
-    make_scaled_classification,
-    make_scaled_regression,
-    make_square,
-)
 from dpcd_sklearn.penalties import L1Ball
 from dpcd_sklearn.solvers._choice import SOLVERS
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+from .generators import make_log1, make_log2, make_square
+from .scaled_generators import make_scaled_classification, make_scaled_regression
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class MissingDataError(Exception):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..utils._public import check_count, check_real, check_scales
+from dpcd_sklearn.utils._public import check_count, check_real, check_scales
 
 _NORMS = ("l2", "smoothness")
 

@@ -8,7 +8,7 @@
 
 import numpy as np
 
-from ._draws import (
+from .generators import (
     MAX_LOG_STD,
     RandomSeed,
     check_count,
@@ -111,7 +111,7 @@ def make_scaled_regression(
 
     Examples
     --------
-    >>> from dpcd_sklearn.datasets import make_scaled_regression
+    >>> from papers.scaled_generators import make_scaled_regression
     >>> X, y, coef = make_scaled_regression(coef=True, random_state=0)
     >>> X.shape, y.shape, int((coef != 0).sum())
     ((10000, 100), (10000,), 10)
@@ -210,7 +210,7 @@ def make_scaled_classification(
 
     Examples
     --------
-    >>> from dpcd_sklearn.datasets import make_scaled_classification
+    >>> from papers.scaled_generators import make_scaled_classification
     >>> X, y, coef = make_scaled_classification(coef=True, random_state=0)
     >>> X.shape, y.shape
     ((10000, 100), (10000,))
@@ -315,7 +315,7 @@ def make_dominated_regression(
 
     Examples
     --------
-    >>> from dpcd_sklearn.datasets import make_dominated_regression
+    >>> from papers.scaled_generators import make_dominated_regression
     >>> X, y, s = make_dominated_regression(feature_scale=True, random_state=0)
     >>> X.shape, y.shape
     ((10000, 100), (10000,))

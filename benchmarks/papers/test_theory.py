@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from tables import table
 
-from dpcd_sklearn.inspection import UtilityBounds, theoretical_iterations, utility_bounds
-from dpcd_sklearn.inspection._theorems import SAMPLINGS
 from dpcd_sklearn.privacy.accounting import gdp_delta
 from dpcd_sklearn.samplings import BlockSampling
+
+from .theorems import SAMPLINGS
+from .theory import UtilityBounds, theoretical_iterations, utility_bounds
 
 N = 10_000
 M = [4.0, 1.0, 9.0, 1.0]
@@ -460,3 +461,53 @@ def test_inputs_are_not_changed():
     np.testing.assert_array_equal(smoothness, M)
     for name, value in facts.items():
         np.testing.assert_array_equal(value, FACTS[name])
+
+
+# ---- bad facts ----------------------------------------------------------------------------------
+
+NAN, INF = math.nan, math.inf
+GOOD_FACTS = FACTS | {"n_samples": N, "smoothness": M}
+BAD_FACTS = {  # of values and of types
+    "n_samples": ([0], [10.0, True]),
+    "smoothness": (
+        [1.0, [], [[1.0, 1.0]], [1.0, 0.0, 1.0, 1.0], [1.0, NAN, 1.0, 1.0]],
+        ["large", [True, True, True, True]],
+    ),
+    "lipschitz": ([-1.0, [1.0, 1.0], NAN], ["1", True]),
+    "radius": (
+        [0.0, INF, [1.0] * 3, [1.0, 1.0, 1.0, -1.0], [0.0] * 4, [1.0, 1.0, 1.0, NAN]],
+        ["far", True, None, ["1"] * 4],
+    ),
+    "epsilon": ([0.0, NAN, INF], ["1"]),
+    "delta": ([0.0, 1.0], [True]),
+    "strong_convexity": ([0.0, NAN, [1.0, 1.0], [1.0, 1.0, 1.0, 0.0]], ["strong"]),
+    "norm": (["l1", None], []),
+    "full_lipschitz": ([0.0], [[1.0]]),
+    "block_size": ([5, 0], [2.0]),
+    "initial_gap": ([-1.0, NAN], []),
+    "failure_probability": ([0.0], ["0.1"]),
+}
+BAD_QUESTIONS = [
+    ({name: value}, error, name)
+    for name, wrong in BAD_FACTS.items()
+    for error, values in zip((ValueError, TypeError), wrong, strict=True)
+    for value in values
+]
+BAD_QUESTIONS += [
+    ({"algorithm": "DP-SGD"}, ValueError, "algorithm must be one of"),
+    ({"algorithm": None}, ValueError, "algorithm must be one of"),
+    ({"algorithm": "DP-SkGD", "sampling": "greedy"}, ValueError, "sampling must be one of"),
+    ({"algorithm": "DP-CD", "sampling": "full"}, ValueError, "only DP-SkGD"),
+    ({"algorithm": "DP-CD", "spread": 0.5}, ValueError, "spread"),
+    ({"algorithm": "DP-CD", "spread": 4.5}, ValueError, "spread"),
+    ({"algorithm": "DP-CD", "spread": "1"}, TypeError, "spread"),
+]
+
+
+@table(("facts", "error", "words"), BAD_QUESTIONS)
+def test_bad_questions_are_refused_by_name(facts, error, words):
+    with pytest.raises(error, match=words):
+        theoretical_iterations(**{"algorithm": "DP-CD"} | GOOD_FACTS | facts)
+    if "algorithm" not in facts:
+        with pytest.raises(error, match=words):
+            utility_bounds(**GOOD_FACTS | facts)

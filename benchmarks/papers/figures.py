@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from papers_problems import SYNTHETIC
-from papers_settings import FIGURES, TUNED, fixed_of
 
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.testing import ReproducibleNoise
+
+from .problems import SYNTHETIC
+from .settings import FIGURES, TUNED, fixed_of
 
 # Colours of Okabe and Ito, told apart by everybody; the dashes tell them apart in print.
 STYLES = {
