@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import find_leaks
+from ..linear_model._summary import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
@@ -234,7 +235,9 @@ def _coefficient_table(owner, model):
     coef = _coefficients(model).astype(float)
     names = _names(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
     noise, error = (_deviations(model, name) for name in ("privacy_std_", "coef_std_"))
-    order = np.argsort(-np.abs(coef), axis=None, kind="stable")[:MOST_COEFFICIENTS]
+    size = np.where(fixed_features(model), -1.0, np.abs(coef))  # those that can't vary come last
+    n_shown = np.count_nonzero(size >= 0)
+    order = np.argsort(-size, axis=None, kind="stable")[: min(n_shown, MOST_COEFFICIENTS)]
     rows = []
     for k in order:
         output, j = divmod(int(k), coef.shape[1])
@@ -243,13 +246,13 @@ def _coefficient_table(owner, model):
         row["noise"] = None if noise is None else plain(noise[j])
         row["standard_error"] = None if error is None else plain(error[j])
         rows.append(row)
-    return {"of": int(coef.size), "rows": rows, "noise_known": noise is not None}
+    return {"of": int(n_shown), "rows": rows, "noise_known": noise is not None}
 
 
 def _deviations(model, name):
-    """Standard deviations of the coefficients of one output, or None where they are not known."""
+    """Standard deviations of the coefficients of one output, or None where none is known."""
     found = getattr(model, name, None)
-    if found is None or np.ndim(found) != 1 or not np.isfinite(found).all():
+    if found is None or np.ndim(found) != 1 or not np.isfinite(found).any():
         return None
     return np.asarray(found, dtype=float)
 

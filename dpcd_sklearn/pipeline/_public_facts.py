@@ -246,6 +246,14 @@ def _after_bounds_scaler(step, before, n_features):
     return PublicFacts(n_features, (np.clip(lo, -1.0, 1.0), np.clip(hi, -1.0, 1.0)))
 
 
+def _after_indicators(step, before, n_features):
+    """Columns that were found to be unused are zero."""
+    facts = _within(n_features, 0.0, 1.0)
+    if hasattr(step, "categories_") and len(step.is_unused) == n_features:
+        facts.bounds[1][step.is_unused] = 0.0
+    return facts
+
+
 def _after_numbers_of_categories(step, before, n_features):
     stated = step.categories
     if isinstance(stated, dict):  # of which columns, names say
@@ -353,7 +361,7 @@ def _after_pipeline(step, before, n_features):
 
 _RULES = {
     BoundsScaler: _after_bounds_scaler,
-    DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    DPOneHotEncoder: _after_indicators,
     DPOrdinalEncoder: _after_numbers_of_categories,
     DPQuantileTransformer: _after_quantiles,
     DPSelectKBest: _after_selection,
