@@ -288,8 +288,8 @@ def test_what_is_identified_behind_an_encoder_has_an_interval(drop):
     assert finite - unused == ({"dose"} if drop is None else {"dose", "arm_b", "arm_c"})
     assert 3.9 < intervals["dose"][0] < intervals["dose"][1] < 4.1
     text = str(pipeline.summary())
-    assert ("No interval of arm_a, arm_b, arm_c, intercept: one of them" in text) == (drop is None)
-    assert "No interval of arm_infrequent: hardly a record" in text
+    assert ("No interval of arm_a, arm_b, arm_c, intercept: the released" in text) == (drop is None)
+    assert "No interval of arm_infrequent: too few records" in text
 
 
 @pytest.mark.slow

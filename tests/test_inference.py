@@ -297,9 +297,9 @@ def absent(X):
 @table(
     "change, fit_intercept, of_one_group, words",
     [
-        (constant, True, [1, 3], "No interval of x1, intercept: one of them follows"),
-        (twin, True, [1, 2], "No interval of x1, x2: one of them follows"),
-        (absent, False, [1], "No interval of x1: hardly a record"),
+        (constant, True, [1, 3], "No interval of x1, intercept: the released"),
+        (twin, True, [1, 2], "No interval of x1, x2: the released"),
+        (absent, False, [1], "No interval of x1: too few records"),
     ],
 )
 @table("epsilon", [3.0, np.inf])

@@ -13,10 +13,10 @@ from ..utils._typing import ArrayLike
 from ._summary import CoefSummary, fixed_features
 
 _INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
-_CONSTANT = "hardly a record differs from the others in it."
+_CONSTANT = "too few records differ from the others in it."
 _REDUNDANT = (
-    "one of them follows from the others, as a constant column from the intercept, a twin from "
-    "its twin, and an indicator from all others (DPOneHotEncoder(drop='first') drops one)."
+    "the released curvature does not tell them apart. A constant column is so beside an intercept, "
+    "a twin beside its twin, an indicator beside all others (DPOneHotEncoder(drop='first'))."
 )
 _OUTSIDE = (
     "records outside of the bounds that were found may be too many (outside_share_); state wider "
