@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..linear_model._summary import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import names_at_the_end
+from ..utils._shown import Shown
 from ._pyplot import axes_of, legend_beside
 
 _ADVICE = {
@@ -70,7 +71,7 @@ def _names(estimator, model, feature_names, n_features):
     return [str(name) for name in feature_names]
 
 
-class CoefficientDisplay:
+class CoefficientDisplay(Shown):
     """The largest coefficients of a fitted model, by name, with intervals where it has them.
 
     Coefficients of features in different units can't be compared. Where the model has bounds of the
@@ -266,7 +267,7 @@ class CoefficientDisplay:
         self.errors_.append(drawn)
 
 
-class CoefPathDisplay:
+class CoefPathDisplay(Shown):
     """Coefficients after each pass of a fit, with `coef_path=True`.
 
     Iterates were released with the fit, so the picture costs nothing.

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from ..utils._shown import Shown
 from ._plan_fit import plan
 from ._pyplot import axes_of, legend_beside
 
 
-class PlanDisplay:
+class PlanDisplay(Shown):
     """Score of private and of plain fits to made-up records, by their number.
 
     Parameters

@@ -8,13 +8,14 @@ import numpy as np
 
 from ..privacy.accounting._gaussian_dp import gdp_mu
 from ..utils._public import check_real
+from ..utils._shown import Shown
 from ..utils._typing import ArrayLike
 from ._theorems import ITERATIONS, SAMPLINGS, promises
 from ._theory_facts import check_choice, check_facts
 
 
 @dataclass(frozen=True)
-class UtilityBound:
+class UtilityBound(Shown):
     """One line of :class:`UtilityBounds`.
 
     Attributes
@@ -43,7 +44,7 @@ class UtilityBound:
 
 
 @dataclass(frozen=True, repr=False)
-class UtilityBounds:
+class UtilityBounds(Shown):
     """Orders of magnitude of the error of each algorithm, the most promising first.
 
     A sequence of :class:`UtilityBound` that also finds them by name: ``bounds[0]``,
@@ -100,7 +101,7 @@ class UtilityBounds:
 
 
 @dataclass(frozen=True)
-class TheoreticalIterations:
+class TheoreticalIterations(Shown):
     """How long a theorem lets an algorithm run.
 
     Attributes

@@ -6,6 +6,7 @@ accountants. Every number in an event is public: it was fixed before a record wa
 
 from dataclasses import dataclass
 
+from ...utils._shown import Shown
 from ._dp_event import translated
 
 NEIGHBORING = ("replace_one", "add_remove")
@@ -16,7 +17,7 @@ def _plural(count, noun):
 
 
 @dataclass(frozen=True)
-class GaussianEvent:
+class GaussianEvent(Shown):
     """Adaptive releases of vectors or scalars with Gaussian noise.
 
     Parameters
@@ -38,7 +39,7 @@ class GaussianEvent:
 
 
 @dataclass(frozen=True)
-class SelectionEvent:
+class SelectionEvent(Shown):
     """Adaptive choices of one candidate each, by Gumbel noise (exponential mechanism).
 
     Parameters
@@ -57,7 +58,7 @@ class SelectionEvent:
 
 
 @dataclass(frozen=True)
-class LaplaceEvent:
+class LaplaceEvent(Shown):
     """Adaptive releases of scalars with Laplace noise.
 
     Parameters
@@ -79,7 +80,7 @@ class LaplaceEvent:
 
 
 @dataclass(frozen=True)
-class PureEvent:
+class PureEvent(Shown):
     """Adaptive uses of a mechanism of which only pure differential privacy is known.
 
     Parameters
@@ -98,7 +99,7 @@ class PureEvent:
 
 
 @dataclass(frozen=True)
-class ZCDPEvent:
+class ZCDPEvent(Shown):
     """Adaptive uses of mechanisms of which only a bound in zero-concentrated DP is stated.
 
     Parameters
@@ -117,7 +118,7 @@ class ZCDPEvent:
 
 
 @dataclass(frozen=True)
-class CoveredEvent:
+class CoveredEvent(Shown):
     """Adaptive uses of mechanisms, each of which tells no more than a Gaussian release would.
 
     That release has the stated noise, and tells everything with a small probability.
@@ -144,7 +145,7 @@ class CoveredEvent:
 
 
 @dataclass(frozen=True)
-class PoissonSampledEvent:
+class PoissonSampledEvent(Shown):
     """Adaptive Gaussian releases, each of a sum over a secret Poisson sample of the records.
 
     Parameters
@@ -171,7 +172,7 @@ class PoissonSampledEvent:
 
 
 @dataclass(frozen=True)
-class TuningEvent:
+class TuningEvent(Shown):
     """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
 
     Only the winner leaves: not the number of runs, other scores or times; candidates are drawn
@@ -201,7 +202,7 @@ class TuningEvent:
 
 
 @dataclass(frozen=True)
-class NonPrivateEvent:
+class NonPrivateEvent(Shown):
     """A release without noise (``epsilon=inf``): no finite loss describes it."""
 
     def __str__(self):
@@ -209,7 +210,7 @@ class NonPrivateEvent:
 
 
 @dataclass(frozen=True)
-class FitEvent:
+class FitEvent(Shown):
     """All releases of one fit, in no particular order, under one neighbouring relation.
 
     Parameters
