@@ -139,8 +139,8 @@ class CoveredEvent(Shown):
 
     def __str__(self):
         return (
-            f"{_plural(self.count, 'release')} covered by a Gaussian one with noise multiplier "
-            f"{self.noise_multiplier:.4g} but for a probability of {self.spare:.2g}"
+            f"{_plural(self.count, 'release')}, covered by a Gaussian mechanism with noise "
+            f"multiplier {self.noise_multiplier:.4g} (δ₀ = {self.spare:.2g})"
         )
 
 
