@@ -11,11 +11,19 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from tables import table
 
-from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
 from dpcd_sklearn.compose import make_private_column_transformer
-from dpcd_sklearn.inspection import find_leaks
+from dpcd_sklearn.inspection import CoefficientDisplay, PrivacyReport, find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
     DPStandardScaler,
@@ -52,6 +60,42 @@ def test_without_noise_it_is_scikit_learns(frame):
     numbers = DPOrdinalEncoder(epsilon=math.inf).fit_transform(frame[["colour", "grade"]])
     expected = OrdinalEncoder().fit_transform(frame[["colour", "grade"]])
     np.testing.assert_array_equal(numbers, expected)
+
+
+@table("drop", [None, "first"])
+@table("how", ["infrequent", "ignore"])
+@table("sparse", [False, True])
+def test_what_is_dropped_and_found_again_is_scikit_learns(frame, drop, how, sparse):
+    cells = frame.assign(size=frame["size"].fillna(0.5))
+    options = {"drop": drop, "handle_unknown": how, "sparse_output": sparse}
+    ours = DPOneHotEncoder(epsilon=math.inf, max_categories=5, **options).fit(cells)
+    theirs = OneHotEncoder(drop=drop, sparse_output=False).fit(cells)
+    Z, unused = ours.transform(cells), ours.is_unused
+    dense = Z.toarray() if sparse else Z
+    names = ours.get_feature_names_out()
+    is_theirs = ~unused & [not name.endswith("infrequent") for name in names]
+    np.testing.assert_array_equal(dense[:, is_theirs], theirs.transform(cells))
+    assert list(names[is_theirs]) == [
+        name.removesuffix(".0") for name in theirs.get_feature_names_out()
+    ]
+    assert not dense[:, ~is_theirs].any() and all("unused" in name for name in names[unused])
+    assert len(names) == 3 * (5 - (drop == "first"))
+    np.testing.assert_array_equal(
+        ours.inverse_transform(Z), theirs.inverse_transform(dense[:, is_theirs])
+    )
+    found = ours.inverse_transform(ours.transform([["violet", 1.0, "a"]]))[0]
+    others = {"infrequent": "infrequent", "ignore": "blue" if drop else None}
+    assert found.tolist() == [others[how], 1.0, "a"]
+    with pytest.raises(ValueError, match="columns, but"):
+        ours.inverse_transform(dense[:, :-1])
+
+
+def test_a_feature_of_which_no_category_is_found_drops_the_column_of_all_others():
+    encoder = DPOneHotEncoder(epsilon=0.01, max_categories=4, drop="first")
+    with pytest.warns(UserWarning, match="only categories of more than"):
+        Z = encoder.fit_transform(np.array([["a"], ["b"]] * 50))
+    assert Z.shape == (100, 3) and not Z.any() and encoder.is_unused.all()
+    assert encoder.inverse_transform(Z)[0, 0] == "infrequent"
 
 
 def test_arrays_lists_and_frames_are_the_same_table(frame):
@@ -185,6 +229,78 @@ def test_the_width_is_public_whatever_is_found(frame):
     other = table.astype(object)
     other[["colour", "size", "grade"]] = "same"
     assert clone(pipeline).fit(other, y).privacy_event_ == pipeline.privacy_event_
+
+
+@table("fit_intercept", [True, False])
+@table(
+    "model",
+    [
+        DPLinearClassifier(classes=["a", "b"]),
+        DPLinearClassifier(classes=["a", "b", "c"], penalty="l2"),
+        DPLinearClassifier(classes=["a", "b"], inference=True, penalty=None),
+        DPLogisticGCD(classes=["a", "b"], solver="gcd", max_iter=2),
+        DPLinearRegressor(target_bounds=(0, 3)),
+        DPLinearRegressor(loss="huber", solver="sgd", max_iter=2),
+        DPRidgeSkGD(solver="skgd", max_iter=2),
+        DPLassoCD(solver="cd", max_iter=2),
+    ],
+)
+def test_unused_columns_leave_the_model_and_every_report(frame, model, fit_intercept):
+    """They are released with the categories; the event was planned for all columns."""
+    y = frame["grade"] if hasattr(model, "classes") else frame["size"].fillna(0.0)
+    model = clone(model).set_params(fit_intercept=fit_intercept)
+    encoder = DPOneHotEncoder(max_categories=6)
+    pipeline = make_private_pipeline(encoder, model, epsilon=3.0).fit(frame[["colour"]], y)
+    names, model = pipeline[0].get_feature_names_out(), pipeline[-1]
+    unused = [j for j, name in enumerate(names) if "unused" in name]
+    assert len(unused) == 2 and not np.atleast_2d(model.coef_)[:, unused].any()
+    assert pipeline.privacy_event_ == clone(pipeline).planned_event(N, frame[["colour"]])
+    assert model.feature_bounds is None
+    shown = {row["feature"] for row in PrivacyReport(pipeline).facts["coefficients"]["rows"]}
+    assert shown == set(names) - set(names[unused])
+    assert CoefficientDisplay.from_estimator(pipeline).feature_names == list(names[:4])
+    if model.inference:
+        rows = [name for name, _ in pipeline.summary().rows]
+        assert rows == [*names[:4], *["intercept"] * fit_intercept]
+        assert "Left out: 2 columns" in str(pipeline.summary())
+
+
+def case_04(seed, drop, epsilon=5.0, n=20_000):
+    """A dose, which is identified in any case, and arms, which are beside a reference."""
+    rng = np.random.default_rng(seed)
+    dose, arm = rng.normal(size=n).clip(-4, 4), rng.choice(["a", "b", "c"], n)
+    y = 1 + dose + (arm == "b") + rng.normal(size=n)
+    columns = make_private_column_transformer(
+        (BoundsScaler((-4, 4)), ["dose"]), (DPOneHotEncoder(drop=drop), ["arm"])
+    )
+    model = DPLinearRegressor(inference=True, target_bounds=(-8, 10))
+    pipeline = make_private_pipeline(columns, model, epsilon=epsilon)
+    pipeline.fit(pd.DataFrame({"dose": dose, "arm": arm}), y)
+    names = pipeline[:-1].get_feature_names_out()
+    return dict(zip(names, pipeline[-1].confidence_interval(), strict=False)), pipeline
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+def test_what_is_identified_behind_an_encoder_has_an_interval(drop):
+    intervals, pipeline = case_04(0, drop)
+    finite = {name for name, ends in intervals.items() if np.isfinite(ends).all()}
+    unused = {name for name in intervals if "unused" in name}
+    assert finite - unused == ({"dose"} if drop is None else {"dose", "arm_b", "arm_c"})
+    assert 3.9 < intervals["dose"][0] < intervals["dose"][1] < 4.1
+    text = str(pipeline.summary())
+    assert ("No interval of arm_a, arm_b, arm_c, intercept: the released" in text) == (drop is None)
+    assert "No interval of arm_infrequent: too few records" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+def test_intervals_behind_an_encoder_cover_what_they_say(epsilon):
+    """300 fits, 900 intervals of .95: within four standard deviations of it."""
+    truth, covered = {"dose": 4.0, "arm_b": 1.0, "arm_c": 0.0}, []
+    for seed in range(300):
+        intervals, _ = case_04(seed, "first", epsilon)
+        covered += [intervals[name][0] < true < intervals[name][1] for name, true in truth.items()]
+    assert abs(np.mean(covered) - 0.95) < 4 * (0.95 * 0.05 / 900) ** 0.5
 
 
 def test_an_encoder_that_is_told_all_takes_no_share(frame):

@@ -1,17 +1,21 @@
 """Words that a user reads first: `help`, an import that fails, names of columns in summaries."""
 
+import importlib
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from tables import table
 
 import dpcd_sklearn
 from dpcd_sklearn import (
@@ -21,9 +25,17 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.inspection import CoefficientDisplay
+from dpcd_sklearn.inspection import CoefficientDisplay, find_leaks, plan
+from dpcd_sklearn.linear_model._summary import CoefSummary
+from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.privacy import accounting
+from dpcd_sklearn.privacy.ledger import LedgerEntry
+from dpcd_sklearn.samplings import FullSampling, Sampling
+from dpcd_sklearn.solvers import GCD
+from dpcd_sklearn.testing import ReproducibleNoise
 
 ESTIMATORS = [DPLassoCD, DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD]
 
@@ -85,3 +97,67 @@ def test_no_default_of_a_generic_estimator_removes_narrow_columns():
         (DPLinearClassifier(epsilon=3.0, classes=[0, 1]), (y > 0).astype(int)),
     ):
         assert model.fit(X, target).score(X, target) > 0.9
+
+
+# ---- every object looks like something, in text and in notebooks ---------------------------------
+
+
+CHECKOUT = Path(dpcd_sklearn.__file__).parent.parent
+INSTANCES = {  # of classes that do more than to keep what they are given
+    "PrivacyAccountant": lambda cls: cls(epsilon=2.0, delta=1e-6),
+    "PrivatePipeline": lambda cls: cls([("scale", BoundsScaler((0, 1))), ("fit", DPLassoCD())]),
+    "DPColumnTransformer": lambda cls: cls([("scale", BoundsScaler((0, 1)), ["age"])]),
+    "PrivateSearchCV": lambda cls: cls(DPLassoCD(), {"alpha": [0.1, 1.0]}),
+    "DPLogisticGCD": lambda cls: cls(classes=["a", "b"], solver=GCD(rule="gs-s")),
+    "DPLogisticCV": lambda cls: cls(classes=["a", "b"]),
+    "DPLinearClassifier": lambda cls: cls(classes=["a", "b"], feature_bounds=(-1, 1)),
+    "DPLinearRegressor": lambda cls: cls(loss=Huber(0.5), penalty=Box(0, 1)),
+    "PrivacyReport": lambda cls: cls(FITTED),
+    "LeakReport": lambda cls: find_leaks(DPLassoCD()),
+    "FitPlan": lambda cls: plan(DPLassoCD(feature_bounds=(-1, 1), target_bounds=(0, 1)), 900, 2),
+    "AuditResult": lambda cls: cls("passed", *[1.0] * 12, releases=()),
+    "FitEvent": lambda cls: FITTED.privacy_event_,
+    "CoefSummary": lambda cls: FITTED.summary(),
+    "LedgerEntry": lambda cls: cls(1, datetime.now(), *["a"] * 11),
+    "BlockSampling": lambda cls: cls(5, 2),
+    "SingleSampling": lambda cls: cls(5),
+    "Sampling": lambda cls: FullSampling(5),
+}  # fmt: skip
+FITTED = DPLinearRegressor(inference=True, feature_bounds=(-1, 1), target_bounds=(-1, 1)).fit(
+    np.linspace(-1, 1, 4000).reshape(-1, 2), np.linspace(-1, 1, 2000)
+)
+
+
+def public_classes():
+    """The classes that the reference lists, but for errors and warnings, and what they hand out."""
+    pages = (CHECKOUT / "doc" / "api.rst").read_text(encoding="utf-8")
+    for path in re.findall(r"^   ([\w.]+)$", pages, re.MULTILINE):
+        room, _, name = f"dpcd_sklearn.{path}".rpartition(".")
+        if room != "dpcd_sklearn.dask":  # the same classes, with an extra
+            found = getattr(importlib.import_module(room), name)
+            if inspect.isclass(found) and not issubclass(found, Exception):
+                yield found
+    yield from (accounting.FitEvent, accounting.GaussianEvent, accounting.SelectionEvent)
+    yield from (accounting.PrivacyCost, accounting.PrivacySpent, CoefSummary, LedgerEntry)
+
+
+def instance(cls):
+    """An object of a class, of ones where something has to be given."""
+    if cls.__name__ in INSTANCES:
+        return INSTANCES[cls.__name__](cls)
+    needed = [p for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
+    return cls(**{p.name: 1 for p in needed})
+
+
+@table("cls", list(public_classes()))
+def test_every_public_object_is_readable_and_a_call_where_scikit_learns_is(cls):
+    found = instance(cls)
+    text = repr(found)
+    assert text and " at 0x" not in text
+    assert "<" in found._repr_html_()
+    names = {each.__name__: each for each in public_classes()}
+    names |= {"GCD": GCD, "Huber": Huber, "Box": Box}
+    is_call = isinstance(found, (BaseEstimator, Sampling, ReproducibleNoise, tuple))
+    if is_call or "Event" in text or cls.__name__ in ("PrivacyCost", "PrivacyAccountant"):
+        again = eval(text, names)
+        assert type(again) is type(found) and repr(again) == text

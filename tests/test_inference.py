@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flat import flat
 from sklearn.linear_model import LogisticRegression
+from tables import table
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -274,15 +275,50 @@ def test_intervals_tests_and_the_table_agree():
 
 def test_what_is_not_safely_positive_is_not_inferred():
     X, y = records(np.random.default_rng(5), n=300)
-    X[:, 1] = 0.25  # constant: beside the intercept it tells nothing
-    for epsilon in (0.5, np.inf):
-        model = fitted(X, y, epsilon=epsilon)
-        assert not model.inference_valid_
-        assert (
-            np.isnan(model.confidence_interval()).all() and np.isnan(model.wald_test([1] * 4)).all()
-        )
-        assert "not safely positive" in str(model.summary())
-        assert np.isfinite(model.coef_).all()
+    model = fitted(X, y, epsilon=0.1)
+    assert not model.inference_valid_
+    assert np.isnan(model.confidence_interval()).all() and np.isnan(model.wald_test([1] * 4)).all()
+    assert "not safely positive" in str(model.summary())
+    assert np.isfinite(model.coef_).all()
+
+
+def constant(X):
+    X[:, 1] = 0.25
+
+
+def twin(X):
+    X[:, 1] = X[:, 2]
+
+
+def absent(X):
+    X[:, 1] = 0.0
+
+
+@table(
+    "change, fit_intercept, of_one_group, words",
+    [
+        (constant, True, [1, 3], "No interval of x1, intercept: the released"),
+        (twin, True, [1, 2], "No interval of x1, x2: the released"),
+        (absent, False, [1], "No interval of x1: too few records"),
+    ],
+)
+@table("epsilon", [3.0, np.inf])
+def test_what_is_identified_has_an_interval_and_the_rest_is_named(
+    change, fit_intercept, of_one_group, words, epsilon
+):
+    """Columns that repeat others take their own intervals, and no other one."""
+    X, y = records(np.random.default_rng(5), n=20_000)
+    plain = fitted(np.delete(X, 1, 1), y - COEF[1] * X[:, 1], fit_intercept=fit_intercept)
+    change(X)
+    y = y - COEF[1] * X[:, 1]
+    model = fitted(X, y, epsilon=epsilon, fit_intercept=fit_intercept)
+    assert model.inference_valid_ and words in str(model.summary())
+    missing = np.isnan(model.confidence_interval()).all(axis=1)
+    assert np.flatnonzero(missing).tolist() == of_one_group
+    assert 0.5 < model.coef_std_[0] / plain.coef_std_[0] < 1.5
+    contrasts = np.eye(len(missing))
+    assert np.isnan(model.wald_test(contrasts[1])).all()
+    assert model.wald_test(contrasts[0], [COEF[0]])[1] > 1e-4
 
 
 def test_what_can_not_be_inferred_is_refused_before_a_charge():

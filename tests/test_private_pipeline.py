@@ -446,6 +446,28 @@ def test_what_a_step_made_public_is_told_to_the_next_one():
     assert told(BoundsScaler((-1e5, 1e5)), records=sparse.csr_array(X)) == unit
 
 
+def test_columns_that_are_passed_on_keep_what_is_public_of_them():
+    bounds = BoundsScaler(([0.0, -1.0, 0.0], [1.0, 1.0, 1e5]), with_centering=False)
+
+    def selected(*parts, before=bounds, **params):
+        parts = [(str(i), *part) for i, part in enumerate(parts)]
+        return told(before, ColumnTransformer(parts, sparse_threshold=0, **params))
+
+    unit = {"feature_bounds": (0.0, 1.0)}
+    for columns in ([0, 2], slice(0, 3, 2), [True, False, True], np.array([2, 0])):
+        assert selected(("passthrough", columns)) == unit
+    lo, hi = selected(("passthrough", [1]), remainder="passthrough")["feature_bounds"]
+    assert [*lo] == [-1.0, 0.0, 0.0] and [*hi] == [1.0, 1.0, 1.0]
+    scaled = {"feature_bounds": (-1.0, 1.0), "feature_scale": 1.0}
+    assert selected(("passthrough", [0, 1]), before=DPStandardScaler()) == scaled
+    assert selected(("passthrough", [0]), (FunctionTransformer(np.exp), [1])) == {}
+    products = selected(("passthrough", [0]), (PolynomialFeatures(2), [0, 2]))
+    assert products["feature_bounds"][1][0] == 1.0
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    by_name = ColumnTransformer([("kept", "passthrough", ["c", "a"])], sparse_threshold=0)
+    assert told(bounds.set_output(transform="pandas"), by_name, records=frame) == unit
+
+
 def test_what_a_step_states_itself_stays():
     model = make_private_pipeline(
         BoundsScaler((-1e5, 1e5)), DPRidgeSkGD(feature_bounds=(-0.5, 0.5), **TARGET)

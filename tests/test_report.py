@@ -12,11 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport
 from dpcd_sklearn.inspection._registry import entry_of
+from dpcd_sklearn.inspection._report_facts import plain
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.preprocessing import BoundsScaler, DPOneHotEncoder, DPStandardScaler
 from dpcd_sklearn.testing import ReproducibleNoise
 
 DAY = "2026-01-31"
@@ -170,6 +172,33 @@ def test_it_says_which_bounds_were_stated_and_who_vouches_for_them(subjects):
     }
     with pytest.raises(TypeError, match="vouched_by"):
         PrivacyReport(subjects["model"], vouched_by=3)
+
+
+def test_what_was_found_is_filed_as_found_and_unused_columns_are_not_filed():
+    X, y = records(20_000)
+    X = X[["age"]].assign(arm=np.random.default_rng(1).choice(["a", "b"], len(X)))
+    columns = make_private_column_transformer(
+        (DPOneHotEncoder(drop="first"), ["arm"]), (DPOneHotEncoder([[0, 1]]), ["age"])
+    )
+    model = DPLinearRegressor(target_bounds=(-1000, 2000))
+    fitted = make_private_pipeline(columns, model, epsilon=3.0).fit(X, y)
+    report = PrivacyReport(fitted, vouched_by="Jo")
+    rows = {row["name"]: row for row in report.facts["bounds"]}
+    path = "dpcolumntransformer__dponehotencoder-"
+    assert rows[f"{path}1__categories"]["source"] == "found, as part of ε"
+    assert rows[f"{path}1__categories"]["value"] == [["a", "b"]]
+    assert rows[f"{path}2__categories"] | {"value": 0} == {
+        "name": f"{path}2__categories", "value": 0, "source": "stated", "vouched_by": "Jo"
+    }  # fmt: skip
+    assert rows["target_bounds, as stated"]["value"] == [-1000, 2000]
+    assert rows["target_bounds, as stated"]["vouched_by"] == "Jo"
+    assert rows["target_bounds"]["source"] == "found within stated bounds, as part of ε"
+    assert rows["target_bounds"]["value"] == list(map(plain, fitted[-1].target_bounds_))
+    assert rows["target_bounds"]["vouched_by"] == "not needed"
+    text = report.to_markdown()
+    assert "| columns that reach the model | 5, and 13 that are the same for every record |" in text
+    assert "covered by a Gaussian mechanism with noise multiplier" in text
+    assert "but for an event of the probability δ₀" in text and "unused" not in text
 
 
 def test_noise_stands_beside_coefficients_where_it_is_known(subjects):

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpcd_sklearn.privacy.accounting import gdp_mu
 from dpcd_sklearn.utils._public import check_real
+from dpcd_sklearn.utils._shown import Shown
 from dpcd_sklearn.utils._typing import ArrayLike
 
 from .theorems import ITERATIONS, SAMPLINGS, promises
@@ -15,7 +16,7 @@ from .theory_facts import check_choice, check_facts
 
 
 @dataclass(frozen=True)
-class UtilityBound:
+class UtilityBound(Shown):
     """One line of :class:`UtilityBounds`.
 
     Attributes
@@ -44,7 +45,7 @@ class UtilityBound:
 
 
 @dataclass(frozen=True, repr=False)
-class UtilityBounds:
+class UtilityBounds(Shown):
     """Orders of magnitude of the error of each algorithm, the most promising first.
 
     A sequence of :class:`UtilityBound` that also finds them by name: ``bounds[0]``,
@@ -101,7 +102,7 @@ class UtilityBounds:
 
 
 @dataclass(frozen=True)
-class TheoreticalIterations:
+class TheoreticalIterations(Shown):
     """How long a theorem lets an algorithm run.
 
     Attributes

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from ..utils._shown import Shown
 from ._audit import audit
 from ._bounds import REQUIRED_POWER, shown
 from ._pyplot import axes_of
 
 
-class AuditDisplay:
+class AuditDisplay(Shown):
     """Powers of an audit.
 
     Of each kind of release a bar is the power against half the noise, beside what is required.

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from ..utils._shown import Shown
 from ._bounds import shown
 
 
 @dataclass(frozen=True, repr=False)
-class AuditResult:
+class AuditResult(Shown):
     """Errors of the best guess of an audit, and what they prove.
 
     Attributes

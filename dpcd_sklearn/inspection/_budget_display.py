@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from ..utils._shown import Shown
 from ._pyplot import axes_of, legend_beside
 
 
-class BudgetDisplay:
+class BudgetDisplay(Shown):
     """Privacy spent over time, by estimator, beside the budget.
 
     Parameters

@@ -7,10 +7,11 @@ from sklearn.base import clone
 
 from ..pipeline._budget_of_step import private_part
 from ..utils._public import check_count, check_real
+from ..utils._shown import Shown
 from ._pyplot import axes_of, legend_beside
 
 
-class EpsilonDisplay:
+class EpsilonDisplay(Shown):
     """Scores of private fits by their epsilon, beside a fit without noise.
 
     Parameters

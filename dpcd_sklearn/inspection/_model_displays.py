@@ -4,8 +4,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from ..linear_model._summary import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import names_at_the_end
+from ..utils._shown import Shown
 from ._pyplot import axes_of, legend_beside
 
 _ADVICE = {
@@ -68,7 +70,7 @@ def _names(estimator, model, feature_names, n_features):
     return [str(name) for name in feature_names]
 
 
-class CoefficientDisplay:
+class CoefficientDisplay(Shown):
     """The largest coefficients of a fitted model, by name, with intervals where it has them.
 
     Coefficients of features in different units can't be compared. Where the model has bounds of the
@@ -189,9 +191,14 @@ class CoefficientDisplay:
                 None if ends is None else ends * widths[:, None] for ends in (intervals, of_other)
             )
         failed = getattr(model, "inference_valid_", True) is False
+        shown = np.flatnonzero(~fixed_features(model))
+        coef, other = (None if row is None else row[:, shown] for row in (coef, other))
+        intervals, of_other = (
+            None if ends is None else ends[shown] for ends in (intervals, of_other)
+        )
         display = cls(
             coef,
-            names,
+            [names[j] for j in shown],
             outputs,
             intervals=intervals,
             beside=other,

@@ -25,6 +25,7 @@ from sklearn.base import clone
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ..privacy.mechanisms._running_counts import halfway
+from ..utils._shown import Shown
 from ..utils._warnings import silence
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._release_claims import game_of, unused
@@ -60,7 +61,7 @@ _SHARES = np.arange(0.99, 0.0, -0.01)
 
 
 @dataclass(frozen=True)
-class ReleaseResult:
+class ReleaseResult(Shown):
     """Errors of the best guess from one kind of release, and what they prove.
 
     Attributes

@@ -13,9 +13,11 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import find_leaks
+from ..linear_model._summary import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
+from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ._model_displays import _coefficients, _names
 
@@ -119,6 +121,8 @@ def _of_estimator(estimator, vouched_by):
         "name": type(owner).__name__,
         "model": type(model).__name__,
         "solver": getattr(model, "solver_", None),
+        "n_features": getattr(model, "n_features_in_", None),
+        "n_unused": int(np.sum(fixed_features(model))),
         "guarantee": {
             "epsilon": plain(spent.epsilon),
             "delta": plain(spent.delta),
@@ -186,22 +190,23 @@ def _flaws(owner, model, private, leaks):
 
 def _bounds(estimator, owner, model, vouched_by):
     """Bounds that clip records, where they come from, and who says that they are public."""
-    told = {name for facts in getattr(owner, "told_", {}).values() for name in facts}
-    rows = [
-        (name, value, "stated")
-        for name, value in _steps_params(estimator).items()
-        if name.rpartition("__")[2] in _OF_STEPS and value is not None
-    ]
+    told = {k: v for facts in getattr(owner, "told_", {}).values() for k, v in facts.items()}
+    rows = [row for path, part in _parts(estimator) for row in _bounds_of_step(path, part)]
     for name in _OF_MODELS:
         value, stated = (getattr(model, each, None) for each in (name + "_", name))
         if value is None and stated is None:
             continue
         if name in told:
+            is_narrower = _is_narrower(value, told[name], ~fixed_features(model))
             source = "the range of an earlier step"
+            source = f"found within {source}, as part of ε" if is_narrower else source
         elif stated is None:
             source = "read from y, and published" if name == "classes" else "found, as part of ε"
+        elif stated == "private" or _is_narrower(value, stated):
+            source = "found within stated bounds, as part of ε"
+            rows += [] if stated == "private" else [(f"{name}, as stated", stated, "stated")]
         else:
-            source = "found within stated bounds, as part of ε" if stated == "private" else "stated"
+            source = "stated"
         rows.append((name, stated if value is None else value, source))
     vouched = {"stated": vouched_by or "nobody is named"}
     return [
@@ -215,16 +220,40 @@ def _bounds(estimator, owner, model, vouched_by):
     ]
 
 
-def _steps_params(estimator):
-    """Parameters of the steps before the model, by their names within the pipeline."""
+def _is_narrower(value, stated, among=slice(None)):
+    """Whether bounds of a fit are others than those that were stated, among some columns."""
+    if not isinstance(value, tuple) or not isinstance(stated, (tuple, list)):
+        return False
+    stated = check_bounds(stated, np.size(value[0]))
+    pairs = (np.reshape(pair, (2, -1))[:, among] for pair in (value, stated))
+    return not np.array_equal(*pairs)
+
+
+def _parts(estimator):
+    """The fitted steps before a model, those within a ColumnTransformer too, by their paths."""
     found = getattr(estimator, "best_estimator_", estimator)
-    steps = getattr(found, "steps", [])[:-1]
-    return {
-        f"{name}__{key}": value
-        for name, step in steps
-        if hasattr(step, "get_params")
-        for key, value in step.get_params().items()
-    }
+    steps = list(getattr(found, "steps", [])[:-1])
+    while steps:
+        path, part, *_ = steps.pop(0)
+        yield path, part
+        steps[:0] = [
+            (f"{path}__{each[0]}", *each[1:]) for each in getattr(part, "transformers_", ())
+        ]
+
+
+def _bounds_of_step(path, part):
+    """Bounds that a step cuts cells to, or the categories that it knows."""
+    params = part.get_params(deep=False) if hasattr(part, "get_params") else {}
+    for name in _OF_STEPS:
+        value = params.get(name)
+        if value is None:
+            continue
+        source, counts = "stated", getattr(part, "category_counts_", ())
+        if name == "categories" and any(each is not None for each in counts):
+            is_mixed = any(each is None for each in counts)
+            source = "found where not stated, as part of ε" if is_mixed else "found, as part of ε"
+            value = list(part.categories_)
+        yield f"{path}__{name}", value, source
 
 
 def _coefficient_table(owner, model):
@@ -234,7 +263,9 @@ def _coefficient_table(owner, model):
     coef = _coefficients(model).astype(float)
     names = _names(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
     noise, error = (_deviations(model, name) for name in ("privacy_std_", "coef_std_"))
-    order = np.argsort(-np.abs(coef), axis=None, kind="stable")[:MOST_COEFFICIENTS]
+    size = np.where(fixed_features(model), -1.0, np.abs(coef))  # those that can't vary come last
+    n_shown = np.count_nonzero(size >= 0)
+    order = np.argsort(-size, axis=None, kind="stable")[: min(n_shown, MOST_COEFFICIENTS)]
     rows = []
     for k in order:
         output, j = divmod(int(k), coef.shape[1])
@@ -243,13 +274,13 @@ def _coefficient_table(owner, model):
         row["noise"] = None if noise is None else plain(noise[j])
         row["standard_error"] = None if error is None else plain(error[j])
         rows.append(row)
-    return {"of": int(coef.size), "rows": rows, "noise_known": noise is not None}
+    return {"of": int(n_shown), "rows": rows, "noise_known": noise is not None}
 
 
 def _deviations(model, name):
-    """Standard deviations of the coefficients of one output, or None where they are not known."""
+    """Standard deviations of the coefficients of one output, or None where none is known."""
     found = getattr(model, name, None)
-    if found is None or np.ndim(found) != 1 or not np.isfinite(found).all():
+    if found is None or np.ndim(found) != 1 or not np.isfinite(found).any():
         return None
     return np.asarray(found, dtype=float)
 

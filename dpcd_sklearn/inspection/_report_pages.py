@@ -32,7 +32,7 @@ def sections_of(facts):
     if facts["kind"] == "ledger":
         yield "What was released", [("table", *_entries(facts))]
     else:
-        yield "What was released", [("list", facts["releases"])]
+        yield "What was released", _releases(facts["releases"])
         if facts["curve"]:
             yield "The same at other δ", [("curve", facts["curve"])]
         yield "Bounds, and who vouches for them", [_bounds(facts["bounds"])]
@@ -67,12 +67,25 @@ def _guarantee(facts):
         yield "table", ("", ""), rows
 
 
+def _releases(releases):
+    yield "list", releases
+    if any("δ₀" in release for release in releases):
+        yield (
+            "text",
+            "A release that is covered protects each row as well as Gaussian noise does, but for "
+            "an event of the probability δ₀, in which it may tell all of a row; δ has room for it.",
+        )
+
+
 def _told(facts):
     if facts["kind"] == "ledger":
         rows = [("spent so far, as ε at the same δ", _shown(facts["spent"]))]
         rows += [("largest ε of one more Gaussian fit", _shown(facts["remaining"]))]
         return rows + [("last hash of the ledger", facts["ledger_hash"] or "no entry")]
     rows = [("model", facts["model"]), ("solver", facts["solver"] or "none")]
+    width, unused = facts["n_features"], facts["n_unused"]
+    more = f", and {unused:,} that are the same for every record" if unused else ""
+    rows += [("columns that reach the model", f"{width - unused:,}{more}")]
     rows += [("charged to a ledger", "yes" if facts["accountant"] else "no")]
     rows += [("share of " + name, _shown(part)) for name, part in facts.get("shares", {}).items()]
     search = facts.get("search")

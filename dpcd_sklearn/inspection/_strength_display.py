@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from ..utils._shown import Shown
 from ._model_displays import _fitted_model, _names, _widths_and_words
 from ._pyplot import axes_of, legend_beside
 
 
-class StrengthDisplay:
+class StrengthDisplay(Shown):
     """Coefficients along strengths of a penalty, and what each strength is estimated to lose.
 
     Both were released with the fit, so the picture costs nothing.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._shown import Shown
 from ._conditions import (
     BOOSTING,
     ENCODERS_OF_Y,
@@ -47,7 +48,7 @@ SEVERITIES = ("void", "leak", "note")
 
 
 @dataclass(frozen=True)
-class Leak:
+class Leak(Shown):
     """One thing that the guarantee does not cover.
 
     Attributes

@@ -174,7 +174,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def __repr__(self, N_CHAR_MAX=700):  # noqa: N803
         text = super().__repr__(N_CHAR_MAX)
-        if self.classes is None or self.unknown_label != "first":
+        stated = self.get_params(deep=False).get("unknown_label")  # presets have no such parameter
+        if self.classes is None or stated != "first":
             return text
         return f"{text[:-1]}, unknown_label='first')"  # what no error will tell
 

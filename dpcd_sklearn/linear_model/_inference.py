@@ -4,14 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import stats
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted
 
 from ..plan._records_outside import are_few
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
-from ._summary import CoefSummary
+from ._summary import CoefSummary, fixed_features
 
 _INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
+_CONSTANT = "too few records differ from the others in it."
+_REDUNDANT = (
+    "the released curvature does not tell them apart. A constant column is so beside an intercept, "
+    "a twin beside its twin, an indicator beside all others (DPOneHotEncoder(drop='first'))."
+)
 _OUTSIDE = (
     "records outside of the bounds that were found may be too many (outside_share_); state wider "
     "feature_bounds and, of a regression, target_bounds."
@@ -21,6 +27,34 @@ _NOISE_UNKNOWN = (
     "inference=True, or without it of one target, loss='squared' and penalty=None or 'l2' after "
     "steps of solver='newton'"
 )
+
+
+# Cosine between directions of two coefficients from which on they are redundant together.
+_TOGETHER = 0.3
+
+
+def _redundant(safe, unsafe, doubt):
+    """Groups of coefficients that directions without released curvature make up.
+
+    Parameters
+    ----------
+    safe, unsafe : ndarrays of shape (n_coefs, n_directions)
+    doubt : float
+        As of `Inference`, in the units of X.
+
+    Returns
+    -------
+    list of ndarrays of int
+        Of one coefficient what does not vary, and of several what cannot be told apart.
+    """
+    lengths = [np.sqrt(np.sum(directions**2, axis=1)) for directions in (safe, unsafe)]
+    found = np.flatnonzero(lengths[1] > doubt * lengths[0])
+    if not len(found):
+        return []
+    basis = np.linalg.svd(unsafe[found], full_matrices=False)[0]
+    basis = basis / np.sqrt(np.sum(basis**2, axis=1))[:, None]
+    n_groups, group = connected_components(np.abs(basis @ basis.T) > _TOGETHER)
+    return [found[group == k] for k in range(n_groups)]
 
 
 class InferenceMixin:
@@ -41,7 +75,7 @@ class InferenceMixin:
         """Covariances in the units of X and y, the intercept last; without any, none is left."""
         found, noise, request = solution.inference, solution.noise, plan.request
         of_inference = ("coef_cov_", "coef_std_", "inference_valid_", "outside_share_")
-        for name in (*of_inference, "_why_invalid"):
+        for name in (*of_inference, "_why_invalid", "_redundant"):
             vars(self).pop(name, None)
         outside = vars(self).pop("_outside", None)
         self._privacy_std = None
@@ -67,6 +101,10 @@ class InferenceMixin:
         if found is None:
             return
         self.coef_cov_ = change @ found.sampling @ change.T + privacy
+        directions = change @ found.safe, change @ found.unsafe
+        self._redundant = _redundant(*directions, found.doubt) if found.valid else []
+        for group in self._redundant:
+            self.coef_cov_[group] = self.coef_cov_[:, group] = np.nan
         self.coef_std_ = np.sqrt(np.diag(self.coef_cov_))
         self.inference_valid_ = found.valid
         if not found.valid:
@@ -89,7 +127,9 @@ class InferenceMixin:
         Returns
         -------
         ndarray of shape (n_coefs, 2)
-            NaN if the inference is not valid.
+            NaN if the inference is not valid, and of coefficients that it can't tell apart, which
+            `summary` names: of a constant column beside an intercept, of twins, of all indicators
+            of a feature.
 
         Raises
         ------
@@ -132,10 +172,12 @@ class InferenceMixin:
             )
         if np.linalg.matrix_rank(R) < len(R):
             raise ValueError("the rows of R must be linearly independent")
-        if not self.inference_valid_:
+        used = R.any(axis=0)
+        covariance = R[:, used] @ self.coef_cov_[np.ix_(used, used)] @ R[:, used].T
+        if not np.isfinite(covariance).all():
             return np.nan, np.nan
         gap = R @ estimates - r
-        statistic = float(gap @ np.linalg.solve(R @ self.coef_cov_ @ R.T, gap))
+        statistic = float(gap @ np.linalg.solve(covariance, gap))
         return statistic, float(stats.chi2.sf(statistic, len(R)))
 
     def _functional(self):
@@ -174,19 +216,26 @@ class InferenceMixin:
         TypeError, ValueError
             If the level is not in (0, 1), or the fit was made without `inference`.
         """
-        intervals, estimates = self.confidence_interval(level), self._estimates()
-        names = getattr(self, "feature_names_in_", None)
+        return self._table(level, getattr(self, "feature_names_in_", None))
+
+    def _table(self, level, names):
+        """The summary, of features with these names; those that can't vary are left out."""
         names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
         names += ["intercept"] if self.fit_intercept else []
-        z = estimates / self.coef_std_
+        intervals, std = self.confidence_interval(level), self.coef_std_
+        shown = np.ones(len(names), dtype=bool)
+        shown[: self.n_features_in_] = ~fixed_features(self)
+        arrays = self._estimates(), std, intervals, self.privacy_std_
+        estimates, std, intervals, privacy = (array[shown] for array in arrays)
+        z = estimates / std
         columns = {
             "coef": (estimates, ".4g"),
-            "std err": (self.coef_std_, ".4g"),
+            "std err": (std, ".4g"),
             "z": (z, ".2f"),
             "P>|z|": (2 * stats.norm.sf(np.abs(z)), ".3f"),
             f"[{(1 - level) / 2:.3g}": (intervals[:, 0], ".4g"),
             f"{(1 + level) / 2:.3g}]": (intervals[:, 1], ".4g"),
-            "privacy": ((self.privacy_std_ / self.coef_std_) ** 2, ".0%"),
+            "privacy": ((privacy / std) ** 2, ".0%"),
         }
         cells = [
             ["nan" if np.isnan(value) else f"{value:{form}}" for value in column]
@@ -198,5 +247,11 @@ class InferenceMixin:
         ]
         if not self.inference_valid_:
             notes.insert(0, "No standard errors: " + self._why_invalid)
-        rows = zip(names, map(list, zip(*cells, strict=True)), strict=True)
-        return CoefSummary(list(columns), list(rows), notes)
+        for group in self._redundant:
+            why = _REDUNDANT if len(group) > 1 else _CONSTANT
+            notes.append(f"No interval of {', '.join(names[j] for j in group)}: {why}")
+        if not shown.all():
+            notes.append(f"Left out: {sum(~shown)} columns that are the same for every record.")
+        cells = map(list, zip(*cells, strict=True))
+        rows = list(zip(np.array(names, dtype=object)[shown], cells, strict=True))
+        return CoefSummary(list(columns), rows, notes)

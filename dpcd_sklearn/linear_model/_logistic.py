@@ -89,8 +89,8 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         other.
     classes : array-like of labels, default=None
         Public labels, two or more. A class may have no record, and a label outside of them counts
-        as the smallest of them, in silence: see `unknown_label`. None takes the labels from y,
-        which publishes them. Each label is compared with them by itself, exactly.
+        as the smallest of them, in silence, which `DPLinearClassifier` has a parameter for. None
+        takes the labels from y, which publishes them. Each is compared by itself, exactly.
     $class_weight
     $feature_bounds
     $feature_scale

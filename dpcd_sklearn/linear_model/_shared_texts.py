@@ -216,7 +216,8 @@ TEXTS = {
     "coef_cov_": """\
     coef_cov_ : ndarray of shape (n_coefs, n_coefs)
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
-        sampling and by the noise. NaN where it is not `inference_valid_`. Released.""",
+        sampling and by the noise. NaN where it is not `inference_valid_`, and of coefficients that
+        the released curvature does not tell apart, which `summary` names. Released.""",
     "coef_std_": """\
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
         Standard errors, and the part of them that is the noise. Released. Without `inference`
@@ -225,8 +226,9 @@ TEXTS = {
         curvature is not safely positive. After other fits it is an AttributeError.""",
     "inference_valid_": """\
     inference_valid_ : bool
-        Whether the noisy moments are safely positive, the steps arrived and, where bounds were
-        found, hardly any record lies outside of them (1.2/sqrt(n) of all). Released.""",
+        Whether the noisy moments are safely positive in some direction at least, the steps arrived
+        and, where bounds were found, hardly any record lies outside of them (1.2/sqrt(n) of all).
+        Released.""",
     "outside_share_": """\
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by

@@ -2,10 +2,18 @@
 
 from html import escape
 
+import numpy as np
+
 _OF_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _OF_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 _OF_LATEX |= {"[": "{[}", "*": "{*}"}  # after a line's end they would be its options
 _OF_LATEX = str.maketrans(_OF_LATEX | {sign: f"\\{sign}" for sign in "&%$#_{}"})
+
+
+def fixed_features(model):
+    """Which features of a fitted model have bounds of one point, so that they tell nothing."""
+    bounds = getattr(model, "feature_bounds_", None)
+    return np.zeros(model.n_features_in_, bool) if bounds is None else bounds[0] == bounds[1]
 
 
 class CoefSummary:
@@ -25,13 +33,6 @@ class CoefSummary:
 
     def __init__(self, heads, rows, notes):
         self.heads, self.rows, self.notes = heads, rows, notes
-
-    def named(self, names):
-        """The same table with other names of the features, which come first."""
-        others = [name for name, _ in self.rows[len(names) :]]
-        cells = [cells for _, cells in self.rows]
-        rows = list(zip([*names, *others], cells, strict=True))
-        return CoefSummary(self.heads, rows, self.notes)
 
     def __str__(self):
         names = ["", *(name for name, _ in self.rows)]

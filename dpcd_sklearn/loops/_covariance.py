@@ -21,6 +21,10 @@ _SAFE_JACOBIAN = 4.0
 _SAFE_SCORES = 1.0
 # The same for the released curvature, where nothing is inverted.
 _SAFE_CURVATURE = 2.0
+# By how many times more it is safe, where other directions are not.
+_SAFE_BESIDE = 2.0
+# The same `doubt` where moments have no noise.
+_ROUNDING = 1e-3
 # In standard errors: of which coefficient more is left, the steps did not arrive.
 _MOST_LEFT = 1.0
 
@@ -36,12 +40,21 @@ class Inference:
     valid : bool
     left : ndarray of shape (n_coordinates,)
         What the coefficients still lack, to be added to them; zero where they are not valid.
+    safe, unsafe : ndarrays of shape (n_coordinates, n_directions)
+        Orthonormal directions of the geometry, as coefficients: those in which the moments are
+        safely positive, and the others, which the records may not tell apart at all. Fixed
+        features are in neither.
+    doubt : float
+        How far the noise of the moments turns a safe direction towards unsafe ones, at most.
     """
 
     sampling: np.ndarray
     privacy: np.ndarray
     valid: bool
     left: np.ndarray
+    safe: np.ndarray
+    unsafe: np.ndarray
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +192,8 @@ def _or(nothing):
 
 
 def _nothing(size):
-    return Inference(_no_matrix(size), _no_matrix(size), False, np.zeros(size))
+    nothing = _no_matrix(size)
+    return Inference(nothing, nothing, False, np.zeros(size), np.eye(size), np.zeros((size, 0)))
 
 
 def _no_matrix(size):
@@ -187,8 +201,14 @@ def _no_matrix(size):
 
 
 @_or(_nothing)
-def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_noise, moment_noise):
-    """Covariances from released moments.
+def inference_of(
+    problem, walk, coef, moments, *, squares, n_records, gradient_noise, moment_noise, is_fixed
+):
+    """Covariances from released moments, of what they identify.
+
+    Directions in which J is not safely positive are taken to have none: the covariances are those
+    of the minimiser in all others. Which coefficients these make up is left to whom knows the units
+    of X.
 
     Parameters
     ----------
@@ -205,6 +225,8 @@ def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_n
     gradient_noise, moment_noise : float
         Standard deviations of the noise: of a gradient over its clip, and of a matrix of moments
         over the squared norm that its rows are clipped to.
+    is_fixed : ndarray of bool, shape (n_features,)
+        Features of which it is public that they do not vary.
 
     Returns
     -------
@@ -212,28 +234,36 @@ def inference_of(problem, walk, coef, moments, *, squares, n_records, gradient_n
     """
     (jacobian, scores), size = moments, len(coef)
     edge = (2 * size) ** 0.5 * moment_noise
-    least = [np.linalg.eigvalsh(matrix)[0] for matrix in moments]
-    rounding = 1e-9 * np.trace(jacobian)
-    valid = bool(
-        least[0] > max(_SAFE_JACOBIAN * edge * squares[0], rounding)
-        and least[1] > _SAFE_SCORES * edge * squares[1]
-        and n_records > size
-    )
-    if not valid:
+    varying = _varying(walk.root, is_fixed)
+    values, vectors = np.linalg.eigh(varying.T @ jacobian @ varying)
+    threshold = max(_SAFE_JACOBIAN * edge * squares[0], 1e-9 * values.sum())
+    is_safe = values > threshold
+    if not is_safe.all():  # where some are left out, none that might be by chance is kept
+        is_safe = values > _SAFE_BESIDE * threshold
+    safe, unsafe = varying @ vectors[:, is_safe], varying @ vectors[:, ~is_safe]
+    if not (is_safe.any() and n_records > size):
+        return _nothing(size)
+    jacobian, scores = (_within(safe, safe.T @ m @ safe) for m in (jacobian, scores))
+    least = np.linalg.eigvalsh(safe.T @ scores @ safe)[0]
+    if not least > _SAFE_SCORES * edge * squares[1]:
         return _nothing(size)
     out, ridge = _out_of(walk, problem), _ridge_of(problem)
     penalty = out.T @ (ridge[:, None] * out)
     mean = out.T @ (ridge * coef)  # minus the mean gradient at the optimum
-    inverse = np.linalg.inv(jacobian + penalty)
+    # a penalty has a minimum in every direction
+    moved = np.eye(size) if ridge.any() else safe
+    inverse = _inverse_within(moved, jacobian + penalty)
     sampling = inverse @ (scores - np.outer(mean, mean)) @ inverse / (n_records - size)
     privacy, kept = walk.propagated(problem, jacobian, penalty)
-    to_end, left = _left(problem, out, kept, coef)
+    to_end, left = _left(problem, out, kept, coef, moved)
     privacy = gradient_noise**2 * to_end @ privacy @ to_end.T
     sampling, privacy = (out @ found @ out.T for found in (sampling, privacy))
     variance = np.diag(sampling) + np.diag(privacy)
     if not np.all(left**2 <= _MOST_LEFT**2 * variance):
         return _nothing(size)
-    return Inference(sampling, privacy, True, left)
+    noise = moment_noise * squares[0] * unsafe.shape[1] ** 0.5
+    doubt = max(_SAFE_JACOBIAN * noise / values[is_safe][0], _ROUNDING)
+    return Inference(sampling, privacy, True, left, out @ safe, out @ unsafe, doubt)
 
 
 @_or(_no_matrix)
@@ -265,7 +295,7 @@ def noise_of(problem, walk, coef, *, edge, gradient_noise):
     penalty = out.T @ (_ridge_of(problem)[:, None] * out)
     privacy, kept = walk.propagated(problem, walk.curvature, penalty)
     privacy = gradient_noise**2 * out @ privacy @ out.T
-    _, left = _left(problem, out, kept, coef)
+    _, left = _left(problem, out, kept, coef, np.eye(len(coef)))
     return privacy if np.all(left**2 <= _MOST_LEFT**2 * np.diag(privacy)) else missing
 
 
@@ -281,8 +311,27 @@ def _ridge_of(problem):
     return ridge
 
 
-def _left(problem, out, kept, coef):
+def _varying(root, is_fixed):
+    """An orthonormal basis of the directions of the geometry that are not those of fixed features.
+
+    A gradient has none along these.
+    """
+    fixed = np.linalg.inv(root).T[:, : len(is_fixed)][:, is_fixed]
+    basis, _ = np.linalg.qr(fixed, mode="complete")
+    return basis[:, fixed.shape[1] :]
+
+
+def _within(basis, matrix):
+    return basis @ matrix @ basis.T
+
+
+def _inverse_within(basis, matrix):
+    """The inverse of what a matrix is along the vectors of a basis; zero along all others."""
+    return _within(basis, np.linalg.inv(basis.T @ matrix @ basis))
+
+
+def _left(problem, out, kept, coef, moved):
     """(I - kept)⁻¹, from where the steps started to where they lead, and what is left of it."""
-    to_end = np.linalg.inv(np.eye(len(kept)) - kept)
+    to_end = _inverse_within(moved, np.eye(len(kept)) - kept)
     start = 0.0 if problem.start is None else problem.start
     return to_end, out @ (to_end @ kept) @ np.linalg.solve(out, coef - start)

@@ -18,6 +18,7 @@ from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._cells import read_labels
 from ..utils._input import check_finite_target, read_input
 from ..utils._public import MOST, check_count, check_interval, check_real
+from ..utils._shown import Shown
 from ..utils._typing import ArrayLike, Auto
 from ..utils._warnings import warn
 from ._answers import Model, read
@@ -27,7 +28,7 @@ from ._metrics import METRICS, ScoreFacts
 _LARGEST = 1e100
 
 
-class PrivateScorer:
+class PrivateScorer(Shown):
     """A score of a model on records that is a private number; made by `make_private_scorer`.
 
     Call it as any scorer of scikit-learn: ``scorer(estimator, X, y)``. Every call is a release of

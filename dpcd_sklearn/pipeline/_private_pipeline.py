@@ -31,7 +31,7 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
-from ._public_facts import first_rows, width_of
+from ._public_facts import PublicFacts, facts_after, first_rows, width_of
 
 
 class PrivatePipeline(PrivateFit, Pipeline):
@@ -305,6 +305,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
         plan = copy._plan(n_samples, X_rows, n_outputs)
         self._warn_before_charge(plan.budget)
+        is_told = any(p.name == name and "feature_bounds" in p.told for p in plan.steps)
+        copy._before_told = PublicFacts(width_of(X_rows)) if is_told else None
         account = Prepaid(
             self.accountant,
             plan.event,
@@ -345,6 +347,18 @@ class PrivatePipeline(PrivateFit, Pipeline):
         )
         return answer
 
+    def _fit(self, X, *args, **kwargs):
+        """As of Pipeline; then the last step is told which columns turned out to be unused.
+
+        That was released, and the event of the last step does not depend on it.
+        """
+        found = super()._fit(X, *args, **kwargs)
+        if self._before_told is not None:
+            facts = facts_after(Pipeline(self.steps[:-1]), self._before_told, width_of(found))
+            if facts.bounds is not None and np.any(facts.bounds[0] < facts.bounds[1]):
+                self.steps[-1][1].set_params(feature_bounds=facts.stated()["feature_bounds"])
+        return found
+
     @available_if(lambda self: hasattr(self.steps[-1][1], "summary"))
     def summary(self, level: float = 0.95):
         """The table of the last step's coefficients, by the names of the columns that reached it.
@@ -366,8 +380,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         """
         last = self.steps[-1][1]
         names = None if hasattr(last, "feature_names_in_") else names_at_the_end(self)
-        found = last.summary(level)
-        return found if names is None else found.named(names)
+        return last.summary(level) if names is None else last._table(level, names)
 
     def __getitem__(self, index):
         """A step, or a plain Pipeline of some of them, which is not fitted on this budget."""

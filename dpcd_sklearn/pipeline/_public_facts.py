@@ -245,6 +245,14 @@ def _after_bounds_scaler(step, before, n_features):
     return PublicFacts(n_features, (np.clip(lo, -1.0, 1.0), np.clip(hi, -1.0, 1.0)))
 
 
+def _after_indicators(step, before, n_features):
+    """Columns that were found to be unused are zero."""
+    facts = _within(n_features, 0.0, 1.0)
+    if hasattr(step, "categories_") and len(step.is_unused) == n_features:
+        facts.bounds[1][step.is_unused] = 0.0
+    return facts
+
+
 def _after_numbers_of_categories(step, before, n_features):
     stated = step.categories
     if isinstance(stated, dict):  # of which columns, names say
@@ -319,17 +327,34 @@ def _after_columns(step, before, n_features):
     if n_features == 0:  # then it has no output_indices_
         return PublicFacts(0)
     lo, hi = np.empty(n_features), np.empty(n_features)
-    for name, inner, _ in step.transformers_:
+    fills_bounds = before.fills_bounds
+    for name, inner, columns in step.transformers_:
         here = step.output_indices_[name]
         width = here.stop - here.start
         if width == 0:
             continue
-        # which of the columns before these are is not looked at
-        known = facts_after(inner, PublicFacts(width), width)
+        known = facts_after(inner, _of_columns(step, columns, before), width)
         if known.bounds is None:
             return PublicFacts(n_features)
         lo[here], hi[here] = known.bounds
-    return PublicFacts(n_features, (lo, hi))
+        fills_bounds = fills_bounds and known.fills_bounds
+    return PublicFacts(n_features, (lo, hi), fills_bounds=fills_bounds)
+
+
+def _of_columns(step, columns, before):
+    """Facts about the columns that a part of a ColumnTransformer is given."""
+    names = list(getattr(step, "feature_names_in_", ()))
+    listed = [columns] if isinstance(columns, str) else columns
+    if isinstance(listed, (list, np.ndarray)) and all(isinstance(one, str) for one in listed):
+        listed = [names.index(name) for name in listed]
+    try:
+        at = np.atleast_1d(np.arange(before.n_features)[listed])
+    except (IndexError, TypeError):
+        return PublicFacts(0)  # nothing is known of columns that are chosen in another way
+    if before.bounds is None:
+        return PublicFacts(len(at))
+    lo, hi = before.bounds
+    return PublicFacts(len(at), (lo[at], hi[at]), fills_bounds=before.fills_bounds)
 
 
 def _after_stand_in(step, before, n_features):
@@ -352,7 +377,7 @@ def _after_pipeline(step, before, n_features):
 
 _RULES = {
     BoundsScaler: _after_bounds_scaler,
-    DPOneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    DPOneHotEncoder: _after_indicators,
     DPOrdinalEncoder: _after_numbers_of_categories,
     DPQuantileTransformer: _after_quantiles,
     DPSelectKBest: _after_selection,

@@ -101,5 +101,6 @@ def with_inference(plan, receipt, place, solution, key):
         n_records=request.budget.n,
         gradient_noise=gradient_noise(plan, units),
         moment_noise=moment_noise,
+        is_fixed=plan.geometry.is_fixed,
     )
     return replace(solution, coef=solution.coef + found.left, inference=found)

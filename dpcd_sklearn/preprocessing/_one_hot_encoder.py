@@ -1,7 +1,9 @@
 """Categories as indicator columns."""
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike
@@ -44,6 +46,10 @@ class DPOneHotEncoder(CategoryEncoder):
         columns without a category stay zero.
     handle_unknown : {"infrequent", "ignore"}, default="infrequent"
         Whether what is none of the categories has a column of its own, or zeros only.
+    drop : {"first"} or None, default=None
+        "first" leaves out the first column of each feature, that of its first category, which the
+        others are compared with: all indicators of a feature add up to one, so beside an intercept
+        no coefficient of them has an interval.
     sparse_output : bool, default=False
         Whether the result is a CSR matrix.
     $neighboring
@@ -102,6 +108,7 @@ class DPOneHotEncoder(CategoryEncoder):
 
     _parameter_constraints = CategoryEncoder._parameter_constraints | {
         "handle_unknown": [StrOptions({"infrequent", "ignore"})],
+        "drop": [StrOptions({"first"}), None],
         "sparse_output": ["boolean"],
     }
 
@@ -114,6 +121,7 @@ class DPOneHotEncoder(CategoryEncoder):
         min_frequency=None,
         max_categories: int = 16,
         handle_unknown: str = "infrequent",
+        drop: str | None = None,
         sparse_output: bool = False,
         neighboring: str = "replace_one",
         n_public: int | None = None,
@@ -126,6 +134,7 @@ class DPOneHotEncoder(CategoryEncoder):
         self.min_frequency = min_frequency
         self.max_categories = max_categories
         self.handle_unknown = handle_unknown
+        self.drop = drop
         self.sparse_output = sparse_output
         self.neighboring = neighboring
         self.n_public = n_public
@@ -141,6 +150,26 @@ class DPOneHotEncoder(CategoryEncoder):
     def _has_infrequent(self):
         return self.handle_unknown == "infrequent"
 
+    @property
+    def _n_dropped(self):
+        return int(self.drop == "first")
+
+    @property
+    def _widths(self):
+        """How many columns each feature becomes, unused ones included."""
+        return [room + self._has_infrequent - self._n_dropped for room in self._room]
+
+    def _words(self, known):
+        """Words for the columns of a feature that are used, the dropped one included."""
+        return [*known, *["infrequent"] * self._has_infrequent]
+
+    @property
+    def is_unused(self):
+        """Which columns are zero of every record, by the categories that were released."""
+        used = [len(self._words(known)) - self._n_dropped for known in self.categories_]
+        pairs = zip(self._widths, used, strict=True)
+        return np.concatenate([np.arange(width) >= n for width, n in pairs])
+
     def transform(self, X: ArrayLike):
         """Encode records, each by itself.
 
@@ -155,13 +184,13 @@ class DPOneHotEncoder(CategoryEncoder):
         """
         codes, n_samples = self._codes(X)
         self._refuse_large_output(n_samples, len(codes))
-        widths = [room + self._has_infrequent for room in self._room]
-        starts = np.cumsum([0, *widths])
+        starts = np.cumsum([0, *self._widths])
         rows, ones = [], []
         for start, code, known in zip(starts, codes, self._categories, strict=False):
-            inside = np.ones(n_samples, bool) if self._has_infrequent else code < len(known)
+            n_words = len(self._words(known))
+            inside = (code >= self._n_dropped) & (code < n_words)
             rows.append(np.flatnonzero(inside))
-            ones.append(start + code[inside])
+            ones.append(start + code[inside] - self._n_dropped)
         rows, ones = np.concatenate(rows), np.concatenate(ones)
         shape = n_samples, int(starts[-1])
         if self.sparse_output:
@@ -169,6 +198,40 @@ class DPOneHotEncoder(CategoryEncoder):
         encoded = np.zeros(shape)
         encoded[rows, ones] = 1.0
         return encoded
+
+    def inverse_transform(self, X: ArrayLike):
+        """The categories of encoded records.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features_out)
+
+        Returns
+        -------
+        X_original : ndarray of objects of shape (n_samples, n_features)
+            "infrequent" for what was none of the categories, or None where that became zeros. With
+            ``drop="first"`` zeros are the first category.
+
+        Raises
+        ------
+        ValueError
+            If X has another number of columns.
+        """
+        check_is_fitted(self, "categories_")
+        X = check_array(X, accept_sparse="csr")
+        starts = np.cumsum([0, *self._widths])
+        if X.shape[1] != starts[-1]:
+            raise ValueError(f"X has {X.shape[1]} columns, but {starts[-1]} are encoded")
+        found = np.empty((len(starts) - 1, X.shape[0]), dtype=object)
+        for j, known in enumerate(self.categories_):
+            words = np.array([*self._words(known), None], dtype=object)
+            block = X[:, starts[j] : starts[j + 1]]
+            block = block.toarray() if issparse(block) else block
+            code = np.argmax(np.column_stack([block != 0, np.ones(len(block))]), axis=1)
+            none = 0 if self._n_dropped else len(words) - 1
+            code = np.where(code == block.shape[1], none, code + self._n_dropped)
+            found[j] = words[np.minimum(code, len(words) - 1)]
+        return found.T
 
     def get_feature_names_out(self, input_features=None):
         """Names of the indicator columns.
@@ -186,9 +249,8 @@ class DPOneHotEncoder(CategoryEncoder):
         """
         names = []
         given = names_of(self, input_features)
-        for name, known, room in zip(given, self.categories_, self._room, strict=True):
-            names += [f"{name}_{category}" for category in known]
-            if self._has_infrequent:
-                names.append(f"{name}_infrequent")
-            names += [f"{name}_unused{i}" for i in range(room - len(known))]
+        for name, known, width in zip(given, self.categories_, self._widths, strict=True):
+            words = self._words(known)[self._n_dropped :]
+            words += [f"unused{i}" for i in range(width - len(words))]
+            names += [f"{name}_{word}" for word in words]
         return each_once(names)

@@ -72,6 +72,7 @@ class BlockSampling(Sampling):
             self.blocks = np.split(coordinates, range(step, n_coordinates, step))
         else:
             self.blocks = check_partition(block_size, n_coordinates)
+        self.n_coordinates = n_coordinates
         self.block_size = max(map(len, self.blocks))
         self.probabilities = check_probabilities(probabilities, len(self.blocks))
 

@@ -46,6 +46,7 @@ class FullSampling(Sampling):
 
     def __init__(self, n_coordinates: int):
         self.block_size = check_count(n_coordinates, "n_coordinates", high=MOST_COORDINATES)
+        self.n_coordinates = self.block_size
         self._all = np.arange(self.block_size, dtype=np.intp)
 
     @classmethod

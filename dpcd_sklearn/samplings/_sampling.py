@@ -2,8 +2,10 @@
 
 from abc import ABCMeta, abstractmethod
 
+from ..utils._shown import Shown
 
-class Sampling(metaclass=ABCMeta):
+
+class Sampling(Shown, metaclass=ABCMeta):
     """A source of the coordinates that an update moves: random sets S of them.
 
     Estimators take any object with `block_size` and `draw` as ``sampling=``; this class only gives

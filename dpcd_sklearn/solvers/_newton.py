@@ -377,7 +377,7 @@ class NewtonPlan(SolverPlan):
         if self._centres:
             row = oracle.release_mean_row()  # that of the intercept's constant comes last
             weight = _mean_weight(row[-1], units.mean_std)
-            mean = np.clip(row[:-1] / weight, -1.0, 1.0)
+            mean = np.where(geometry.is_fixed, 0.0, np.clip(row[:-1] / weight, -1.0, 1.0))
             far = mean @ mean
             square += n_features * units.mean_std**2 / weight - weight * far
             # of weight |mean|², to first order: by the means, and by the weight if it was found
@@ -430,7 +430,8 @@ def _seen_from(solution, shift):
     found = solution.inference
     if found is not None:
         moved = {name: back @ getattr(found, name) @ back.T for name in ("sampling", "privacy")}
-        found = replace(found, **moved, left=found.left @ back.T)
+        moved |= {name: back @ getattr(found, name) for name in ("left", "safe", "unsafe")}
+        found = replace(found, **moved)
     strengths = tuple(one and one.moved(lambda w: w @ back.T) for one in solution.strengths)
     coef = solution.coef @ back.T
     moved = {"path": path, "noise": noise, "inference": found, "strengths": strengths}

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from numbers import Integral
 
+from ._shown import Shown
+
 
 @dataclass(frozen=True, repr=False)
-class ReproducibleNoise:
+class ReproducibleNoise(Shown):
     """A `random_state` that makes the noise of a fit reproducible, so the fit is **not private**.
 
     For tests, benchmarks and the search for a mistake: two fits of the same records with equal

@@ -6,6 +6,7 @@ accountants. Every number in an event is public: it was fixed before a record wa
 
 from dataclasses import dataclass
 
+from ...utils._shown import Shown
 from ._dp_event import translated
 
 NEIGHBORING = ("replace_one", "add_remove")
@@ -16,7 +17,7 @@ def _plural(count, noun):
 
 
 @dataclass(frozen=True)
-class GaussianEvent:
+class GaussianEvent(Shown):
     """Adaptive releases of vectors or scalars with Gaussian noise.
 
     Parameters
@@ -38,7 +39,7 @@ class GaussianEvent:
 
 
 @dataclass(frozen=True)
-class SelectionEvent:
+class SelectionEvent(Shown):
     """Adaptive choices of one candidate each, by Gumbel noise (exponential mechanism).
 
     Parameters
@@ -57,7 +58,7 @@ class SelectionEvent:
 
 
 @dataclass(frozen=True)
-class CoveredEvent:
+class CoveredEvent(Shown):
     """Adaptive uses of mechanisms, each of which tells no more than a Gaussian release would.
 
     That release has the stated noise, and tells everything with a small probability.
@@ -78,13 +79,13 @@ class CoveredEvent:
 
     def __str__(self):
         return (
-            f"{_plural(self.count, 'release')} covered by a Gaussian one with noise multiplier "
-            f"{self.noise_multiplier:.4g} but for a probability of {self.spare:.2g}"
+            f"{_plural(self.count, 'release')}, covered by a Gaussian mechanism with noise "
+            f"multiplier {self.noise_multiplier:.4g} (δ₀ = {self.spare:.2g})"
         )
 
 
 @dataclass(frozen=True)
-class PoissonSampledEvent:
+class PoissonSampledEvent(Shown):
     """Adaptive Gaussian releases, each of a sum over a secret Poisson sample of the records.
 
     Parameters
@@ -111,7 +112,7 @@ class PoissonSampledEvent:
 
 
 @dataclass(frozen=True)
-class TuningEvent:
+class TuningEvent(Shown):
     """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
 
     Only the winner leaves: not the number of runs, other scores or times; candidates are drawn
@@ -141,7 +142,7 @@ class TuningEvent:
 
 
 @dataclass(frozen=True)
-class NonPrivateEvent:
+class NonPrivateEvent(Shown):
     """A release without noise (``epsilon=inf``): no finite loss describes it."""
 
     def __str__(self):
@@ -149,7 +150,7 @@ class NonPrivateEvent:
 
 
 @dataclass(frozen=True)
-class FitEvent:
+class FitEvent(Shown):
     """All releases of one fit, in no particular order, under one neighbouring relation.
 
     Parameters

@@ -3,6 +3,8 @@
 import dataclasses
 from typing import NamedTuple
 
+from ...utils._shown import Shown
+
 _POOR = 1.05  # times the own loss of an event, from which on its cover is called poor
 
 
@@ -15,9 +17,12 @@ class PrivacySpent(NamedTuple):
     def __str__(self):
         return f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
 
+    def _repr_html_(self):
+        return Shown._repr_html_(self)
+
 
 @dataclasses.dataclass(frozen=True)
-class PrivacyCost:
+class PrivacyCost(Shown):
     """Cost of a fit, or of a search of many.
 
     Attributes

@@ -382,7 +382,7 @@ class PrivacyAccountant:
             If the handle is closed, or `output` is another word.
         """
         self._check_open()
-        return shown_as(output, map(LedgerEntry.from_row, self._ledger.rows()))
+        return shown_as(output, map(LedgerEntry.from_row, self._ledger.rows()), self.report)
 
     def verify(self) -> None:
         """Check that every entry is the one that was written.

@@ -12,6 +12,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from ...utils._shown import Shown
+
 # The encoding that is hashed.
 canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr).encode
 
@@ -93,7 +95,7 @@ class Balance:
 
 
 @dataclasses.dataclass(frozen=True)
-class LedgerEntry:
+class LedgerEntry(Shown):
     """One charge, as it stands in the ledger.
 
     Attributes
@@ -139,6 +141,9 @@ class LedgerEntry:
     private: bool
     version: str
     hash: str
+
+    def __str__(self):
+        return f"{self.id}, {self.time:%Y-%m-%d %H:%M:%S} UTC: {self.estimator}, {self.event}"
 
     @classmethod
     def from_row(cls, row):

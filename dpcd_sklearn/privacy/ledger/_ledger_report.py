@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import html
 import io
+import itertools
 import json
 import textwrap
 
@@ -34,7 +35,7 @@ class LedgerReport:
         As `PrivacyAccountant.remaining` reports it.
     """
 
-    _HEADER = ("id", "time (UTC)", "estimator", "released", "n", "p", "share", "epsilon so far")
+    _HEADER = ("id", "time (UTC)", "estimator", "released", "n", "p", "epsilon so far")
 
     def __init__(self, parameters, entries, epsilons, spent, remaining):
         self._parameters = parameters
@@ -45,19 +46,17 @@ class LedgerReport:
         names = _telling_params(self.entries)
         for entry, epsilon in zip(self.entries, self.epsilons, strict=True):
             n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
-            share = min(1.0, entry.amount / self._parameters.limit)
             told = ", ".join(
                 f"{name}={_value(entry.params[name])}" for name in names if name in entry.params
             )
             yield (
                 str(entry.id),
                 f"{entry.time:%m-%d %H:%M:%S}",
-                _cut(f"{entry.estimator}({told})" if told else entry.estimator),
-                _cut(_brief(entry.releases)),
+                f"{entry.estimator}({told})" if told else entry.estimator,
+                _brief(entry.releases),
                 n,
                 p,
-                f"{share:.2%}" if entry.private else _flaw(entry),
-                f"{epsilon:.4g}",
+                f"{epsilon:.4g}" + ("" if entry.private else f" ({_flaw(entry)})"),
             )
 
     def _summary(self):
@@ -70,7 +69,7 @@ class LedgerReport:
         )
 
     def __str__(self):
-        table = [self._HEADER, *self._cells()]
+        table = [self._HEADER, *(line for cells in self._cells() for line in _lines(cells))]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
         return "\n".join(
@@ -93,7 +92,7 @@ class LedgerReport:
         )
 
     def to_frame(self):
-        """Return the entries as a data frame, one row each, with everything they hold.
+        """Return the entries as a data frame, one row each, with all that they hold.
 
         Returns
         -------
@@ -105,7 +104,29 @@ class LedgerReport:
         ImportError
             If pandas is not installed.
         """
-        return frame_of(self.entries).assign(epsilon_so_far=list(self.epsilons))
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("a data frame of entries needs pandas: pip install pandas") from error
+        return pd.DataFrame(list(self._rows()), columns=_COLUMNS).set_index("id")
+
+    def _rows(self):
+        for entry, epsilon in zip(self.entries, self.epsilons, strict=True):
+            yield [*(getattr(entry, name) for name in _COLUMNS[:-1]), epsilon]
+
+    def to_csv(self) -> str:
+        """Return the same as comma-separated values; what has parts of its own as JSON.
+
+        Returns
+        -------
+        text : str
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        for row in self._rows():
+            writer.writerow(json.dumps(v) if isinstance(v, (dict, tuple)) else v for v in row)
+        return text.getvalue()
 
 
 def html_of_balance(accountant):
@@ -124,36 +145,17 @@ def html_of_balance(accountant):
     )
 
 
-_FIELDS = [field.name for field in dataclasses.fields(LedgerEntry)]
+# The epsilon at the ledger's delta after each entry comes last.
+_COLUMNS = [*(field.name for field in dataclasses.fields(LedgerEntry)), "epsilon_so_far"]
 
 
-def frame_of(entries):
-    """Entries as a data frame, one row each; ImportError without pandas."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("a data frame of entries needs pandas: pip install pandas") from error
-    rows = [[getattr(entry, name) for name in _FIELDS] for entry in entries]
-    return pd.DataFrame(rows, columns=_FIELDS).set_index("id")
-
-
-def csv_of(entries):
-    """Entries as a text of comma-separated values; what has parts of its own as JSON."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_FIELDS)
-    for entry in entries:
-        values = (getattr(entry, name) for name in _FIELDS)
-        writer.writerow(json.dumps(v) if isinstance(v, (dict, tuple)) else v for v in values)
-    return text.getvalue()
-
-
-def shown_as(output, entries):
-    """Entries as a list, a data frame or comma-separated values."""
-    outputs = {"list": list, "frame": frame_of, "csv": csv_of}
+def shown_as(output, entries, report):
+    """Entries as a list; of a report of them a data frame or comma-separated values."""
+    outputs = {"list": lambda: list(entries)}
+    outputs |= {"frame": lambda: report().to_frame(), "csv": lambda: report().to_csv()}
     if output not in outputs:
         raise ValueError(f"output must be one of {tuple(outputs)}, got {output!r}")
-    return outputs[output](entries)
+    return outputs[output]()
 
 
 def _flaw(entry):
@@ -192,6 +194,7 @@ def _value(value):
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _cut(text):
-    """As many whole words as there is room for."""
-    return textwrap.shorten(text, _WIDEST, placeholder=" …") if len(text) > _WIDEST else text
+def _lines(cells):
+    """The lines of a row, in which long cells are wrapped between words."""
+    wrapped = [textwrap.wrap(cell, _WIDEST, break_long_words=False) or [""] for cell in cells]
+    return itertools.zip_longest(*wrapped, fillvalue="")
