@@ -21,8 +21,8 @@ _SAFE_JACOBIAN = 4.0
 _SAFE_SCORES = 1.0
 # The same for the released curvature, where nothing is inverted.
 _SAFE_CURVATURE = 2.0
-# By how many times more it is safe, where other directions are not.
-_SAFE_BESIDE = 2.0
+# By how many times more directions are safe beside unsafe ones, and larger than these.
+_GAP = 2.0
 # The same `doubt` where moments have no noise.
 _ROUNDING = 1e-3
 # In standard errors: of which coefficient more is left, the steps did not arrive.
@@ -233,13 +233,15 @@ def inference_of(
     Inference
     """
     (jacobian, scores), size = moments, len(coef)
-    edge = (2 * size) ** 0.5 * moment_noise
     varying = _varying(walk.root, is_fixed)
+    edge = (2 * varying.shape[1]) ** 0.5 * moment_noise
     values, vectors = np.linalg.eigh(varying.T @ jacobian @ varying)
     threshold = max(_SAFE_JACOBIAN * edge * squares[0], 1e-9 * values.sum())
     is_safe = values > threshold
-    if not is_safe.all():  # where some are left out, none that might be by chance is kept
-        is_safe = values > _SAFE_BESIDE * threshold
+    if not is_safe.all():
+        is_safe = values > _GAP * threshold
+        if is_safe.any() and not _GAP * values[~is_safe].max() < values[is_safe].min():
+            return _nothing(size)  # by chance some are safe, and others are not
     safe, unsafe = varying @ vectors[:, is_safe], varying @ vectors[:, ~is_safe]
     if not (is_safe.any() and n_records > size):
         return _nothing(size)
