@@ -25,4 +25,5 @@ class UnknownScaleWarning(UserWarning):
 
 
 class FewRecordsWarning(UserWarning):
-    """Records and budget are too small for a model that is better than none, by public numbers."""
+    """Records and budget are too small for a model that is better than none, or for the standard
+    errors that are asked for, by public numbers."""

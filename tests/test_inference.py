@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from tables import table
 
 from dpcd_sklearn import (
+    BudgetExceededError,
     DPLassoCD,
     DPLinearClassifier,
     DPLinearRegressor,
@@ -18,7 +20,11 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
+from dpcd_sklearn.exceptions import (
+    FewRecordsWarning,
+    PrivacyLeakWarning,
+    ReproducibleNoiseWarning,
+)
 from dpcd_sklearn.linear_model._summary import CoefSummary
 from dpcd_sklearn.loops._covariance import DescentWalk
 from dpcd_sklearn.loops._newton import solve as newton
@@ -280,6 +286,31 @@ def test_what_is_not_safely_positive_is_not_inferred():
     assert np.isnan(model.confidence_interval()).all() and np.isnan(model.wald_test([1] * 4)).all()
     assert "not safely positive" in str(model.summary())
     assert np.isfinite(model.coef_).all()
+
+
+@table("n, p, epsilon", [(2000, 3, 1.0), (6000, 8, 1.0), (900, 3, 2.0)])
+def test_that_there_will_be_no_intervals_is_said_before_the_charge_and_what_would_do(n, p, epsilon):
+    def fit(n, epsilon, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (n, p))
+        y = np.clip(0.3 * X[:, 0] + 0.15 * rng.standard_normal(n), -1, 1)
+        params = {"random_state": ReproducibleNoise(seed), "epsilon": epsilon, "delta": 1e-7}
+        return fitted(X, y, **params).inference_valid_
+
+    with pytest.warns(FewRecordsWarning, match="expect NaN for standard errors") as said:
+        assert not any(fit(n, epsilon, seed) for seed in range(3))
+    text = str(next(w.message for w in said if "expect NaN" in str(w.message)))
+    others = re.search(r"n of about ([\d,]+) or epsilon of about ([\d.]+) would do", text)
+    records, budget = int(others[1].replace(",", "")), float(others[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FewRecordsWarning)
+        assert np.mean([fit(records, epsilon, seed) for seed in range(8)]) > 0.5
+        assert np.mean([fit(n, budget, seed) for seed in range(8)]) > 0.5
+    model = DPLinearRegressor(inference=True, epsilon=epsilon, **BOUNDS)
+    with PrivacyAccountant(epsilon=0.1, delta=1e-3) as accountant:
+        X, y = np.zeros((n, p)), np.zeros(n)
+        with pytest.warns(FewRecordsWarning), pytest.raises(BudgetExceededError):
+            model.set_params(accountant=accountant).fit(X, y)
 
 
 def constant(X):

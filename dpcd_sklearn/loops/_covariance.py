@@ -17,16 +17,21 @@ from functools import wraps
 import numpy as np
 
 # Least eigenvalue of J in spectral edges of its noise: below it inverses are far from linear in it.
-_SAFE_JACOBIAN = 4.0
+SAFE_JACOBIAN = 4.0
 _SAFE_SCORES = 1.0
 # The same for the released curvature, where nothing is inverted.
 _SAFE_CURVATURE = 2.0
-# By how many times more it is safe, where other directions are not.
-_SAFE_BESIDE = 2.0
+# By how many times more directions are safe beside unsafe ones, and larger than these.
+_GAP = 2.0
 # The same `doubt` where moments have no noise.
 _ROUNDING = 1e-3
 # In standard errors: of which coefficient more is left, the steps did not arrive.
 _MOST_LEFT = 1.0
+
+
+def normal_square(mean):
+    """Two standard deviations above the mean of a normal row's squared norm."""
+    return mean + 2 * (2 * mean) ** 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +96,7 @@ class NewtonWalk:
         Two standard deviations above the mean of a normal row, or wider, up to far beyond it, where
         the noise's spectral edge stays below a tenth of the curvature.
         """
-        normal = self.filled + 2 * (2 * self.filled) ** 0.5
-        return max(normal, min(0.1 / max(edge, 1e-300), 10 * self.filled))
+        return max(normal_square(self.filled), min(0.1 / max(edge, 1e-300), 10 * self.filled))
 
     def propagated(self, problem, jacobian, penalty):
         """How the last iterate follows the noise, and the start.
@@ -233,13 +237,15 @@ def inference_of(
     Inference
     """
     (jacobian, scores), size = moments, len(coef)
-    edge = (2 * size) ** 0.5 * moment_noise
     varying = _varying(walk.root, is_fixed)
+    edge = (2 * varying.shape[1]) ** 0.5 * moment_noise
     values, vectors = np.linalg.eigh(varying.T @ jacobian @ varying)
-    threshold = max(_SAFE_JACOBIAN * edge * squares[0], 1e-9 * values.sum())
+    threshold = max(SAFE_JACOBIAN * edge * squares[0], 1e-9 * values.sum())
     is_safe = values > threshold
-    if not is_safe.all():  # where some are left out, none that might be by chance is kept
-        is_safe = values > _SAFE_BESIDE * threshold
+    if not is_safe.all():
+        is_safe = values > _GAP * threshold
+        if is_safe.any() and not _GAP * values[~is_safe].max() < values[is_safe].min():
+            return _nothing(size)  # by chance some are safe, and others are not
     safe, unsafe = varying @ vectors[:, is_safe], varying @ vectors[:, ~is_safe]
     if not (is_safe.any() and n_records > size):
         return _nothing(size)
@@ -262,7 +268,7 @@ def inference_of(
     if not np.all(left**2 <= _MOST_LEFT**2 * variance):
         return _nothing(size)
     noise = moment_noise * squares[0] * unsafe.shape[1] ** 0.5
-    doubt = max(_SAFE_JACOBIAN * noise / values[is_safe][0], _ROUNDING)
+    doubt = max(SAFE_JACOBIAN * noise / values[is_safe][0], _ROUNDING)
     return Inference(sampling, privacy, True, left, out @ safe, out @ unsafe, doubt)
 
 

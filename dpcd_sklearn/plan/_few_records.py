@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ..exceptions import FewRecordsWarning
 from ..utils._warnings import warn
+from ._inference import has_too_few_for_intervals
 from ._scales import NOTHING, wanted_scales
 from ._shrinkage import lacks_scale, signal_of_rows
 from ._smoothness import smoothness_share
@@ -18,19 +19,31 @@ _LARGEST = 2.0**40  # times as many records, or as much of a budget
 
 
 def warn_of_few_records(request):
-    """Once a fit, and before the charge."""
-    if not request.private or not _are_few(request):
+    """Warn once a fit, before the charge: of a model of noise, or else of one without intervals."""
+    if not request.private:
         return
-    records = _least(request, "n", integer=True)
-    epsilon = _least(request, "epsilon")
-    budget = request.budget
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
+    cases = [
+        (_are_few, f"leave little but noise: expect no better than {nothing}"),
+        (
+            has_too_few_for_intervals,
+            "leave too much noise in the moments of inference=True: expect NaN for standard "
+            "errors, and better predictions from inference=False",
+        ),
+    ]
+    case = next((case for case in cases if case[0](request)), None)
+    if case is None:
+        return
+    are_few, what = case
+    records = _least(request, "n", are_few, integer=True)
+    epsilon = _least(request, "epsilon", are_few)
+    budget = request.budget
     ways = [f"n of about {records:,}"] if records else []
     ways += [f"epsilon of about {epsilon:g}"] if epsilon else []
     would = f"; {' or '.join(ways)} would do" if ways else ""
     warn(
-        f"n={budget.n:,}, {request.n_features:,} features and epsilon={budget.epsilon:g} leave "
-        f"little but noise: expect no better than {nothing}{would}",
+        f"n={budget.n:,}, {request.n_features:,} features and epsilon={budget.epsilon:g} "
+        f"{what}{would}",
         FewRecordsWarning,
     )
 
@@ -43,7 +56,7 @@ def _are_few(request):
     return signal_of_rows(request) < (_LEAST_OF_ONE_SCALE if is_one else _LEAST_SIGNAL)
 
 
-def _least(request, name, integer=False):
+def _least(request, name, are_few, integer=False):
     """The least number of a Budget that would do, to two digits; None where none does."""
     factor = 1.0
     while factor < _LARGEST:
@@ -58,7 +71,7 @@ def _least(request, name, integer=False):
             other = replace(other, smoothness_share=smoothness_share(other))
         except ValueError:  # beyond what is accounted for
             return None
-        if not _are_few(other):
+        if not are_few(other):
             return value
     return None
 
