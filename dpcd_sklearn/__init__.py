@@ -17,6 +17,7 @@ try:
         DPRidgeSkGD,
     )
     from .privacy.ledger._accountant import PrivacyAccountant
+    from .utils._persons import Persons
 except ImportError as error:
     if not (error.name or "").startswith(__name__):  # something else is missing
         raise
@@ -43,6 +44,7 @@ __all__ = [
     "DPRidgeCV",
     "DPRidgeSkGD",
     "LedgerError",
+    "Persons",
     "PrivacyAccountant",
     "PrivacyLeakWarning",
 ]

@@ -349,7 +349,8 @@ class Scored:
         return {}
 
     def fit(self, X, y):
-        self.privacy_event_ = event = self.scorer.planned_event(len(y))
+        self.privacy_event_ = self.scorer.planned_event(len(y))
+        event = self.scorer.event_of_records(len(y))
         score = self.scorer.prepared(self.model, X, y, event)
         self.score = score(charge(None, event), key=self.tape)
 

@@ -69,7 +69,7 @@ def unlike(data, candidates, sizes):
         for size in sizes:
             model = search._budgeted(plan, {}, min(plan.slots.n_train))
             scorer, splits = search._scorer_of(plan), ((rows[:size], rows[size:]),)
-            cost = plan.release, plan.budget.neighboring
+            cost = plan.release, plan.budget
             outcome = _runs.run(model, {}, scorer, X, y, splits, *cost)
             if outcome.model is None or not math.isfinite(outcome.score):
                 found.append(f"{candidate}: a slot of {size} failed")

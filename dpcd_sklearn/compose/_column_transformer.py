@@ -14,9 +14,10 @@ from ..pipeline import PrivatePipeline
 from ..pipeline._joint_plan import private_parts, with_stand_ins
 from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import PrivateFit
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
+from ..utils._persons import OF_NEIGHBORING, relation_of
 from ..utils._typing import ArrayLike, Auto, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it
@@ -58,8 +59,9 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         What becomes of the other columns.
     verbose_feature_names_out : bool, default=True
         Whether names of columns begin with that of their transformer.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
         What one record more or less means; with "replace_one" the number of records is public.
+        :class:`~dpcd_sklearn.Persons` have several of them.
     n_public : int, default=None
         A public number of records, for "add_remove".
     accountant : PrivacyAccountant, default=None
@@ -134,7 +136,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "shares": [StrOptions({"auto"}), dict],
         "remainder": [StrOptions({"drop", "passthrough"}), HasMethods(["fit", "transform"])],
         "verbose_feature_names_out": ["boolean"],
-        "neighboring": [StrOptions(set(NEIGHBORING))],
+        "neighboring": OF_NEIGHBORING,
         "n_public": [None, Interval(Integral, 1, None, closed="left")],
         "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     }
@@ -229,7 +231,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         """
         self._validate_params()
         if self.charges_nothing:
-            return FitEvent((), self.neighboring)
+            return FitEvent((), *relation_of(self.neighboring))
         return self._pipeline().planned_event(n_samples, n_features, sparse=sparse)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -263,7 +265,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
             refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
             plain = self._plain()
             answer = getattr(plain, method)(X, y)
-            nothing = FitEvent((), self.neighboring)
+            nothing = FitEvent((), *relation_of(self.neighboring))
             spent = PrivacySpent(0.0, 0.0)
             self._take(plain, shares_={}, privacy_event_=nothing, privacy_spent_=spent)
             return answer

@@ -117,10 +117,11 @@ def audit(
     worst = min(rows, key=_passes)
     epsilon, delta = fitted.privacy_spent_
     squared = gdp_squared(fitted.privacy_event_)
+    k = fitted.privacy_event_.max_contributions  # a person's: k records tell k times as much
     return AuditResult(
         verdict=verdict,
         epsilon_lower=max(_epsilon_shown(row, delta) for row in rows),
-        mu_lower=max(mu_shown(row.error_upper) / max(row.group, 1) for row in rows),
+        mu_lower=max(k * mu_shown(row.error_upper) / max(row.group, 1) for row in rows),
         epsilon=float(epsilon),
         delta=float(delta),
         mu=None if squared is None else math.sqrt(squared),
@@ -156,7 +157,7 @@ def shape_of(model, X, y, *, n_samples, n_features):
         columns = getattr(model, "feature_bounds", None)
         if isinstance(columns, dict):
             facts["columns"] = list(columns)
-        public = model.n_public if model.neighboring == "add_remove" else None
+        public = model.n_public
         if n_samples is None:
             n_samples = public or _N_SAMPLES
         if n_features is None:
@@ -180,7 +181,7 @@ def shape_of(model, X, y, *, n_samples, n_features):
     for name, value, least in (("n_samples", n_samples, _FEWEST), ("n_features", n_features, 1)):
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} must be an integer >= {least} in an audit, got {value!r}")
-    if model.neighboring == "add_remove" and model.n_public and n_samples > model.n_public:
+    if model.n_public and n_samples > model.n_public:
         raise ValueError(f"n_samples={n_samples} is more than n_public={model.n_public}")
     made_up = SimulatedTable if is_table(model) else SimulatedRecords
     return made_up(model, int(n_samples), int(n_features), **facts)

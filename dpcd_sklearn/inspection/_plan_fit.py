@@ -250,7 +250,7 @@ def _releases(event):
     whole = zcdp(event)
     found = []
     for release in checked_releases(event):
-        rho = zcdp(FitEvent((release,), event.neighboring))
+        rho = zcdp(FitEvent((release,), *event.neighbours))
         known = rho is not None and whole is not None and 0 < whole < math.inf
         found.append((str(release), rho / whole if known else math.nan))
     return tuple(found)

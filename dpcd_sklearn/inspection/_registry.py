@@ -12,6 +12,10 @@ _ADJACENT = {
     "add_remove": "Two tables are adjacent if one has a row more than the other.",
 }
 _UNIT = "The unit is one row; a person with several rows is not one unit."
+_ADJACENT_BY_PERSONS = {
+    "replace_one": "in the rows of one person, which are replaced by as many others.",
+    "add_remove": "in the rows of one person, which only one of them has.",
+}
 _ARITHMETIC = (
     "Each record contributes integers, clamped after rounding, so that sums are exact in any "
     "order; the noise added to them is an exactly normal number, rounded. Randomness comes from "
@@ -69,8 +73,7 @@ def entry_of(facts, asked):
             "unprotected_quantities": _listed(facts["not_protected"]),
         },
         "privacy_loss": {
-            "privacy_unit": "Record-level",
-            "privacy_unit_details": f"{_ADJACENT[guarantee['neighboring']]} {_UNIT}",
+            **_unit(guarantee),
             "privacy_parameters": {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"]},
             "privacy_parameters_details": loss,
         },
@@ -117,6 +120,20 @@ def entry_of(facts, asked):
     }
     slug = "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
     return {"url_slug": slug, "deployment": deployment}
+
+
+def _unit(guarantee):
+    """The unit is a row, or a person of as many rows as are promised."""
+    relation, k = guarantee["neighboring"], guarantee["max_contributions"]
+    if k == 1:
+        unit, details = "Record-level", f"{_ADJACENT[relation]} {_UNIT}"
+    else:
+        differ = f"Two tables are adjacent if they differ {_ADJACENT_BY_PERSONS[relation]}"
+        unit = "Person-level"
+        details = (
+            f"{differ} The unit is a person of at most {k:,} rows, which the curator promises."
+        )
+    return {"privacy_unit": unit, "privacy_unit_details": details}
 
 
 def _several(value):

@@ -24,6 +24,7 @@ from sklearn.base import clone
 
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
+from ..privacy.accounting._persons import of_persons
 from ..privacy.mechanisms._running_counts import halfway
 from ..utils._shown import Shown
 from ..utils._warnings import silence
@@ -195,7 +196,9 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
             row = lone_names(runs, made_up, kind, leader, n_runs, alike, measures)
             rows.append(ReleaseResult(**row))
         rows = _of_one_choice(rows)
-        left, beyond = unused(fitted.privacy_event_, leader.events)
+        told = fitted.privacy_event_
+        made = [of_persons(event, told.max_contributions) for event in leader.events]
+        left, beyond = unused(told, made)
         rows += [_not_exercised(release) for release in left]
         unpaid = _unpaid(runs, leader, fitted, made_up, generator)
         if beyond:

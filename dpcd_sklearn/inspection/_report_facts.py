@@ -23,12 +23,10 @@ from ._model_displays import _coefficients, _names
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 MOST_COEFFICIENTS = 30
-UNIT = "one row of the table: its features, its target and its weight"
 NOT_PROTECTED = (
     "the number of records (under replace-one neighbours), the shape and dtype of the table, and "
     "the names of its columns",
     "all that was stated: bounds, classes and every parameter",
-    "a person with several rows: the unit is one row",
     "scores, calibrations and thresholds that were computed from records without noise",
     "the time that a fit takes, and errors about NaN, infinite values and shapes",
     "other releases about the same people that are in another ledger, or in none",
@@ -53,7 +51,11 @@ def facts_of(subject, vouched_by, date):
     else:
         told = _of_estimator(subject, vouched_by)
     versions = {name: _version(name) for name in _PACKAGES}
-    told |= {"not_protected": list(NOT_PROTECTED), "date": date}
+    k = told["guarantee"]["max_contributions"]
+    beyond = "a person with several rows: the unit is one row"
+    if k > 1:
+        beyond = f"a person with more rows than {k:,}, which is a promise about the table"
+    told |= {"not_protected": [beyond, *NOT_PROTECTED], "date": date}
     return told | {"versions": versions | {"Python": platform.python_version()}}
 
 
@@ -91,9 +93,8 @@ def _of_ledger(accountant):
         "guarantee": {
             "epsilon": accountant.epsilon,
             "delta": accountant.delta,
-            "neighboring": accountant.neighboring,
+            **_neighbours_of(accountant),
             "n_public": accountant.n_public,
-            "unit": UNIT,
             "flaws": flaws,
         },
         "spent": plain(report.spent.epsilon),
@@ -101,6 +102,15 @@ def _of_ledger(accountant):
         "entries": entries,
         "ledger_hash": report.entries[-1].hash if report.entries else None,
     }
+
+
+def _neighbours_of(stated):
+    """The relation of an event or a ledger, and the unit that it protects."""
+    k = stated.max_contributions
+    unit = "one row of the table: its features, its target and its weight"
+    if k > 1:
+        unit = f"all rows of one person, at most {k:,}: their features, targets and weights"
+    return {"neighboring": stated.neighboring, "max_contributions": k, "unit": unit}
 
 
 # ---- a model, a pipeline, a search --------------------------------------------------------------
@@ -126,9 +136,8 @@ def _of_estimator(estimator, vouched_by):
         "guarantee": {
             "epsilon": plain(spent.epsilon),
             "delta": plain(spent.delta),
-            "neighboring": event.neighboring,
+            **_neighbours_of(event),
             "n_public": getattr(owner, "n_public", None),
-            "unit": UNIT,
             "flaws": _flaws(owner, model, private, leaks),
         },
         "releases": [str(release) for release in event.releases],

@@ -23,6 +23,16 @@ _NEIGHBOURS = {
 }
 
 
+def _neighbours(stated):
+    """Neighbouring data sets in words."""
+    k = stated["max_contributions"]
+    if k == 1:
+        return _NEIGHBOURS[stated["neighboring"]]
+    how = {"replace_one": "replaced by as many", "add_remove": "added or removed"}
+    differ = f"in the rows of one person, at most {k:,}, {how[stated['neighboring']]}"
+    return f"data sets that differ {differ}"
+
+
 # ---- what is said, in order ---------------------------------------------------------------------
 
 
@@ -58,7 +68,7 @@ def _guarantee(facts):
     yield (
         "text",
         f"{what} (ε, δ)-differentially private with ε = {stated['epsilon']:g} and "
-        f"δ = {stated['delta']:g}: for any two {_NEIGHBOURS[stated['neighboring']]}, the "
+        f"δ = {stated['delta']:g}: for any two {_neighbours(stated)}, the "
         "probability of any outcome under the one is at most e^ε times that under the other, plus "
         f"δ. The unit is {stated['unit']}.",
     )

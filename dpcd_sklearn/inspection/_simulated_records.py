@@ -12,6 +12,7 @@ from scipy.optimize import lsq_linear
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import is_classifier
 
+from ..utils._persons import relation_of
 from ..utils._public import check_bounds
 
 _FAR_TARGET = 1e9
@@ -152,7 +153,7 @@ class SimulatedRecords:
         self.model, self.n, self.p = model, n_samples, n_features
         self.labels, self._n_targets = labels, n_targets
         self._sparse, self._dtype, self._columns = sparse, dtype, columns
-        self.adds = model.neighboring == "add_remove"
+        self.adds = relation_of(model.neighboring)[0] == "add_remove"
 
     # ---- a run to follow ----
 

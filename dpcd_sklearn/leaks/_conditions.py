@@ -35,7 +35,8 @@ def learns(part):
 
 
 def _relations(part):
-    return {inner.get("neighboring") for inner in part.inside() if inner.kind == "private"}
+    found = (inner.get("neighboring") for inner in part.inside() if inner.kind == "private")
+    return {getattr(stated, "relation", stated) for stated in found}
 
 
 def not_private(part):

@@ -7,9 +7,9 @@ import numpy as np
 
 from ..penalties import CONSTRAINTS, PENALTIES, Box
 from ..plan._solver import Solver
-from ..privacy.accounting._events import NEIGHBORING
 from ..solvers._choice import SOLVERS
 from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._persons import OF_NEIGHBORING
 from ..utils._reproducible_noise import ReproducibleNoise
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
@@ -23,7 +23,7 @@ _COUNT_OR_NONE = [None, *_COUNT]
 COMMON = {
     "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
     "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-    "neighboring": [StrOptions(set(NEIGHBORING))],
+    "neighboring": OF_NEIGHBORING,
     "n_public": _COUNT_OR_NONE,
     "clip": _AUTO_OR_POSITIVE,
     "max_iter": _AUTO_OR_POSITIVE,

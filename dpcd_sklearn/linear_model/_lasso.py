@@ -38,7 +38,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
       released before the first one, could be published at the same cost.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      One person with several rows needs more.
+      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
     - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
       and bounds; running time and memory; scores on training records; errors about NaN, infinite
       values and shapes; the choice of rows by stratified splits.

@@ -40,7 +40,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
       cost. Who is in a mini-batch is never published.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      One person with several rows needs more.
+      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
     - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
       and bounds, and the set of labels unless `classes` states it; running time and memory; scores
       on training records; errors about NaN, infinite values and shapes; the choice of rows by

@@ -72,7 +72,8 @@ _REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), {"closed": "neither"})
 
 
 class PrivateLinearModel(
-    WithStrength, PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
+    WithStrength, PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
+):
     """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
     A preset fixes a parameter by leaving it out of its ``__init__`` and giving a class attribute.
@@ -199,8 +200,7 @@ class PrivateLinearModel(
         n_samples : int, >= 1
             Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
         n_features : int, >= 1, or rows of them
-            Number of features; of an array, a data frame or a sparse matrix nothing else is looked
-            at than its columns, their names, and that it is sparse.
+            Number of features; of rows the columns, their names and their layout are looked at.
         n_outputs : int, default=1
             Number of classes (1 is two of them, unless `classes` tell it), or of targets.
         sparse : bool, default=False
@@ -221,7 +221,7 @@ class PrivateLinearModel(
         n_features, sparse = width_and_layout(n_features, sparse)
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         n_outputs = self._stated_outputs(n_outputs)
-        return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).event
+        return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).charged
 
     # ---- the recipe ----
 
@@ -265,8 +265,7 @@ class PrivateLinearModel(
         # 2. plan: everything public, fixed from here on
         facts = {"sparse": records.sparse, "in_arrays": records.in_arrays}
         facts["columns"] = getattr(self, "feature_names_in_", None)
-        plan = self._plan(*shape, n_outputs, **facts)
-        plan = self._shown(plan)
+        plan = self._shown(self._plan(*shape, n_outputs, **facts))
         self._refuse_unprotected_charge()
         start = self._start(plan, shape[1])
         key, generator = self._randomness()
@@ -282,6 +281,7 @@ class PrivateLinearModel(
             self.accountant,
             plan.event,
             recorder=self._recorder,
+            budget=plan.request.budget,
             estimator=type(self).__name__,
             params=self._stated_params(),
             n_samples=plan.request.budget.n,
@@ -298,7 +298,7 @@ class PrivateLinearModel(
         scaled = records.scaled(plan.request)
         if plan.request.counts_classes:
             start = self._start_at_shares(plan, receipt, scaled.labels(), key)
-        progress = Progress(self, plan.n_told, plan.event)
+        progress = Progress(self, plan.n_told, plan.charged)
         plan = plan.attended_by(start, progress)
         solution = records.run(plan, receipt, scaled, key, generator)
         # 5. what was released
@@ -442,9 +442,10 @@ class PrivateLinearModel(
         self.solver_ = plan.word
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.stated_clip
-        self.privacy_event_ = plan.event
+        self.privacy_event_ = plan.charged
         self.privacy_spent_ = PrivacySpent(float(self.epsilon), plan.request.budget.delta)
-        noisy = [r for r in plan.part.releases if hasattr(r, "noise_multiplier")]
+        updates = plan.request.budget.of_persons(plan.part).releases
+        noisy = [r for r in updates if hasattr(r, "noise_multiplier")]
         nothing = 0.0 if math.isinf(self.epsilon) else math.nan  # no gradient is released
         self.noise_multiplier_ = noisy[0].noise_multiplier if noisy else nothing
         if math.isinf(self.epsilon) and not solution.converged:

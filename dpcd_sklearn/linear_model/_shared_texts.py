@@ -58,7 +58,7 @@ TEXTS = {
       together (epsilon, delta)-differentially private under the `neighboring` relation.
     - Neighbours: data sets that differ in one record, a row of X with its target and weight
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      One person with several rows needs more.
+      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
     - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
       and bounds, and the set of labels unless `classes` states it; running time and memory; scores
       on training records; errors about NaN, infinite values and shapes.
@@ -97,8 +97,9 @@ TEXTS = {
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".""",
     "neighboring": """\
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are: see Privacy above.""",
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
+        What neighbouring data sets are: see Privacy above. ``Persons(k)`` are those that differ in
+        all records of one person, at most k, with k times the noise.""",
     "n_public": """\
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.""",

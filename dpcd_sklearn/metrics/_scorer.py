@@ -17,9 +17,10 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._cells import read_labels
 from ..utils._input import check_finite_target, read_input
+from ..utils._persons import relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._shown import Shown
-from ..utils._typing import ArrayLike, Auto
+from ..utils._typing import ArrayLike, Auto, Neighboring
 from ..utils._warnings import warn
 from ._answers import Model, read
 from ._metrics import METRICS, ScoreFacts
@@ -41,12 +42,13 @@ class PrivateScorer(Shown):
         if not isinstance(name, str) or name not in METRICS:
             raise ValueError(f"a private score is one of {sorted(METRICS)}, got {name!r}")
         self.name, self.accountant, self.neighboring = name, accountant, neighboring
+        relation, _ = relation_of(neighboring)
         self.epsilon = check_real(epsilon, "epsilon", low=0, high=1e6, closed="right")
         self.delta = delta if delta == "auto" else check_real(delta, "delta", low=0, high=1)
         self.n_public = public_number(neighboring, n_public)
-        if neighboring not in self._metric.relations:
+        if relation not in self._metric.relations:
             raise ValueError(
-                f"{name} has no private form under neighboring={neighboring!r}: how far one record "
+                f"{name} has no private form under neighboring={relation!r}: how far one record "
                 "moves it follows the number of records, which is not public there"
             )
         self.classes = None if classes is None else np.unique(np.asarray(classes))
@@ -78,8 +80,14 @@ class PrivateScorer(Shown):
         FitEvent
         """
         n = self.n_public or check_count(n_samples, "n_samples", high=MOST)
-        stated = self.epsilon, self.delta, self.neighboring, self.n_public
-        return gaussian_fit_event(promised(*stated, n), 1)
+        return self._budget(n).of_persons(self.event_of_records(n))
+
+    def event_of_records(self, n_samples):
+        """The same with the noise as mechanisms state it, over what one record moves."""
+        return gaussian_fit_event(self._budget(n_samples), 1)
+
+    def _budget(self, n_samples):
+        return promised(self.epsilon, self.delta, self.neighboring, self.n_public, n_samples)
 
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike) -> float:
         """Release the score of a fitted model on records, after a charge.
@@ -107,7 +115,7 @@ class PrivateScorer(Shown):
             raise nothing.
         """
         X, n_samples = read(X)
-        event = self.planned_event(n_samples)
+        event = self.event_of_records(n_samples)
         release = self.prepared(estimator, X, y, event)
         if self.accountant is None and counted_and_not(tree_of(estimator))[0]:
             warn(
@@ -120,6 +128,7 @@ class PrivateScorer(Shown):
         receipt = charge(
             self.accountant,
             event,
+            budget=self._budget(n_samples),
             estimator=f"score ({self.name})",
             params={"estimator": type(estimator).__name__, "clip": self.clip},
             n_samples=n_samples,
@@ -128,7 +137,10 @@ class PrivateScorer(Shown):
         return release(receipt)
 
     def prepared(self, estimator, X, y, event):
-        """Check all that is public, and return what releases the score for a receipt of `event`."""
+        """Check all that is public, and return what releases the score for a receipt of `event`.
+
+        That is an event of records.
+        """
         X, n_samples = read(X)
         metric = self._metric
         if holds_private(estimator):  # any other is public: it was fitted on other records
@@ -235,7 +247,7 @@ def make_private_scorer(
     accountant: PrivacyAccountant | None = None,
     *,
     delta: Auto = "auto",
-    neighboring: str = "replace_one",
+    neighboring: Neighboring = "replace_one",
     n_public: int | None = None,
     classes: ArrayLike | None = None,
     target_bounds: tuple[float, float] | None = None,
@@ -246,8 +258,9 @@ def make_private_scorer(
     **Privacy**
 
     - Guarantee: the score is (`epsilon`, `delta`)-DP in the records that are scored, for neighbours
-      that differ in one record. The model must be public: released by a private fit, or fitted on
-      other records. A model that was fitted on records that are scored too costs both.
+      that differ in one record, or in one of `Persons`. The model must be public: released by a
+      private fit, or fitted on other records. A model that was fitted on records that are scored
+      too costs both.
     - Charged: each call, before a record is used. Five folds are five entries.
     - Each record by itself: models of this package answer a batch with the bits that each of its
       records has alone. Of others nobody knows, so they are asked for one record at a time, and
@@ -266,7 +279,8 @@ def make_private_scorer(
         What is charged; None records nothing.
     delta : "auto" or float in (0, 1), default="auto"
         "auto" is 1/n², n the number of records that are scored; not under "add_remove".
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
+        `Persons` says how many of the scored records one person has, at most.
     n_public : int, default=None
         For "add_remove": a public number of the records that are scored, which divides sums.
     classes : array-like of labels, default=None

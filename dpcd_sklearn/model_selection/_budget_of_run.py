@@ -87,7 +87,7 @@ def give_budget(estimator, release, budget, sizes, start=math.inf):
     def over(log_mu, delta):
         part.set_params(epsilon=gdp_epsilon(math.exp(log_mu), delta) * (1 - 1e-9), delta=delta)
         event = planned_event(estimator, sizes)
-        if event.neighboring != budget.neighboring:
+        if event.neighbours != (budget.neighboring, budget.max_contributions):
             raise ValueError("a candidate has other neighbours than the search")
         return math.log(max(excess(event, release), math.ulp(0.0)))
 

@@ -48,8 +48,9 @@ def check_distributions(param_distributions):
         for name, values in grid.items():
             if not isinstance(name, str):
                 raise TypeError(f"names of parameters are strings, got {name!r}")
-            if why := _FORBIDDEN.get(name.rpartition("__")[2]):
-                raise ValueError(f"{name} can't be searched: {why}")
+            forbidden = [part for part in name.split("__") if part in _FORBIDDEN]
+            if forbidden:
+                raise ValueError(f"{name} can't be searched: {_FORBIDDEN[forbidden[0]]}")
             if hasattr(values, "rvs"):
                 continue
             if isinstance(values, str) or not hasattr(values, "__len__"):

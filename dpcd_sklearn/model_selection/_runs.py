@@ -33,9 +33,13 @@ class Outcome:
     shown: dict | None = None
 
 
-def score_event(release, neighboring):
-    """The score of a run as an event: a Gaussian release that tells no more than `release`."""
-    return FitEvent((GaussianEvent(release.noise_multiplier),), neighboring)
+def score_event(release, budget):
+    """The score of a run as an event of records: Gaussian, and a person's tell no more than this.
+
+    `release` is of persons.
+    """
+    noise_multiplier = budget.max_contributions * release.noise_multiplier
+    return FitEvent((GaussianEvent(noise_multiplier),), budget.neighboring)
 
 
 def fitted(model, X, y, release):
@@ -54,7 +58,7 @@ def fitted(model, X, y, release):
     raise RuntimeError("a fit released more than was planned")
 
 
-def run(candidate, params, scorer, X, y, splits, release, neighboring, key=None):
+def run(candidate, params, scorer, X, y, splits, release, budget, key=None):
     """Fit and score a candidate on each split; a failure of any kind is an outcome like others.
 
     Parameters
@@ -69,7 +73,7 @@ def run(candidate, params, scorer, X, y, splits, release, neighboring, key=None)
     try:
         with silence():  # a warning would tell of a run that did not win
             scores, model = [], None
-            event = score_event(release, neighboring)
+            event = score_event(release, budget)
             for split in splits:
                 (X_fit, X_score), (y_fit, y_score) = (
                     [safe_indexing(array, rows) for rows in split] for array in (X, y)

@@ -373,7 +373,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             generator = _candidates.secret_generator(coins)
             tried = [_candidates.draw(plan.grids, generator) for _ in range(count)]
         splits = plan.slots.rows(num_samples(X), coins)
-        facts = plan.release, plan.budget.neighboring, plan.tape
+        facts = plan.release, plan.budget, plan.tape
         tasks = []
         libraries()  # in this process: a run must leave no trace
         with silence():
@@ -427,9 +427,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
         }
         self.n_splits_ = len(plan.slots.n_test)
-        self.run_epsilon_ = epsilon_of(
-            FitEvent((plan.release,), plan.budget.neighboring), plan.budget.delta
-        )
+        run = FitEvent((plan.release,), *plan.event.neighbours)
+        self.run_epsilon_ = epsilon_of(run, plan.budget.delta)
         self._set_event(plan.event, PrivacySpent(*plan.budget[:2]), X)
 
     # ---- the winner ----

@@ -23,6 +23,7 @@ from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._cells import read_labels
 from ..utils._input import check_finite_target, read_input, without_duplicates
+from ..utils._persons import relation_of
 from ..utils._public import check_real
 from ..utils._warnings import warn
 from . import _budget_of_run, _candidates, _runs
@@ -183,17 +184,20 @@ def planned(search, asked, shape):
     fits += [(model, (budget.n, *shape)) for model in refits]
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
     gaussian = all(gdp_squared(_budget_of_run.planned_event(*fit)) is not None for fit in fits)
-    facts = budget, law, mean, slots.n_seen
-    event, release = search_fit_event(*facts, gaussian, int(search.refit))
+    facts = budget, law, mean
+    event, release = search_fit_event(
+        *facts, _n_met(slots, budget, gaussian), gaussian, int(search.refit)
+    )
     try:
         mu = _give_budgets(prototypes, refits, release, budget, sizes)
     except _budget_of_run.OfSeveralKindsError:  # with the budget of a run a fit makes choices
-        event, release = search_fit_event(*facts, False, int(search.refit))
+        n_met = _n_met(slots, budget, False)
+        event, release = search_fit_event(*facts, n_met, False, int(search.refit))
         mu = _give_budgets(prototypes, refits, release, budget, sizes)
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
-        ScoreUnits(_runs.score_event(release, neighboring), kind, 3, n_test)
+        ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test)
     return SearchPlan(
         law=law,
         mean=mean,
@@ -208,6 +212,17 @@ def planned(search, asked, shape):
         mu=mu,
         coins=coins,
     )
+
+
+def _n_met(slots, budget, gaussian):
+    """How many fits and scores of a run one person meets at most, each with all records at once.
+
+    They may lie on both sides of a split. Of Gaussian releases that costs no more than if all lay
+    on one, as those of one record do: ``proofs/of_persons.md``.
+    """
+    if gaussian or budget.max_contributions == 1:
+        return slots.n_seen
+    return min(budget.max_contributions * slots.n_seen, 2 * len(slots.n_test))
 
 
 def _give_budgets(prototypes, refits, release, budget, sizes):
@@ -268,7 +283,7 @@ def _scorer(search, part, neighboring):
     if scoring is None:
         scoring = "r2" if regression else "accuracy"
     if isinstance(scoring, str):
-        n_public = 2 if neighboring == "add_remove" else None
+        n_public = 2 if relation_of(neighboring)[0] == "add_remove" else None
         scoring = make_private_scorer(scoring, neighboring=neighboring, n_public=n_public)
     if not isinstance(scoring, PrivateScorer):
         raise ValueError(
@@ -280,7 +295,7 @@ def _scorer(search, part, neighboring):
             "scoring has an accountant, whose entries would tell how many runs there were; the "
             "search pays for scores"
         )
-    if scoring.neighboring != neighboring:
+    if relation_of(scoring.neighboring) != relation_of(neighboring):
         raise ValueError("scoring has other neighbours than the estimator")
     if (METRICS[scoring.name].task == "regression") != regression:
         raise ValueError(f"{scoring.name} is no score of {type(search.estimator).__name__}")

@@ -180,9 +180,13 @@ class ScalesFirst:
         return self._finder._plan(budget.n, width, n_outputs, **self._layout | facts)
 
     def _event_of_scales(self, budget):
+        """The event of records that finds scales."""
         plan = self._plan(budget)
         parts = [plan.part_of(name) for name in ("scales", "target")]
         return joined([part for part in parts if part is not None])
+
+    def _price_of_scales(self, budget):
+        return self._budget.of_persons(self._event_of_scales(budget))
 
     def _event_of_runs(self, budget):
         self._inner.set_params(epsilon=budget.epsilon, delta=budget.delta)
@@ -190,7 +194,7 @@ class ScalesFirst:
 
     def _planned(self):
         # of the half for scales a fit would spend most on updates: they have a seventh in the end
-        return joint_budgets([self._event_of_scales, self._event_of_runs], [1, 1], self._budget)
+        return joint_budgets([self._price_of_scales, self._event_of_runs], [1, 1], self._budget)
 
     def planned_event(self, sizes):
         """The event of everything together."""
@@ -218,7 +222,7 @@ class ScalesFirst:
         plan = self._plan(of_scales, in_arrays=records.in_arrays, **facts)
         key, _ = finder._randomness()
         with repeat(warned):
-            receipt = charge(account, self._event_of_scales(of_scales))
+            receipt = charge(account, self._event_of_scales(of_scales), budget=of_scales)
         found = finder._found(plan, receipt, records, key)
         model = inner.set_params(accountant=account).estimator
         model._known_scales = found

@@ -97,7 +97,10 @@ def planned(steps, n_samples, budget, relation):
     """Divide a budget over `steps`, as `walked` returns them."""
     if not steps:  # the only private ones are given no columns
         return PipelinePlan(
-            [], budget._replace(epsilon=0.0, delta=0.0), [], FitEvent((), budget.neighboring)
+            [],
+            budget._replace(epsilon=0.0, delta=0.0),
+            [],
+            FitEvent((), budget.neighboring, budget.max_contributions),
         )
     planners = [step.planned(n_samples, relation) for step in steps]
     budgets, event = joint_budgets(planners, [step.share for step in steps], budget)

@@ -12,12 +12,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..plan._private_fit import PrivateFit, check_sizes
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, available_if
 from ..utils._other_arrays import on_host
+from ..utils._persons import OF_NEIGHBORING
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ..utils._warnings import held_back, repeat
@@ -75,8 +76,9 @@ class PrivatePipeline(PrivateFit, Pipeline):
         Names of steps that are not known to learn nothing, for which you vouch that what they keep
         is public: a transformer of your own that maps each row by itself, one that was fitted to
         other, public records.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
         What one record more or less means; with "replace_one" the number of records is public.
+        :class:`~dpcd_sklearn.Persons` have several of them.
     n_public : int, default=None
         A public number of records, for "add_remove".
     verbose : bool, default=False
@@ -165,7 +167,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
         "accountant": [None, HasMethods(["charge", "cost", "spent"])],
         "shares": [StrOptions({"auto"}), dict],
         "public_steps": [list, tuple, set],
-        "neighboring": [StrOptions(set(NEIGHBORING))],
+        "neighboring": OF_NEIGHBORING,
         "n_public": [None, Interval(Integral, 1, None, closed="left")],
         "verbose": ["boolean"],
     }
@@ -356,7 +358,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         if self._before_told is not None:
             facts = facts_after(Pipeline(self.steps[:-1]), self._before_told, width_of(found))
             if facts.bounds is not None and np.any(facts.bounds[0] < facts.bounds[1]):
-                self.steps[-1][1].set_params(feature_bounds=facts.stated()["feature_bounds"])
+                told = {"feature_bounds": facts.stated()["feature_bounds"]}
+                self.steps[-1][1].set_params(**as_params(self.steps[-1][1], told))
         return found
 
     @available_if(lambda self: hasattr(self.steps[-1][1], "summary"))

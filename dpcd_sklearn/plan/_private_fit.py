@@ -190,8 +190,9 @@ def warn_of_weak_promise(budget):
     if not budget.private:
         return
     if budget.epsilon > _LARGE_EPSILON:
+        who = "a record" if budget.max_contributions == 1 else "a person"
         warn(
-            f"epsilon={budget.epsilon:g} promises little: a record may change the odds of an "
+            f"epsilon={budget.epsilon:g} promises little: {who} may change the odds of an "
             f"outcome by a factor of e^{budget.epsilon:g}. Values of 1 or less are usual for "
             f"personal data, and {_LARGE_EPSILON:g} is a lot. Said once a process",
             PrivacyLeakWarning,

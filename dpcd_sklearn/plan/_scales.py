@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle, QuantileUnits
 from ..utils._warnings import warn
@@ -89,7 +88,7 @@ def wanted_scales(request):
     if not request.private:
         return NOTHING
     _ = request.budget.mu  # which says what is too small for any noise
-    rho = zcdp_rho(*request.budget[:2])
+    rho = request.budget.rho
     for features, most in _ways(request):
         if features is None:
             break

@@ -267,9 +267,14 @@ class SolverPlan(metaclass=ABCMeta):
 
     @property
     def event(self):
-        """The FitEvent that is charged, the releases of each of `n_fits` by themselves."""
+        """The FitEvent of records, the releases of each of `n_fits` by themselves."""
         first = sum((part.releases for part in self.parts[:-1]), ())
         return FitEvent(first + self.request.n_fits * self.part.releases, self.part.neighboring)
+
+    @property
+    def charged(self):
+        """The same, as the event of persons: what is charged, and told."""
+        return self.request.budget.of_persons(self.event)
 
     @cached_property
     def clip(self):

@@ -16,7 +16,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle
 from ..privacy.sums._counts import LOWEST
 from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells, find_sizes
@@ -131,7 +130,7 @@ def _wanted_within(request):
 
 def _range_of(request, count, most, aim):
     """The range η of so many choices with a share of ρ at most, their evidence, and their share."""
-    rho = zcdp_rho(*request.budget[:2])  # η = sqrt(8 share ρ / count)
+    rho = request.budget.rho  # η = sqrt(8 share ρ / count)
     eta = min(aim / request.budget.n, math.sqrt(8 * most * rho / count), MOST_RANGE)
     return eta, request.budget.n * eta, count * eta**2 / (8 * rho)
 

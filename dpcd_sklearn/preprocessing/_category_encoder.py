@@ -12,6 +12,7 @@ from ..privacy.accounting._table_events import partition_event
 from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._persons import relation_of
 from ..utils._typing import ArrayLike
 from ._columns import columns_of, names_of, refuse_another_kind
 from ._private_transformer import OF_BUDGET, PrivateTransformer
@@ -115,12 +116,13 @@ class CategoryEncoder(PrivateTransformer):
         shape = getattr(X, "shape", ())
         if len(shape) == 2:  # as long a list of rows is not in memory itself
             self._validate_params()
-            n_public = self.n_public if self.neighboring == "add_remove" else None
+            replaced = relation_of(self.neighboring)[0] == "replace_one"
+            n_public = None if replaced else self.n_public
             self._refuse_large_output(n_public or shape[0], shape[1])
 
     def _event(self, n_features, budget):
         if not self._n_learnt(n_features):
-            return FitEvent((), self.neighboring)
+            return FitEvent((), budget.neighboring)
         return partition_event(budget)
 
     def _units(self, event, n_features, n_samples, n_normalizer):

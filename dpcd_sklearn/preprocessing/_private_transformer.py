@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from ..exceptions import UnknownScaleWarning
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..plan._scale_choices import AMPLE_EVIDENCE, LEAST_EVIDENCE, most_zooms, n_choices
-from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
-from ..privacy.accounting._events import NEIGHBORING, FitEvent
+from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
 from ..utils._compat import HasMethods, Interval, StrOptions
+from ..utils._persons import OF_NEIGHBORING, relation_of
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -27,7 +27,7 @@ from ._shared_texts import TEXTS
 OF_BUDGET = {
     "epsilon": [Interval(Real, 0, math.inf, closed="right")],
     "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-    "neighboring": [StrOptions(set(NEIGHBORING))],
+    "neighboring": OF_NEIGHBORING,
     "n_public": [None, Interval(Integral, 1, None, closed="left")],
     "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     "random_state": ["random_state", ReproducibleNoise],
@@ -40,6 +40,11 @@ class TransformerPlan(NamedTuple):
     event: FitEvent
     budget: Budget
     units: tuple  # of each release, in order
+
+    @property
+    def charged(self):
+        """The event of persons."""
+        return self.budget.of_persons(self.event)
 
 
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -92,9 +97,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         n_features, _ = width_and_layout(n_features)
         check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         self._check_stated(n_features)
-        if self.neighboring == "add_remove" and self.n_public is not None:
+        if relation_of(self.neighboring)[0] == "add_remove" and self.n_public is not None:
             n_samples = self.n_public
-        return self._planned(n_samples, n_features).event
+        return self._planned(n_samples, n_features).charged
 
     def _check_stated(self, n_features):
         """Refuse what is stated of columns or of a target as a fit does; names are not known."""
@@ -112,8 +117,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         """The plan of a fit; whatever can't be carried out is refused here."""
         self._check_budget()
         if self.charges_nothing:
-            nothing = Budget(0.0, 0.0, self.neighboring, int(n_samples))
-            return TransformerPlan(FitEvent((), self.neighboring), nothing, ())
+            relation, max_contributions = relation_of(self.neighboring)
+            nothing = Budget(0.0, 0.0, relation, int(n_samples), max_contributions)
+            return TransformerPlan(FitEvent((), relation), nothing, ())
         budget = self._budget(n_samples)
         event = self._event(n_features, budget)
         if self._recorder is not None:  # of an audit, which may ask for less noise
@@ -143,6 +149,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             self.accountant,
             event,
             recorder=self._recorder,
+            budget=budget,
             estimator=type(self).__name__,
             params=self.get_params(deep=False),
             n_samples=budget.n,
@@ -154,7 +161,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""
-        event, budget = plan.event, plan.budget
+        event, budget = plan.charged, plan.budget
         spent = budget[:2] if event.releases else (0.0, 0.0)
         self.privacy_event_, self.privacy_spent_ = event, PrivacySpent(*spent)
 
@@ -176,7 +183,7 @@ def after_scales(budget, n_features, share, main):
     main : FitEvent
         It takes the budget by itself; it gets more noise.
     """
-    rho = share * zcdp_rho(*budget[:2])
+    rho = share * budget.rho
     how = n_features, "quartiles"
     zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
     count = n_choices(*how, zooms, twice=True)

@@ -115,7 +115,7 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
             center, half_width = find_scales(oracle, "features", *how, zooms=zooms, twice=True)
             bounds = center - half_width, center + half_width
         oracle = RunningOracle(receipt, units, place, key=own_key("counts", key))
-        n_known = X.shape[0] if self.neighboring == "replace_one" else None
+        n_known = X.shape[0] if plan.budget.neighboring == "replace_one" else None
         oracle = receipt.shown(oracle, units)
         running = oracle.release_running_counts(*bounds, n_known)
         return (_inverted(running, wanted, *bounds), *bounds)

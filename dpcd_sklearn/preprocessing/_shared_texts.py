@@ -10,8 +10,9 @@ TEXTS = {
     delta : "auto" or float in (0, 1), default="auto"
         "auto" is 1/n², not available under "add_remove".""",
     "neighboring": """\
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        What one record more or less means; with "replace_one" the number of records is public.""",
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+        :class:`~dpcd_sklearn.Persons` have several of them.""",
     "n_public": """\
     n_public : int, default=None
         A public number of records, for "add_remove".""",

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
-from ..privacy.accounting._accounting import zcdp_rho
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -192,7 +191,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         """
         if not self.with_centering:
             return "octaves", 0
-        rho = zcdp_rho(*budget[:2]) if budget.private else math.inf
+        rho = budget.rho if budget.private else math.inf
         evidence = budget.n * math.sqrt(8 * rho)  # of one choice alone
         if not self.with_tails:
             return "quartiles", most_zooms(evidence, n_features, "quartiles", 2 * AMPLE_EVIDENCE)

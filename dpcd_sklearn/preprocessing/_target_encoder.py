@@ -16,6 +16,7 @@ from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._persons import relation_of
 from ..utils._typing import ArrayLike
 from ._category_encoder import CategoryEncoder
 from ._columns import columns_of, each_once, names_of
@@ -198,7 +199,7 @@ class DPTargetEncoder(CategoryEncoder):
         ------
         TypeError, ValueError
         """
-        if self.cv is not None and self.neighboring == "add_remove":
+        if self.cv is not None and relation_of(self.neighboring)[0] == "add_remove":
             raise ValueError(
                 "cv divides records by row number, which is not public under add_remove: one "
                 "record more moves all that follow. Leave cv=None"

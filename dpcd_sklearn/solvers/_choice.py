@@ -39,6 +39,11 @@ def plan_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
+    if request.inference and request.budget.max_contributions > 1:
+        raise ValueError(
+            "inference=True takes records to be independent, and those of one person are not: its "
+            "intervals would be too short. Leave inference=False, or make each person one record"
+        )
     if request.inference and request.n_outputs > 1:
         raise ValueError(
             "inference=True is for one target or two classes; fit a model a target, or a pair"

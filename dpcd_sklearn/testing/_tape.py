@@ -168,14 +168,24 @@ class Replay(Recording):
         moves them, and only what is visible is compared. A search whose number of runs is a coin
         asks other questions too, so its answers are drawn anew: compare what it shows beside its
         winner.
+    max_contributions : int, default=1
+        In how many records the data sets differ, at most: answers may move by as many times the
+        sensitivity to one of them.
     """
 
-    def __init__(self, recording: Recording, removed: int | None = None, other_coins: bool = False):
+    def __init__(
+        self,
+        recording: Recording,
+        removed: int | None = None,
+        other_coins: bool = False,
+        max_contributions: int = 1,
+    ):
         super().__init__(recording.seed)
         of_searches = any(name == "runs" for name, _ in recording.coins)
         self.__dict__.update(
             _recording=recording, _removed=removed, _other_coins=other_coins, leak=None,
             _n_coins=0, excess=0.0, _answers_anew=other_coins and of_searches,
+            _most=max_contributions,
             _generator=np.random.default_rng([recording.seed, 1]),
         )  # fmt: skip
 
@@ -233,7 +243,7 @@ class Replay(Recording):
         excess = mechanism.excess(before, exact)
         self.__dict__["excess"] = max(self.excess, excess)
         most = _ROUNDING_OF_SCORES if isinstance(mechanism, GreedyChoices) else _ROUNDING
-        if not excess <= most:
+        if not excess <= self._most * most:
             raise LeakError(f"{name} moved by {excess:.6g} times its sensitivity")
 
     def coin(self, name: str, draw: Callable[[], Any]) -> Any:
@@ -282,6 +292,7 @@ def replay(
     arbitrary: bool = False,
     removed: int | None = None,
     other_coins: bool = False,
+    max_contributions: int = 1,
 ) -> Replay:
     """Fit on records, replay on neighbouring ones, and compare all that is asked and seen.
 
@@ -292,9 +303,10 @@ def replay(
         objects and of accountants with their entries. It builds its estimators anew and gives
         `random_state` to each of them.
     data, neighbour : object
-        Two data sets that differ in one record, as `fit` takes them.
+        Two data sets that differ in one record, or in `max_contributions` of one person, as `fit`
+        takes them.
     seed, arbitrary : as of Recording
-    removed, other_coins : as of Replay
+    removed, other_coins, max_contributions : as of Replay
 
     Returns
     -------
@@ -314,7 +326,7 @@ def replay(
     state = State()
     first = outcome(fit, data, recording, state)
     state.restore()
-    again = Replay(recording, removed, other_coins)
+    again = Replay(recording, removed, other_coins, max_contributions)
     second = outcome(fit, neighbour, again, state)
     again.check_finished()
     if first != second:
@@ -355,6 +367,14 @@ def _arbitrary_answer(mechanism, exact, rng):
     return noisy.astype(np.int64).astype(exact.dtype)
 
 
+def _of_persons(key, k):
+    """A kind of release, with its numbers as an event of persons of k records states them."""
+    if k == 1:
+        return key
+    kind, number, *others = key  # a range, or a noise multiplier
+    return kind, number / (1 / k) if kind == "SelectionEvent" else number * (1 / k), *others
+
+
 def unpaid(recording: Recording, event: Any) -> Counter:
     """Releases that were made and not charged, or (negative) charged and not made.
 
@@ -381,6 +401,7 @@ def unpaid(recording: Recording, event: Any) -> Counter:
         else:
             key = (getattr(release, "noise_multiplier", getattr(release, "eta", None)),)
         charged[kind, *key] += count
-    found = recording.events()
+    k = event.max_contributions
+    found = Counter({_of_persons(key, k): count for key, count in recording.events().items()})
     found.subtract(charged)
     return Counter({kind: count for kind, count in found.items() if count})

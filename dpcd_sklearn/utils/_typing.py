@@ -5,13 +5,14 @@ from typing import Literal
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
+from ._persons import Persons
 from ._reproducible_noise import ReproducibleNoise
 
 Auto = float | Literal["auto"]
 Pair = tuple[float, float]
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
-Neighboring = Literal["replace_one", "add_remove"]
+Neighboring = Literal["replace_one", "add_remove"] | Persons
 Seed = int | RandomState | ReproducibleNoise
 
 __all__ = [

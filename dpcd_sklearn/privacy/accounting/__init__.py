@@ -44,6 +44,7 @@ from ._events import (
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._joint import joined, joint_budgets
 from ._loss import Loss, composed, of_points, on_grid
+from ._persons import of_persons
 from ._promise import Budget
 from ._receipt import Receipt
 from ._search_event import search_fit_event
@@ -55,5 +56,6 @@ __all__ += ["Receipt", "SelectionEvent", "TuningEvent", "choices_event", "compos
 __all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]
 __all__ += ["gdp_delta", "gdp_epsilon", "gdp_mu", "gdp_squared", "greedy_fit_event"]
 __all__ += ["joined", "joint_budgets", "loss_of", "moments_event"]
-__all__ += ["of_points", "on_grid", "rdp", "rdp_epsilon", "residue", "sampled_fit_event"]
+__all__ += ["of_persons", "of_points", "on_grid", "rdp", "rdp_epsilon", "residue"]
+__all__ += ["sampled_fit_event"]
 __all__ += ["search_fit_event", "with_noise", "zcdp", "zcdp_epsilon", "zcdp_rho"]

@@ -179,9 +179,13 @@ def checked_releases(event):
         raise TypeError(f"a FitEvent is charged, got {event!r}")
     if not isinstance(event.releases, tuple) or not event.releases:
         raise TypeError(f"the releases of a fit are a tuple, not empty, got {event.releases!r}")
+    check_count(event.max_contributions, "max_contributions", high=MOST)
     for release in event.releases:
+        base = getattr(release, "base", None)
+        if isinstance(base, FitEvent) and base.max_contributions != event.max_contributions:
+            raise ValueError("the runs of a tuning have the unit of the whole")
         if isinstance(release, FitEvent):
-            if release.neighboring != event.neighboring:
+            if release.neighbours != event.neighbours:
                 raise ValueError("the parts of a fit must have one neighbouring relation")
             yield from checked_releases(release)
         else:
@@ -374,7 +378,7 @@ def loss_of(event, tail):
     beside it.
     """
     # checked, so that what is cached was computed with Python's numbers
-    event = FitEvent(tuple(checked_releases(event)), event.neighboring)
+    event = dataclasses.replace(event, releases=tuple(checked_releases(event)))
     return _loss_of(event, 10.0 ** math.floor(math.log10(max(tail, 1e-300))))
 
 
@@ -387,7 +391,7 @@ def _loss_of(event, tail):
     losses = [cost_of(release).loss(release, tail) for release in own]
     others = tuple(release for release in releases if release not in own)
     if by_orders:
-        losses.append(_loss_of_orders(FitEvent(others, event.neighboring), tail))
+        losses.append(_loss_of_orders(dataclasses.replace(event, releases=others), tail))
         return composed(losses)
     losses += [choices_loss(eta, count, tail) for eta, count in _choices(others)]
     squares = map(_bound("mu_squared"), others)

@@ -9,7 +9,6 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
-from ._accounting import log_excess, zcdp_rho
 from ._events import (
     FitEvent,
     GaussianEvent,
@@ -87,7 +86,7 @@ def joint_fit_event(budget, first, alone):
     if not budget.private:
         return first, alone
     epsilon, delta = budget[:2]
-    if log_excess(first, epsilon, delta) >= 0:
+    if budget.excess(first) >= 0:
         raise ValueError(f"{first} leaves nothing of epsilon={epsilon:g} at delta={delta:g}")
 
     def second(log_mu):
@@ -95,7 +94,7 @@ def joint_fit_event(budget, first, alone):
 
     def excess(log_mu):
         both = FitEvent(first.releases + second(log_mu).releases, alone.neighboring)
-        return log_excess(both, epsilon, delta)
+        return budget.excess(both)
 
     log_mu = largest_within(excess, 0.0, 0.0)
     if log_mu is None or log_mu < -50:
@@ -124,7 +123,7 @@ def with_noise(event, factor):
             raise TypeError(f"no noise is known to change in {release!r}")
         return replace(release, noise_multiplier=release.noise_multiplier * factor)
 
-    return FitEvent(tuple(map(changed, event.releases)), event.neighboring)
+    return replace(event, releases=tuple(map(changed, event.releases)))
 
 
 def curvature_fit_event(budget, count, share, n_matrices=1, of_rows=0.0, n_of_rows=1):
@@ -155,7 +154,7 @@ def greedy_fit_event(budget, count, selection_share):
     """
     if not budget.private:
         return FitEvent((NonPrivateEvent(),), budget.neighboring)
-    rho = zcdp_rho(budget.epsilon, budget.delta) / count
+    rho = budget.rho / count
 
     def event(log_mu):
         of_one = rho * math.exp(2 * log_mu)
@@ -167,12 +166,13 @@ def greedy_fit_event(budget, count, selection_share):
         return FitEvent(releases, budget.neighboring)
 
     eta, most = event(0.0).releases[0].eta, 1.0
+    eta *= budget.max_contributions  # of a person
     while most < _MOST_GAIN and is_tractable(eta * math.sqrt(2 * most), count):
         most *= 1.25
     log_mu = None
     if most > 1:
         highest = math.log(most) / 2
-        log_mu = largest_within(lambda x: log_excess(event(x), *budget[:2]), 0.0, highest)
+        log_mu = largest_within(lambda x: budget.excess(event(x)), 0.0, highest)
     # zCDP proves 0, where a table may round up by more than there is to gain
     return event(max(log_mu or 0.0, 0.0))
 
@@ -194,8 +194,6 @@ def sampled_fit_event(budget, sampling_rate, count, n_full=0, full_ratio=1.0):
         return FitEvent(tuple(releases), budget.neighboring)
 
     total = count + n_full / full_ratio**2
-    least = -math.log(math.sqrt(total / (2 * zcdp_rho(budget.epsilon, budget.delta))))
-    log_mu = largest_within(
-        lambda log_mu: log_excess(event(math.exp(-log_mu)), *budget[:2]), least, 30.0
-    )
+    least = -math.log(math.sqrt(total / (2 * budget.rho)))
+    log_mu = largest_within(lambda x: budget.excess(event(math.exp(-x))), least, 30.0)
     return event(math.exp(-log_mu))

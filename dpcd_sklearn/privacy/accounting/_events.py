@@ -6,10 +6,9 @@ accountants. Every number in an event is public: it was fixed before a record wa
 
 from dataclasses import dataclass
 
+from ...utils._persons import unit_of, words_of
 from ...utils._shown import Shown
 from ._dp_event import translated
-
-NEIGHBORING = ("replace_one", "add_remove")
 
 
 def _plural(count, noun):
@@ -158,14 +157,27 @@ class FitEvent(Shown):
     releases : tuple of the events above
     neighboring : {"replace_one", "add_remove"}
         The relation under which the sensitivities of the releases were derived.
+    max_contributions : int, default=1
+        In how many records neighbours differ, at most: those of one person. Sensitivities are to
+        all of them.
     """
 
     releases: tuple
     neighboring: str = "replace_one"
+    max_contributions: int = 1
 
     def __str__(self):
-        relation = self.neighboring.replace("_", "-")
-        return " and ".join(map(str, self.releases)) + f", under {relation} neighbours"
+        return " and ".join(map(str, self.releases)) + f", under {words_of(*self.neighbours)}"
+
+    @property
+    def neighbours(self):
+        """The relation, and in how many records of a person neighbours differ at most."""
+        return self.neighboring, self.max_contributions
+
+    @property
+    def unit(self):
+        """The unit of privacy in words."""
+        return unit_of(self.max_contributions)
 
     def to_dp_event(self):
         """The same as an event of Google's `dp_accounting`, to check what was spent elsewhere.

@@ -10,10 +10,10 @@ more noise or less. No part is planned more often than it takes to see that it f
 import math
 from functools import lru_cache
 
-from ._accounting import log_excess
+from ...utils._persons import as_stated
 from ._calibration import with_noise
 from ._events import FitEvent
-from ._gaussian_dp import gdp_epsilon
+from ._gaussian_dp import gdp_epsilon, gdp_mu
 from ._roots import TOLERANCE, largest_within
 
 _NEARLY = 5e-3
@@ -26,14 +26,13 @@ def joined(events):
     Raises
     ------
     ValueError
-        If they have several relations.
+        If they have several relations, or units.
     """
-    relations = {event.neighboring for event in events}
+    relations = {event.neighbours for event in events}
     if len(relations) != 1:
-        raise ValueError(
-            f"the parts of one charge must have one neighbouring relation, got {sorted(relations)}"
-        )
-    return FitEvent(tuple(r for event in events for r in event.releases), *relations)
+        got = sorted(as_stated(*relation) for relation in relations)
+        raise ValueError(f"the parts of one charge must have one neighbouring relation, got {got}")
+    return FitEvent(tuple(r for event in events for r in event.releases), *relations.pop())
 
 
 def joint_budgets(planned, shares, budget):
@@ -64,17 +63,17 @@ def joint_budgets(planned, shares, budget):
         return [budget] * len(planned), joined([part(budget) for part in planned])
     total = math.fsum(shares)
     parts = [
-        _Part(plan, budget, budget.mu * math.sqrt(share / total))
+        _Part(plan, budget, gdp_mu(*budget[:2]) * math.sqrt(share / total))
         for plan, share in zip(planned, shares, strict=True)
     ]
 
-    others = _scale_of_all(tuple(part.event(0.0) for part in parts), *budget[:2])
+    others = _scale_of_all(tuple(part.event(0.0) for part in parts), budget)
     # When one factor of all parts is nearly right, the last part alone, which is mostly the model
     # and has most, makes up for what is missing: the others are planned no more.
     last = None
     if others is not None:
         *first, part = parts
-        last = _followed(tuple(part.event(others) for part in first), part, others, *budget[:2])
+        last = _followed(tuple(part.event(others) for part in first), part, others, budget)
     if last is None:
         raise ValueError(
             f"no division of epsilon={budget.epsilon:g} was found: what a part releases must "
@@ -102,7 +101,7 @@ class _Part:
         return self._events[log]
 
 
-def _followed(first, part, start, epsilon, delta):
+def _followed(first, part, start, budget):
     """The largest log at which a part takes no more than the first leave; None if there is none.
 
     It is foreseen from the plan before, which is exact for Gaussians. A part that does not follow
@@ -110,11 +109,11 @@ def _followed(first, part, start, epsilon, delta):
     """
 
     def excess(log):
-        return log_excess(joined([*first, part.event(log)]), epsilon, delta)
+        return budget.excess(joined([*first, part.event(log)]))
 
     log = 0.0
     for _ in range(_LOOKS):
-        log = _scale_of_last(first, part.event(log), log, start, epsilon, delta)
+        log = _scale_of_last(first, part.event(log), log, start, budget)
         if log is None:  # nothing can be foreseen
             break
         if -TOLERANCE <= excess(log) <= 0:
@@ -126,23 +125,23 @@ def _followed(first, part, start, epsilon, delta):
 
 
 @lru_cache(maxsize=256)
-def _scale_of_all(events, epsilon, delta):
+def _scale_of_all(events, budget):
     """The log of the factor at which these events nearly take a budget, by less noise or more."""
 
     def excess(log):
         scaled = [with_noise(event, math.exp(-log)) for event in events]
-        return log_excess(joined(scaled), epsilon, delta)
+        return budget.excess(joined(scaled))
 
     return largest_within(excess, 0.0, tolerance=_NEARLY)
 
 
 @lru_cache(maxsize=256)
-def _scale_of_last(first, event, at, start, epsilon, delta):
+def _scale_of_last(first, event, at, start, budget):
     """The log at which an event, as it was planned at another, takes all that the first leave."""
 
     def excess(log):
         scaled = with_noise(event, math.exp(at - log))
-        return log_excess(joined([*first, scaled]), epsilon, delta)
+        return budget.excess(joined([*first, scaled]))
 
     return largest_within(excess, start)
 

@@ -3,15 +3,19 @@
 import math
 from typing import NamedTuple
 
+from ...utils._persons import relation_of
 from ...utils._public import MOST, check_count, check_real
-from ._events import NEIGHBORING
+from ._accounting import log_excess, zcdp_rho
 from ._gaussian_dp import gdp_mu
+from ._persons import of_persons
 
 
 class Budget(NamedTuple):
     """The price of all releases of a fit together, and its public number of records.
 
     Budgets of one price are equal: a calibration that is cached serves every number of records.
+    The price is that of a person; what one of its records may cost is told by `mu` and `rho`, and
+    `excess` says whether what is released of records is within the price.
 
     Parameters
     ----------
@@ -22,18 +26,26 @@ class Budget(NamedTuple):
     n : int, default=None
         Public number of records, by which sums are divided; what is released costs the same
         whatever it is.
+    max_contributions : int, default=1
+        How many records a person has, at most.
     """
 
     epsilon: float
     delta: float
     neighboring: str = "replace_one"
     n: int | None = None
+    max_contributions: int = 1
+
+    @property
+    def price(self):
+        """All but the number of records."""
+        return self._replace(n=None)[:]
 
     def __eq__(self, other):
-        return isinstance(other, Budget) and self[:3] == other[:3]
+        return isinstance(other, Budget) and self.price == other.price
 
     def __hash__(self):
-        return hash(self[:3])
+        return hash(self.price)
 
     @property
     def private(self):
@@ -42,8 +54,28 @@ class Budget(NamedTuple):
 
     @property
     def mu(self):
-        """The largest μ whose mechanisms are (epsilon, delta)-DP."""
-        return gdp_mu(self.epsilon, self.delta)
+        """The largest μ of one record: that of all of a person's is (epsilon, delta)-DP."""
+        return gdp_mu(self.epsilon, self.delta) / self.max_contributions
+
+    @property
+    def rho(self):
+        """The largest ρ of one record in zero-concentrated DP, likewise."""
+        return zcdp_rho(self.epsilon, self.delta) / self.max_contributions**2
+
+    def of_persons(self, event):
+        """The event that is charged, if this is what one of records is planned by.
+
+        Raises
+        ------
+        ValueError
+            If it is not known what the event tells of all records of a person.
+        """
+        k = self.max_contributions
+        return event if event.max_contributions == k else of_persons(event, k)
+
+    def excess(self, event):
+        """About the logarithm of μ of an event over that of this price; see `log_excess`."""
+        return log_excess(self.of_persons(event), self.epsilon, self.delta)
 
 
 def promised(epsilon, delta, neighboring, n_public, n_samples):
@@ -54,10 +86,11 @@ def promised(epsilon, delta, neighboring, n_public, n_samples):
     TypeError, ValueError
         If the relation is unknown, `n_public` does not belong to it, or delta is no number.
     """
-    n_public = public_number(neighboring, n_public)
+    relation, max_contributions = relation_of(neighboring)
+    n_public = public_number(relation, n_public)
     delta = resolved_delta(delta, n_samples, n_public)
     n = int(n_samples) if n_public is None else n_public
-    return Budget(float(epsilon), delta, neighboring, n)
+    return Budget(float(epsilon), delta, relation, n, max_contributions)
 
 
 def public_number(neighboring, n_public):
@@ -68,16 +101,15 @@ def public_number(neighboring, n_public):
     TypeError, ValueError
         If the relation is unknown, or `n_public` does not belong to it.
     """
-    if neighboring not in NEIGHBORING:
-        raise ValueError(f"neighboring must be one of {NEIGHBORING}, got {neighboring!r}")
+    relation, _ = relation_of(neighboring)
     if n_public is not None:
         n_public = check_count(n_public, "n_public", high=MOST)
-    if neighboring == "add_remove" and n_public is None:
+    if relation == "add_remove" and n_public is None:
         raise ValueError(
             'neighboring="add_remove" needs n_public, a public number of records: the true '
             "number is not public under this relation"
         )
-    if neighboring == "replace_one" and n_public is not None:
+    if relation == "replace_one" and n_public is not None:
         raise ValueError(
             'n_public is for neighboring="add_remove"; leave it out under replace_one, where '
             "n_samples is public"

@@ -67,7 +67,7 @@ class Receipt:
         with self._lock:
             left = list(self._left)
             for release in part.releases:
-                if release not in left or part.neighboring != self._event.neighboring:
+                if release not in left or part.neighbours != self._event.neighbours:
                     raise RuntimeError(
                         f"{release} was redeemed before, or is no part of what was charged; charge "
                         "again for another release"

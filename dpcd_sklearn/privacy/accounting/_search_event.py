@@ -3,8 +3,8 @@
 import math
 from functools import lru_cache
 
-from ._accounting import log_excess
 from ._events import CoveredEvent, FitEvent, GaussianEvent, TuningEvent
+from ._gaussian_dp import gdp_mu
 from ._roots import largest_within
 
 _SPARE = 1e-3  # share of a search's δ that may tell everything, where runs are not Gaussian
@@ -34,7 +34,8 @@ def search_fit_event(budget, law, mean, count, gaussian, n_refits):
     release : GaussianEvent or CoveredEvent
         What each fit and each score may tell.
     """
-    epsilon, delta, neighboring, _ = budget
+    epsilon, delta = budget[:2]
+    unit = budget.neighboring, budget.max_contributions
     spare = _SPARE * delta / (mean * count + n_refits)
 
     def event(z, n_runs_see):
@@ -45,14 +46,12 @@ def search_fit_event(budget, law, mean, count, gaussian, n_refits):
     def search(log_mu):
         z = math.exp(-log_mu)
         if law == "all":
-            return FitEvent((event(z, int(mean) * count + n_refits),), neighboring)
-        runs = TuningEvent(FitEvent((event(z, count),), neighboring), law, mean)
-        return FitEvent((runs, *[event(z, n_refits)][:n_refits]), neighboring)
+            return FitEvent((event(z, int(mean) * count + n_refits),), *unit)
+        runs = TuningEvent(FitEvent((event(z, count),), *unit), law, mean)
+        return FitEvent((runs, *[event(z, n_refits)][:n_refits]), *unit)
 
-    highest = math.log(budget.mu / math.sqrt(count))
-    log_mu = largest_within(
-        lambda log_mu: log_excess(search(log_mu), epsilon, delta), highest, highest
-    )
+    highest = math.log(gdp_mu(epsilon, delta) / math.sqrt(count))
+    log_mu = largest_within(lambda log_mu: budget.excess(search(log_mu)), highest, highest)
     if log_mu is None or log_mu < -30:
         raise ValueError(
             f"epsilon={epsilon:g} and delta={delta:g} admit no search of {mean:g} runs; raise "

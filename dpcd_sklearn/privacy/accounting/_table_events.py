@@ -11,7 +11,7 @@ _NAMED_ALONE = 2.0**-14
 
 def partition_event(budget):
     """Counts of categories, of which a small part of δ names what one record alone has."""
-    epsilon, delta, neighboring, _ = budget
+    epsilon, delta, neighboring = budget[:3]
     if not budget.private:
         return FitEvent((NonPrivateEvent(),), neighboring)
     spare = _NAMED_ALONE * delta

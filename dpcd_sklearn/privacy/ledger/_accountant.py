@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 from ...exceptions import BudgetExceededError
+from ...utils._persons import as_stated
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._joint import joined
@@ -29,38 +30,35 @@ __all__ = ["LedgerEntry", "LedgerReport", "PrivacyAccountant", "PrivacyCost", "P
 __all__ += ["Receipt", "charge"]
 
 
-def charge(accountant, event, *, recorder=None, **facts):
-    """Charge an event to an accountant, or to nobody.
+def charge(accountant, event, *, recorder=None, budget=None, **facts):
+    """Charge an event to an accountant, or to nobody; return the Receipt.
 
     Parameters
     ----------
     accountant : PrivacyAccountant, Prepaid or None
         With None nothing is recorded; of a Prepaid a part is taken.
     event : FitEvent
-        Everything that the fit will release.
+        Everything that the fit will release, as mechanisms state it: of records.
     recorder : object, default=None
         Recorder of an audit: it hears what mechanisms answer. Fits that are charged have none.
+    budget : Budget, default=None
+        The one that the event was planned by: the event of its persons is charged. None charges
+        the event as it is.
     **facts
-        As in `PrivacyAccountant.charge`.
-
-    Returns
-    -------
-    receipt : Receipt
-
-    Raises
-    ------
-    BudgetExceededError, LedgerError, TypeError, ValueError
-        As `PrivacyAccountant.charge` does, and a TypeError for a recorder of a charged fit.
+        As in `PrivacyAccountant.charge`, which also says what is raised; a TypeError for a recorder
+        of a charged fit beside that.
     """
+    if accountant is None and not isinstance(event, FitEvent):
+        raise TypeError(f"a FitEvent is charged, got {event!r}")
+    charged = event if budget is None else budget.of_persons(event)
     if accountant is None:
-        if not isinstance(event, FitEvent):
-            raise TypeError(f"a FitEvent is charged, got {event!r}")
         return Receipt(event, None, recorder)
     if recorder is not None:
         raise TypeError("a fit that is charged is not recorded; audits have no accountant")
     if not isinstance(accountant, (PrivacyAccountant, Prepaid)):
         raise TypeError(f"accountant must be a PrivacyAccountant or None, got {accountant!r}")
-    return accountant.charge(event, **facts)
+    receipt = accountant.charge(charged, **facts)
+    return receipt if charged is event else Receipt(event, receipt.entry_id)
 
 
 def _stored(name, doc):
@@ -93,8 +91,9 @@ class PrivacyAccountant:
         parameters. If not, it is created (for its owner only), which is logged, unless `testing`
         is True; `open` never creates one. With None, a temporary file that is deleted when the
         process that created it exits.
-    neighboring : {"replace_one", "add_remove"}, default="replace_one"
-        The relation under which fits must be private.
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
+        The relation under which fits must be private; `Persons` says that it is between persons
+        of several records. A ledger has one.
     n_public : int, default=None
         Public number of records, needed under add_remove only.
     testing : bool, default=False
@@ -106,8 +105,8 @@ class PrivacyAccountant:
     ----------
     path : str
         Absolute path of the ledger.
-    epsilon, delta, neighboring, n_public, testing
-        As stored in the ledger.
+    epsilon, delta, neighboring, max_contributions, n_public, testing
+        As stored in the ledger; `max_contributions` is 1 where records are the unit.
 
     Raises
     ------
@@ -447,17 +446,18 @@ class PrivacyAccountant:
     epsilon = _stored("epsilon", "Budget for everything together.")
     delta = _stored("delta", "Budget for everything together.")
     neighboring = _stored("neighboring", "The neighbouring relation of the ledger.")
+    max_contributions = _stored("max_contributions", "Records of a person, at most.")
     n_public = _stored("n_public", "Public number of records under add_remove, else None.")
     testing = _stored("testing", "Whether releases that protect nobody are admitted.")
 
     def __repr__(self):
         # Never what was spent: scikit-learn prints and compares parameters by their repr.
         text = f"epsilon={self.epsilon!r}, delta={self.delta!r}"
-        if self.neighboring != "replace_one":
-            text += f", neighboring={self.neighboring!r}, n_public={self.n_public!r}"
-        if self.testing:
-            text += ", testing=True"
-        return f"PrivacyAccountant({text})"
+        if (neighbours := self._ledger.parameters.neighbours) != ("replace_one", 1):
+            text += f", neighboring={as_stated(*neighbours)}"
+        if self.n_public is not None:
+            text += f", n_public={self.n_public!r}"
+        return f"PrivacyAccountant({text}{', testing=True' if self.testing else ''})"
 
     _repr_html_ = html_of_balance
 

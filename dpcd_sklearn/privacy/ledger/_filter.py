@@ -20,10 +20,11 @@ import uuid
 from fractions import Fraction
 from functools import lru_cache
 
+from ...utils._persons import as_stated, relation_of
 from ...utils._public import check_real
 from ..accounting._accounting import checked_releases, epsilon_of, gdp_squared, loss_of
 from ..accounting._cover import cover, residue
-from ..accounting._events import FitEvent, NonPrivateEvent
+from ..accounting._events import NonPrivateEvent
 from ..accounting._gaussian_dp import gdp_delta, gdp_mu
 from ..accounting._promise import public_number
 from ..accounting._selections import TAIL
@@ -71,7 +72,8 @@ def fixed_parameters(epsilon, delta, neighboring, n_public, testing=False):
     delta = check_real(
         delta, "delta", low=0, high=0.5, closed="right", advice="take less than 1 / n_samples"
     )
-    n_public = public_number(neighboring, n_public)
+    relation, max_contributions = relation_of(neighboring)
+    n_public = public_number(relation, n_public)
     if not isinstance(testing, bool):
         raise TypeError(f"testing must be True or False, got {testing!r}")
     return LedgerParameters(
@@ -81,11 +83,12 @@ def fixed_parameters(epsilon, delta, neighboring, n_public, testing=False):
         version=package_version(),
         epsilon=epsilon,
         delta=delta,
-        neighboring=neighboring,
+        neighboring=relation,
         n_public=n_public,
         testing=testing,
         limit=_limit(epsilon, delta),
         reserve=_RESERVE * delta,
+        max_contributions=max_contributions,
     )
 
 
@@ -124,14 +127,14 @@ def price(parameters, event, first):
     TypeError
         If the event is malformed, or no accounting is known for it.
     ValueError
-        If it has another neighbouring relation, or is not private.
+        If it has another neighbouring relation or unit, or is not private.
     """
     releases = tuple(checked_releases(event))
-    if event.neighboring != parameters.neighboring:
+    if event.neighbours != parameters.neighbours:
         raise ValueError(
-            f"the fit is private under {event.neighboring!r} neighbours, the ledger protects under "
-            f"{parameters.neighboring!r}; give the estimator "
-            f"neighboring={parameters.neighboring!r}"
+            f"the fit is private under {as_stated(*event.neighbours)} neighbours, the ledger "
+            f"protects under {as_stated(*parameters.neighbours)}, and has one relation and one "
+            f"unit; give the estimator neighboring={as_stated(*parameters.neighbours)}"
         )
     if NonPrivateEvent() in releases:
         if not parameters.testing:
@@ -141,7 +144,7 @@ def price(parameters, event, first):
             )
         return Price(0.0, 0.0, private=False, first=first)
     priced = _first_price if first else _later_price
-    event = FitEvent(releases, event.neighboring)
+    event = dataclasses.replace(event, releases=releases)
     try:
         amount, delta = priced(event, *(getattr(parameters, name) for name in _STATED))
     except ArithmeticError as error:

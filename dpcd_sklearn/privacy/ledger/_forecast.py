@@ -84,7 +84,9 @@ def remaining(parameters, balance):
     target = min(gdp_epsilon(math.sqrt(left), parameters.delta), parameters.epsilon)
 
     def admitted(epsilon):
-        fit = gaussian_fit_event(Budget(epsilon, parameters.delta, parameters.neighboring), 1)
+        relation, max_contributions = parameters.neighbours
+        budget = Budget(epsilon, parameters.delta, relation, None, max_contributions)
+        fit = budget.of_persons(gaussian_fit_event(budget, 1))
         # A fit of more than one release differs by its rounding.
         amount = price(parameters, fit, False).amount * (1 + 1e-14)
         return admits(parameters, balance, Price(amount, 0.0, private=True, first=False))

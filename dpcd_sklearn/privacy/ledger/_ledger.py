@@ -33,7 +33,7 @@ from ._sqlite import (
 )
 
 # The user asks for these; the rest of the parameters follows from it.
-_FIXED = ("epsilon", "delta", "neighboring", "n_public", "testing")
+_FIXED = ("epsilon", "delta", "neighboring", "n_public", "testing", "max_contributions")
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
 _INSERT = (
     f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + c for c in COLUMNS)})"

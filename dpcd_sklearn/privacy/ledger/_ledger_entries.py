@@ -33,9 +33,18 @@ class LedgerParameters:
     testing: bool
     limit: float
     reserve: float
+    max_contributions: int = 1  # a file does not state it where records are the unit
+
+    @property
+    def neighbours(self):
+        """The relation, and how many records a person has at most."""
+        return self.neighboring, self.max_contributions
 
     def to_json(self):
-        return canonical(dataclasses.asdict(self))
+        stated = dataclasses.asdict(self)
+        if self.max_contributions == 1:
+            del stated["max_contributions"]
+        return canonical(stated)
 
 
 @dataclasses.dataclass(frozen=True)

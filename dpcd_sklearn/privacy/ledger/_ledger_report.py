@@ -10,6 +10,7 @@ import textwrap
 
 from ...exceptions import LedgerError
 from ...leaks import RULES
+from ...utils._persons import unit_of
 from ._ledger_entries import LedgerEntry
 
 _SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
@@ -61,10 +62,12 @@ class LedgerReport:
 
     def _summary(self):
         stated = self._parameters
+        k = stated.max_contributions
+        unit = "" if k == 1 else f", {unit_of(k)}"
         fits = "1 entry" if len(self.entries) == 1 else f"{len(self.entries):,} entries"
         return (
             f"{fits}: spent epsilon={self.spent.epsilon:.4g} of {stated.epsilon:g} at "
-            f"delta={stated.delta:g} ({stated.neighboring} neighbours); one "
+            f"delta={stated.delta:g} ({stated.neighboring} neighbours{unit}); one "
             f"more Gaussian fit may have epsilon={self.remaining:.4g}"
         )
 

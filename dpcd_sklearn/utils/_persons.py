@@ -1,0 +1,100 @@
+"""Neighbouring data sets as users state them: by a word, or as persons."""
+
+from numbers import Integral
+from typing import Literal
+
+from ._compat import Interval, StrOptions
+from ._public import MOST
+from ._stated import Stated
+
+NEIGHBORING = ("replace_one", "add_remove")
+
+
+class Persons(Stated):
+    """Neighbours that differ in one person, where nobody has more than so many records.
+
+    Tables in which a person has several records take it in place of a word, as `neighboring` of
+    every estimator, scorer, pipeline and accountant of this package.
+
+    **Privacy**
+
+    - Guarantee: (epsilon, delta) is that of the person, exactly: releases have `max_contributions`
+      times the noise that a record needs. Dividing epsilon by it would not be enough.
+    - Assumption: nobody has more records. Whoever has is protected less, and nothing can notice.
+    - Not protected under "replace_one": the number of records, since those of a person are replaced
+      by as many. If it is secret how many records a person has, take "add_remove" with `n_public`.
+
+    Parameters
+    ----------
+    max_contributions : int >= 1
+        How many records a person has, at most: a promise, and public. Noise grows with it.
+    relation : {"replace_one", "add_remove"}, default="replace_one"
+        Whether a person's records are replaced, or all of them are added or removed.
+
+    Examples
+    --------
+    >>> from dpcd_sklearn import DPRidgeSkGD, Persons
+    >>> visits = DPRidgeSkGD(feature_bounds=(-1, 1), neighboring=Persons(5), delta=1e-6)
+    >>> visits.planned_event(10_000, 8).unit
+    'record, at most 5 a person'
+    """
+
+    _parameter_constraints = {
+        "max_contributions": [Interval(Integral, 1, MOST, closed="both")],
+        "relation": [StrOptions(set(NEIGHBORING))],
+    }
+
+    def __init__(
+        self,
+        max_contributions: int,
+        relation: Literal["replace_one", "add_remove"] = "replace_one",
+    ):
+        self.max_contributions = max_contributions
+        self.relation = relation
+
+
+OF_NEIGHBORING = [StrOptions(set(NEIGHBORING)), Persons]  # as a constraint of a parameter
+
+
+def relation_of(neighboring):
+    """A relation between records, and how many of them one person has at most.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `neighboring` is neither a word nor `Persons`, or these are not valid.
+    """
+    if isinstance(neighboring, Persons):
+        neighboring.check()
+        return str(neighboring.relation), int(neighboring.max_contributions)
+    if neighboring not in NEIGHBORING:
+        raise ValueError(
+            f"neighboring must be one of {NEIGHBORING} or Persons(max_contributions), got "
+            f"{neighboring!r}"
+        )
+    return neighboring, 1
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+
+def unit_of(max_contributions):
+    """The unit of privacy, of so many records a person."""
+    if max_contributions == 1:
+        return "record"
+    return f"record, at most {max_contributions:,} a person"
+
+
+def words_of(relation, max_contributions):
+    """The neighbours of an event."""
+    words = f"{relation.replace('_', '-')} neighbours"
+    if max_contributions == 1:
+        return words
+    how = {"replace_one": "replaced by as many", "add_remove": "added or removed"}[relation]
+    return f"{words}: the records of one person, at most {max_contributions:,}, {how}"
+
+
+def as_stated(relation, max_contributions):
+    """The parameter of an estimator, as its user writes it."""
+    persons = f"Persons({max_contributions}, {relation!r})"
+    return repr(relation) if max_contributions == 1 else persons
