@@ -392,9 +392,7 @@ def unpaid(recording: Recording, event: Any) -> Counter:
     charged = Counter()
     for release in event.releases:
         kind, count = type(release).__name__, getattr(release, "count", 1)
-        if kind == "HiddenStateEvent":
-            key, count = (count,), 1
-        elif kind == "PoissonSampledEvent":
+        if kind == "PoissonSampledEvent":
             key = release.noise_multiplier, f"{release.sampling_rate:.9g}"
         elif kind == "CoveredEvent":
             key = release.noise_multiplier, f"{release.spare:.4g}"
