@@ -167,6 +167,29 @@ def test_products_are_columns_too(steps, grid, kept):
     assert np.allclose(best[-1].predict(own), best.predict(X))
 
 
+def test_products_that_are_too_many_are_left_out(data):
+    """One of those that are left is chosen, and the estimator as it was given is not fitted."""
+    X, y, X_test, y_test = data
+    steps = [ColumnTransformer([("kept", "passthrough", [5])], sparse_threshold=0)]
+    steps += [PolynomialFeatures(2, include_bias=False), DPLinearRegressor(**STATED)]
+    grid = {KEPT: [[("kept", "passthrough", one)] for one in ([5, 6], slice(0, 4))]}
+    grid["polynomialfeatures__degree"] = [1, 9]
+    model = make_private_pipeline(*steps)
+    search = PrivateSearchCV(model, grid, epsilon=1.0, delta=1e-6)
+    with pytest.warns(UserWarning, match="products of 9 columns.*budget: 2 candidates"):
+        search.fit(X, y)
+    assert search.privacy_event_ == search.planned_event(N, P) and search.n_splits_ == 0
+    assert search.best_params_ == {KEPT: grid[KEPT][1], "polynomialfeatures__degree": 1}
+    assert search.score(X_test, y_test) > 0.5
+    accountant = PrivacyAccountant(0.1, 1e-6)
+    with (
+        pytest.warns(UserWarning, match="products of 9 columns"),
+        pytest.raises(BudgetExceededError),
+    ):
+        clone(search).set_params(accountant=accountant).fit(X, y)
+    assert accountant.entries() == []
+
+
 def test_names_of_columns_and_classes(data):
     X, y = data[0], data[1] > 0
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(P)])
@@ -192,7 +215,8 @@ def test_columns_that_are_of_no_union_or_too_many_are_compared_otherwise(data):
     for step, others in ((splines[0], splines), (products[0], products)):
         model = make_private_pipeline(step, DPLinearRegressor(**STATED))
         search = PrivateSearchCV(model, {model.steps[0][0]: others}, epsilon=1.0, delta=1e-6)
-        with pytest.warns(UserWarning, match="too few to compare 2 candidates"):
+        why = "to compare 2 candidates" if step is splines[0] else "for products of 2 columns"
+        with pytest.warns(UserWarning, match=f"too few {why}"):
             search.fit(X, y)
         assert search.best_params_ == {model.steps[0][0]: others[0]}
     model, grid = selecting([0, 1], [0, 1, 2], model=DPLinearRegressor(row_norm_bound=2, **STATED))

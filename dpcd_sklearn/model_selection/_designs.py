@@ -4,6 +4,7 @@ The steps in which they differ select columns, or multiply them: each column tha
 product of columns that go in, which parameters alone tell.
 """
 
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -22,8 +23,37 @@ _PASSES_ON = (None, "passthrough")
 _MOST = 2_000  # columns of all products that are made on the way to those of the union
 
 
+@dataclass(frozen=True)
+class Union:
+    """All columns that several candidates have.
+
+    Attributes
+    ----------
+    pipeline : Pipeline or None
+        It chooses among them; None where they are more than are made.
+    start : int
+        Number of the first step in which they differ.
+    designs : list of list of tuple
+        For each candidate its columns: the numbers of those of which one is the product.
+    """
+
+    pipeline: object
+    start: int
+    designs: list
+
+    @property
+    def is_one(self):
+        """Whether they all have the same columns."""
+        return len(set(map(frozenset, self.designs))) == 1
+
+    @property
+    def degrees(self):
+        """How many columns the longest product of each candidate has."""
+        return [max(map(len, one), default=0) for one in self.designs]
+
+
 def union_of(models, differ, columns):
-    """The pipeline of all columns that candidates have, which chooses among them; None if not so.
+    """The union of the columns that candidates have; None if they have none.
 
     Parameters
     ----------
@@ -36,35 +66,33 @@ def union_of(models, differ, columns):
 
     Returns
     -------
-    Pipeline or None
-    start : int
-        Number of the first step in which they differ.
+    Union or None
     """
-    model, nothing = models[0], (None, 0)
+    model = models[0]
     if not isinstance(model, Pipeline) or issparse(columns):
-        return nothing
+        return None
     names, last = [name for name, _ in model.steps], model.steps[-1][1]
     heads = {name.partition("__")[0] for name in differ}
     if not heads <= set(names[:-1]) or not isinstance(last, PrivateLinearModel):
-        return nothing
+        return None
     bounds = np.ndim(last.feature_bounds) if last.feature_bounds is not None else 1
     if not can_choose(last, columns=True) or last.row_norm_bound is not None or bounds != 1:
-        return nothing
+        return None
     start = min(map(names.index, heads))
     try:
         rows = _rows_before(model, start, columns)
         designs = [_products(one.steps[start:-1], rows) for one in models]
     except (TypeError, ValueError, KeyError, IndexError):  # a step says what is wrong of it
-        return nothing
+        return None
     if None in designs or any(len(set(one)) < len(one) for one in designs):
-        return nothing
+        return None
     steps, found = _made_of(list(dict.fromkeys(chain(*designs))), width_of(rows))
     if steps is None:
-        return nothing
+        return Union(None, start, designs)
     union = clone(model)
     union.steps = [*union.steps[:start], *steps, union.steps[-1]]
     union.steps[-1][1]._designs = tuple(tuple(map(found.index, one)) for one in designs)
-    return union, start
+    return Union(union, start, designs)
 
 
 def _rows_before(model, start, columns):

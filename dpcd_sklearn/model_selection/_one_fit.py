@@ -44,7 +44,7 @@ class OneFit:
     start : int
         The first step in which they differ.
     why : str or None
-        Why there is but one of them.
+        Why others were left out, if some were, and what has their place.
     """
 
     model: object
@@ -69,17 +69,44 @@ def one_fit_of(search, asked, shape):
         return OneFit(_charged(search, asked, models[0]), candidates) if chooses else None
     if search.distribution == "all":
         return None
-    differ = {name for one in candidates for name in one if _differs(name, candidates)}
-    sizes = (asked.budget.n, *shape)
-    union, start = union_of(models, differ, shape[0])
-    if union is not None and _is_planned(union := _charged(search, asked, union), sizes):
-        return OneFit(union, candidates, models, start)
+    if (fit := _of_columns(search, asked, candidates, models, shape)) is not None:
+        return fit
     is_counted = "accountant" in asked.part.get_params(deep=False)
     if not is_counted or (why := _why_not_compared(search, asked, shape)) is None:
         return None
-    nearest = _nearest(search, asked, candidates, models, sizes)
+    nearest = _nearest(search, asked, candidates, models, (asked.budget.n, *shape))
     model = _charged(search, asked, models[nearest])
+    why = f"{why}. The one that is nearest to the estimator as it was given (the first of several)"
     return OneFit(model, [candidates[nearest]], why=why)
+
+
+def _of_columns(search, asked, candidates, models, shape):
+    """The fit that chooses among candidates whose columns are of one union; None if none does.
+
+    Where all columns are too many those of the longest products are left out, and the candidates
+    that have some: products tell less than the columns of which they are made, mostly.
+    """
+    why, sizes, budget = None, (asked.budget.n, *shape), asked.budget
+    while True:
+        differ = {name for one in candidates for name in one if _differs(name, candidates)}
+        if (union := union_of(models, differ, shape[0])) is None:
+            return None
+        if union.is_one and why is not None:
+            return OneFit(_charged(search, asked, models[0]), candidates[:1], why=why)
+        model = union.pipeline and _charged(search, asked, union.pipeline)
+        if model is not None and _is_planned(model, sizes):
+            return OneFit(model, candidates, models, union.start, why)
+        longest = max(union.degrees)
+        kept = [i for i, degree in enumerate(union.degrees) if degree < longest]
+        if not kept:
+            return None
+        why = (
+            f"epsilon={budget.epsilon:g} and n={budget.n:,} are too few for products of {longest} "
+            "columns. What has none of these"
+        )
+        candidates, models = ([listed[i] for i in kept] for listed in (candidates, models))
+        if len(kept) == 1:
+            return OneFit(_charged(search, asked, models[0]), candidates, why=why)
 
 
 def _differs(name, candidates):
@@ -150,12 +177,12 @@ def _nearest(search, asked, candidates, models, sizes):
 
 
 def warn_of_no_comparison(fit):
-    """Say before the charge that candidates are not compared, where they are not."""
+    """Say before the charge which candidates are not compared, if there are such."""
     if fit.why is None:
         return
+    named = fit.candidates[0] if len(fit.candidates) == 1 else f"{len(fit.candidates)} candidates"
     warn(
-        f"{fit.why}. {fit.candidates[0]}, which is nearest to the estimator as it was given (the "
-        "first listed of several), has the whole budget. Pass scoring= to run all candidates "
+        f"{fit.why} has the whole budget: {named}. Pass scoring= to run all candidates "
         "nevertheless",
         UserWarning,
     )
