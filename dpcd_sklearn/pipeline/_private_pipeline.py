@@ -92,7 +92,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         Share of μ² of each private step; they sum to one. Public.
     told_ : dict {step name: dict}
         Parameters that a step was given because steps before it made them public: `feature_bounds`,
-        `row_norm_bound`. Public.
+        `row_norm_bound`. Public. Columns that an encoder leaves unused have bounds of one point
+        besides, in the `feature_bounds_` of the model.
     named_steps, classes_, n_features_in_, feature_names_in_
         As in scikit-learn's Pipeline.
 
