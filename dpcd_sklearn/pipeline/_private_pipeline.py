@@ -157,6 +157,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     entry_name = None  # in the ledger, of who is a pipeline behind the scenes
     memory = None
     transform_input = None
+    _before_told = None  # what is public before the first step, where the last one is told bounds
     random_state = None  # the steps have theirs
 
     _parameter_constraints = {
