@@ -243,6 +243,7 @@ def test_the_width_is_public_whatever_is_found(frame):
         DPLinearRegressor(loss="huber", solver="sgd", max_iter=2),
         DPRidgeSkGD(solver="skgd", max_iter=2),
         DPLassoCD(solver="cd", max_iter=2),
+        DPLassoCD(solver="gcd", max_iter=2),
     ],
 )
 def test_unused_columns_leave_the_model_and_every_report(frame, model, fit_intercept):
