@@ -70,7 +70,7 @@ def test_what_is_dropped_and_found_again_is_scikit_learns(frame, drop, how, spar
     options = {"drop": drop, "handle_unknown": how, "sparse_output": sparse}
     ours = DPOneHotEncoder(epsilon=math.inf, max_categories=5, **options).fit(cells)
     theirs = OneHotEncoder(drop=drop, sparse_output=False).fit(cells)
-    Z, unused = ours.transform(cells), ours.is_unused
+    Z, unused = ours.transform(cells), ours.is_unused_
     dense = Z.toarray() if sparse else Z
     names = ours.get_feature_names_out()
     is_theirs = ~unused & [not name.endswith("infrequent") for name in names]
@@ -94,7 +94,7 @@ def test_a_feature_of_which_no_category_is_found_drops_the_column_of_all_others(
     encoder = DPOneHotEncoder(epsilon=0.01, max_categories=4, drop="first")
     with pytest.warns(UserWarning, match="only categories of more than"):
         Z = encoder.fit_transform(np.array([["a"], ["b"]] * 50))
-    assert Z.shape == (100, 3) and not Z.any() and encoder.is_unused.all()
+    assert Z.shape == (100, 3) and not Z.any() and encoder.is_unused_.all()
     assert encoder.inverse_transform(Z)[0, 0] == "infrequent"
 
 
@@ -243,6 +243,7 @@ def test_the_width_is_public_whatever_is_found(frame):
         DPLinearRegressor(loss="huber", solver="sgd", max_iter=2),
         DPRidgeSkGD(solver="skgd", max_iter=2),
         DPLassoCD(solver="cd", max_iter=2),
+        DPLassoCD(solver="gcd", max_iter=2),
     ],
 )
 def test_unused_columns_leave_the_model_and_every_report(frame, model, fit_intercept):

@@ -201,6 +201,16 @@ def test_what_was_found_is_filed_as_found_and_unused_columns_are_not_filed():
     assert "but for an event of the probability δ₀" in text and "unused" not in text
 
 
+def test_bounds_by_name_that_were_narrowed_are_found_too():
+    X, y = records(20_000)
+    bounds = {"age": (-1, 1), "a|b": (-500, 500), "<script>": (-1, 1)}
+    model = DPLinearRegressor(feature_bounds=bounds, target_bounds=(-1, 1)).fit(X, y)
+    rows = {row["name"]: row for row in PrivacyReport(model).facts["bounds"]}
+    assert rows["feature_bounds"]["source"] == "found within stated bounds, as part of ε"
+    assert rows["feature_bounds, as stated"]["value"]["a|b"] == [-500, 500]
+    assert rows["target_bounds"]["source"] == "stated"
+
+
 def test_noise_stands_beside_coefficients_where_it_is_known(subjects):
     X, y = records(20_000)
     y = 0.5 * y + 0.1 * np.random.default_rng(1).standard_normal(len(y))

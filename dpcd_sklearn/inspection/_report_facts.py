@@ -206,12 +206,12 @@ def _bounds(estimator, owner, model, vouched_by):
         if value is None and stated is None:
             continue
         if name in told:
-            is_narrower = _is_narrower(value, told[name], ~fixed_features(model))
+            is_narrower = _is_narrower(value, told[name], model)
             source = "the range of an earlier step"
             source = f"found within {source}, as part of ε" if is_narrower else source
         elif stated is None:
             source = "read from y, and published" if name == "classes" else "found, as part of ε"
-        elif stated == "private" or _is_narrower(value, stated):
+        elif stated == "private" or _is_narrower(value, stated, model):
             source = "found within stated bounds, as part of ε"
             rows += [] if stated == "private" else [(f"{name}, as stated", stated, "stated")]
         else:
@@ -229,12 +229,14 @@ def _bounds(estimator, owner, model, vouched_by):
     ]
 
 
-def _is_narrower(value, stated, among=slice(None)):
-    """Whether bounds of a fit are others than those that were stated, among some columns."""
-    if not isinstance(value, tuple) or not isinstance(stated, (tuple, list)):
+def _is_narrower(value, stated, model):
+    """Whether bounds of a fit are others than those that were stated; unused columns aside."""
+    if not isinstance(value, tuple) or not isinstance(stated, (tuple, list, dict)):
         return False
-    stated = check_bounds(stated, np.size(value[0]))
-    pairs = (np.reshape(pair, (2, -1))[:, among] for pair in (value, stated))
+    size = np.size(value[0])
+    stated = check_bounds(stated, size, columns=getattr(model, "feature_names_in_", None))
+    used = ~fixed_features(model) if size == model.n_features_in_ else slice(None)
+    pairs = (np.reshape(pair, (2, -1))[:, used] for pair in (value, stated))
     return not np.array_equal(*pairs)
 
 

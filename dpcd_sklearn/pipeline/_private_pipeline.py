@@ -94,7 +94,8 @@ class PrivatePipeline(PrivateFit, Pipeline):
         Share of μ² of each private step; they sum to one. Public.
     told_ : dict {step name: dict}
         Parameters that a step was given because steps before it made them public: `feature_bounds`,
-        `row_norm_bound`. Public.
+        `row_norm_bound`. Public. Columns that an encoder leaves unused have bounds of one point
+        besides, in the `feature_bounds_` of the model.
     named_steps, classes_, n_features_in_, feature_names_in_
         As in scikit-learn's Pipeline.
 
@@ -158,6 +159,7 @@ class PrivatePipeline(PrivateFit, Pipeline):
     entry_name = None  # in the ledger, of who is a pipeline behind the scenes
     memory = None
     transform_input = None
+    _before_told = None  # what is public before the first step, where the last one is told bounds
     random_state = None  # the steps have theirs
 
     _parameter_constraints = {

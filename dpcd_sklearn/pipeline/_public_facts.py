@@ -248,8 +248,8 @@ def _after_bounds_scaler(step, before, n_features):
 def _after_indicators(step, before, n_features):
     """Columns that were found to be unused are zero."""
     facts = _within(n_features, 0.0, 1.0)
-    if hasattr(step, "categories_") and len(step.is_unused) == n_features:
-        facts.bounds[1][step.is_unused] = 0.0
+    if hasattr(step, "categories_") and len(step.is_unused_) == n_features:
+        facts.bounds[1][step.is_unused_] = 0.0
     return facts
 
 

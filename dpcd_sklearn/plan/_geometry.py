@@ -121,6 +121,8 @@ def stated_scales(request):
                 "feature_bounds leave no feature any width (lo == hi everywhere, or all zero "
                 "without an intercept); widen the bounds of at least one feature"
             )
+        # a feature without width has the narrowest other scale, in which a penalty stays moderate
+        scales = np.where(scales > 0, scales, scales[scales > 0].min())
     if request.feature_scale is not None:
         scales = check_scales(request.feature_scale, n_features)
     return center, lo, hi, scales

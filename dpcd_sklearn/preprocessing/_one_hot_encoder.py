@@ -62,6 +62,8 @@ class DPOneHotEncoder(CategoryEncoder):
     $categories_
     $category_counts_
     $threshold_
+    is_unused_ : ndarray of bool of shape (n_features_out,)
+        Which columns are zero for every record. Released, with the categories.
     $privacy_event_
     $privacy_spent_
     $n_features_in_
@@ -164,8 +166,7 @@ class DPOneHotEncoder(CategoryEncoder):
         return [*known, *["infrequent"] * self._has_infrequent]
 
     @property
-    def is_unused(self):
-        """Which columns are zero of every record, by the categories that were released."""
+    def is_unused_(self):
         used = [len(self._words(known)) - self._n_dropped for known in self.categories_]
         pairs = zip(self._widths, used, strict=True)
         return np.concatenate([np.arange(width) >= n for width, n in pairs])
