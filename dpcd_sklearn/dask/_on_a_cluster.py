@@ -11,6 +11,7 @@ from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from ..linear_model._records_by_person import refuse_ids
 from ..partitions._partitioned_records import PartitionedRecords
 from ..privacy.sums._exact_moments import moments_of
 from ..privacy.sums._remote_place import joined
@@ -58,7 +59,8 @@ def on_a_cluster(cls):
 class OnACluster:
     """A mixin, to the left of the local estimator."""
 
-    def _checked(self, X, y, sample_weight):
+    def _checked(self, X, y, sample_weight, groups):
+        refuse_ids(self, groups)
         client = client_of(self)
         self._check_numbers()  # before partitions are made
         parts = client.compute(partitions_of(X, y, sample_weight))

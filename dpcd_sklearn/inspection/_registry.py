@@ -13,7 +13,7 @@ _ADJACENT = {
 }
 _UNIT = "The unit is one row; a person with several rows is not one unit."
 _ADJACENT_BY_PERSONS = {
-    "replace_one": "in the rows of one person, which are replaced by as many others.",
+    "replace_one": "in the rows of one person, which are replaced by others.",
     "add_remove": "in the rows of one person, which only one of them has.",
 }
 _ARITHMETIC = (
@@ -130,9 +130,11 @@ def _unit(guarantee):
     else:
         differ = f"Two tables are adjacent if they differ {_ADJACENT_BY_PERSONS[relation]}"
         unit = "Person-level"
-        details = (
-            f"{differ} The unit is a person of at most {k:,} rows, which the curator promises."
-        )
+        details = f"{differ} The unit is a person of any number of rows, by its id."
+        if k is not None:
+            details = (
+                f"{differ} The unit is a person of at most {k:,} rows, which the curator promises."
+            )
     return {"privacy_unit": unit, "privacy_unit_details": details}
 
 

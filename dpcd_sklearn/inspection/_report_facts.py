@@ -53,7 +53,9 @@ def facts_of(subject, vouched_by, date):
     versions = {name: _version(name) for name in _PACKAGES}
     k = told["guarantee"]["max_contributions"]
     beyond = "a person with several rows: the unit is one row"
-    if k > 1:
+    if k is None:
+        beyond = "a person who comes under two ids"
+    elif k > 1:
         beyond = f"a person with more rows than {k:,}, which is a promise about the table"
     told |= {"not_protected": [beyond, *NOT_PROTECTED], "date": date}
     return told | {"versions": versions | {"Python": platform.python_version()}}
@@ -108,8 +110,9 @@ def _neighbours_of(stated):
     """The relation of an event or a ledger, and the unit that it protects."""
     k = stated.max_contributions
     unit = "one row of the table: its features, its target and its weight"
-    if k > 1:
-        unit = f"all rows of one person, at most {k:,}: their features, targets and weights"
+    if k != 1:
+        most = "in any number" if k is None else f"at most {k:,}"
+        unit = f"all rows of one person, {most}: their features, targets and weights"
     return {"neighboring": stated.neighboring, "max_contributions": k, "unit": unit}
 
 

@@ -28,8 +28,9 @@ def _neighbours(stated):
     k = stated["max_contributions"]
     if k == 1:
         return _NEIGHBOURS[stated["neighboring"]]
-    how = {"replace_one": "replaced by as many", "add_remove": "added or removed"}
-    differ = f"in the rows of one person, at most {k:,}, {how[stated['neighboring']]}"
+    how = {"replace_one": "replaced by others", "add_remove": "added or removed"}
+    differ = "in the rows of one person, " + ("" if k is None else f"at most {k:,}, ")
+    differ += how[stated["neighboring"]]
     return f"data sets that differ {differ}"
 
 

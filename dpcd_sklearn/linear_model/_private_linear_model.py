@@ -41,12 +41,12 @@ from ..utils._input import read_records
 from ..utils._public import MOST, check_count
 from ..utils._shared_texts import with_shared_texts
 from ..utils._stated import Stated
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._constraints import COMMON
 from ._export import exported
 from ._progress import Progress
-from ._records_in_memory import RecordsInMemory, RecordsOfAFit
+from ._records_by_person import checked_records
 from ._shared_texts import TEXTS
 from ._signature import short_signature
 from ._stated_objects import (
@@ -100,6 +100,7 @@ class PrivateLinearModel(
 
     _target_is_numeric = None
     _has_many_targets = False
+    _takes_ids, _checked = True, checked_records
 
     if TYPE_CHECKING:  # attributes of a fit
         coef_: np.ndarray
@@ -227,7 +228,9 @@ class PrivateLinearModel(
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: Column = None, groups: Column = None
+    ) -> Self:
         """Fit the model, charging the accountant before a record is used.
 
         Parameters
@@ -243,6 +246,9 @@ class PrivateLinearModel(
             clipped, and sums are normalised by the number of records, so they do not change the
             guarantee. They should be about 1 on average, which step sizes assume; Newton steps
             with noise count those above 2 as 2. Divide survey weights by a public number.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, integers or strings, for ``Persons()``: a person's
+            gradients are then clipped as one, their sum over the root of their number.
 
         Returns
         -------
@@ -258,7 +264,7 @@ class PrivateLinearModel(
             If a parameter, X, y or a weight is invalid; nothing was charged.
         """
         # 1. validation: shape, dtype, finiteness, labels
-        records = self._checked(X, y, sample_weight)
+        records = self._checked(X, y, sample_weight, groups)
         shape, n_outputs = records.shape, records.n_outputs
         if math.isinf(self.epsilon) and candidates(self, shape[0]):
             return fit_cross_validated(self, *records.arrays())
@@ -328,12 +334,6 @@ class PrivateLinearModel(
             squares, means = found_moments(plan, receipt, place, key)
             found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
-
-    def _checked(self, X, y, sample_weight):
-        """The records, once they are found to be valid; those in partitions were found so."""
-        if isinstance(X, RecordsOfAFit):
-            return X
-        return RecordsInMemory.checked(self, X, y, sample_weight)
 
     def _stated_params(self):
         """The parameters that the ledger's entry keeps."""

@@ -99,7 +99,8 @@ TEXTS = {
     "neighboring": """\
     neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
         What neighbouring data sets are: see Privacy above. ``Persons(k)`` are those that differ in
-        all records of one person, at most k, with k times the noise.""",
+        all records of one person, at most k, with k times the noise; ``Persons()`` in any number,
+        whose ids `fit` is told as `groups`.""",
     "n_public": """\
     n_public : int, default=None
         Public number of records for "add_remove", which normalises every sum. None otherwise.""",

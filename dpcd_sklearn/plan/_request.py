@@ -140,6 +140,8 @@ class Request:
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
         request = cls(**{name: _plain(value) for name, value in values.items()})
+        if request.by_id:
+            return request
         if getattr(parameters, "_known_scales", None) is None:
             request = replace(request, target_search=wanted_target(request))
             request = replace(request, scales=wanted_scales(request))
@@ -153,6 +155,11 @@ class Request:
     def private(self):
         """Whether there is noise."""
         return self.budget.private
+
+    @property
+    def by_id(self):
+        """Whether ids say whose records are, so that all sums are over persons."""
+        return self.budget.max_contributions is None
 
     @property
     def looks_for_features(self):

@@ -39,6 +39,8 @@ def plan_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
+    if request.by_id:
+        return _plan_by_id(request)
     if request.inference and request.budget.max_contributions > 1:
         raise ValueError(
             "inference=True takes records to be independent, and those of one person are not: its "
@@ -65,6 +67,34 @@ def plan_of(request):
         raise ValueError(f"inference=True needs {needs}")
     elif plan.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
+    return plan(request)
+
+
+def _plan_by_id(request):
+    """The plan of a fit over persons, by their ids: full gradients, within stated bounds.
+
+    Raises
+    ------
+    ValueError
+        If it asks for anything else, in words.
+    """
+    solver = request.solver
+    if solver.word == "auto":
+        solver = SGD(sampling_rate=1.0)
+    wrong = {
+        "epsilon is finite": not request.private,
+        "the solver is SGD(sampling_rate=1)": solver.word != "sgd" or solver.sampling_rate != 1,
+        "inference=False": request.inference,
+        "one strength of the penalty is stated": bool(request.strengths),
+        "no feature_scale is 'private'": request.asks_for_smoothness,
+        "feature_bounds, row_norm_bound or feature_scale are stated": request.looks_for_features,
+        "target_bounds are stated": request.finds_target,
+    }
+    if needs := [words for words, fails in wrong.items() if fails]:
+        raise ValueError(f"groups need that {' and that '.join(needs)}")
+    plan, request = _PLANS["sgd"], replace(request, solver=solver)
+    if (needs := plan.needs(request)) is not None:
+        raise ValueError(f"groups need {needs}")
     return plan(request)
 
 

@@ -369,7 +369,7 @@ def _arbitrary_answer(mechanism, exact, rng):
 
 def _of_persons(key, k):
     """A kind of release, with its numbers as an event of persons of k records states them."""
-    if k == 1:
+    if k in (None, 1):  # by their ids persons are what mechanisms state
         return key
     kind, number, *others = key  # a range, or a noise multiplier
     return kind, number / (1 / k) if kind == "SelectionEvent" else number * (1 / k), *others

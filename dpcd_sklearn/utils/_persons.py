@@ -11,10 +11,11 @@ NEIGHBORING = ("replace_one", "add_remove")
 
 
 class Persons(Stated):
-    """Neighbours that differ in one person, where nobody has more than so many records.
+    """Neighbours that differ in one person, who has several records.
 
-    Tables in which a person has several records take it in place of a word, as `neighboring` of
-    every estimator, scorer, pipeline and accountant of this package.
+    Tables in which a person has several records take it in place of a word. With a stated number
+    of records it is `neighboring` of every estimator, scorer, pipeline and accountant of this
+    package; with ids, ``fit(X, y, groups=ids)``, of linear models in memory and of accountants.
 
     **Privacy**
 
@@ -23,11 +24,15 @@ class Persons(Stated):
     - Assumption: nobody has more records. Whoever has is protected less, and nothing can notice.
     - Not protected under "replace_one": the number of records, since those of a person are replaced
       by as many. If it is secret how many records a person has, take "add_remove" with `n_public`.
+    - With ids a person may have any number of records, one at least, which is secret, and so is
+      that of all; the number of persons is public (under "add_remove" `n_public` counts persons).
+      Nobody may come under two ids.
 
     Parameters
     ----------
-    max_contributions : int >= 1
-        How many records a person has, at most: a promise, and public. Noise grows with it.
+    max_contributions : int >= 1 or None, default=None
+        How many records a person has, at most: a promise, and public. Noise grows with it. None is
+        any number: ids say whose each record is.
     relation : {"replace_one", "add_remove"}, default="replace_one"
         Whether a person's records are replaced, or all of them are added or removed.
 
@@ -40,13 +45,13 @@ class Persons(Stated):
     """
 
     _parameter_constraints = {
-        "max_contributions": [Interval(Integral, 1, MOST, closed="both")],
+        "max_contributions": [None, Interval(Integral, 1, MOST, closed="both")],
         "relation": [StrOptions(set(NEIGHBORING))],
     }
 
     def __init__(
         self,
-        max_contributions: int,
+        max_contributions: int | None = None,
         relation: Literal["replace_one", "add_remove"] = "replace_one",
     ):
         self.max_contributions = max_contributions
@@ -57,7 +62,7 @@ OF_NEIGHBORING = [StrOptions(set(NEIGHBORING)), Persons]  # as a constraint of a
 
 
 def relation_of(neighboring):
-    """A relation between records, and how many of them one person has at most.
+    """A relation between records, and how many of them one person has at most; None is any number.
 
     Raises
     ------
@@ -66,7 +71,8 @@ def relation_of(neighboring):
     """
     if isinstance(neighboring, Persons):
         neighboring.check()
-        return str(neighboring.relation), int(neighboring.max_contributions)
+        k = neighboring.max_contributions
+        return str(neighboring.relation), None if k is None else int(k)
     if neighboring not in NEIGHBORING:
         raise ValueError(
             f"neighboring must be one of {NEIGHBORING} or Persons(max_contributions), got "
@@ -80,6 +86,8 @@ def relation_of(neighboring):
 
 def unit_of(max_contributions):
     """The unit of privacy, of so many records a person."""
+    if max_contributions is None:
+        return "person"
     if max_contributions == 1:
         return "record"
     return f"record, at most {max_contributions:,} a person"
@@ -90,6 +98,9 @@ def words_of(relation, max_contributions):
     words = f"{relation.replace('_', '-')} neighbours"
     if max_contributions == 1:
         return words
+    if max_contributions is None:
+        how = {"replace_one": "replaced by others in any number", "add_remove": "added or removed"}
+        return f"{words}: all records of one person, {how[relation]}"
     how = {"replace_one": "replaced by as many", "add_remove": "added or removed"}[relation]
     return f"{words}: the records of one person, at most {max_contributions:,}, {how}"
 

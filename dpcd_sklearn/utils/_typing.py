@@ -10,6 +10,7 @@ from ._reproducible_noise import ReproducibleNoise
 
 Auto = float | Literal["auto"]
 Pair = tuple[float, float]
+Column = ArrayLike | None
 Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"] | Persons
@@ -19,6 +20,7 @@ __all__ = [
     "ArrayLike",
     "Auto",
     "Bounds",
+    "Column",
     "Neighboring",
     "Seed",
     "TargetBounds",

@@ -179,7 +179,8 @@ def checked_releases(event):
         raise TypeError(f"a FitEvent is charged, got {event!r}")
     if not isinstance(event.releases, tuple) or not event.releases:
         raise TypeError(f"the releases of a fit are a tuple, not empty, got {event.releases!r}")
-    check_count(event.max_contributions, "max_contributions", high=MOST)
+    if event.max_contributions is not None:
+        check_count(event.max_contributions, "max_contributions", high=MOST)
     for release in event.releases:
         base = getattr(release, "base", None)
         if isinstance(base, FitEvent) and base.max_contributions != event.max_contributions:

@@ -166,7 +166,7 @@ def greedy_fit_event(budget, count, selection_share):
         return FitEvent(releases, budget.neighboring)
 
     eta, most = event(0.0).releases[0].eta, 1.0
-    eta *= budget.max_contributions  # of a person
+    eta *= budget.max_contributions or 1  # of a person
     while most < _MOST_GAIN and is_tractable(eta * math.sqrt(2 * most), count):
         most *= 1.25
     log_mu = None

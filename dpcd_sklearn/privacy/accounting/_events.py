@@ -157,14 +157,14 @@ class FitEvent(Shown):
     releases : tuple of the events above
     neighboring : {"replace_one", "add_remove"}
         The relation under which the sensitivities of the releases were derived.
-    max_contributions : int, default=1
-        In how many records neighbours differ, at most: those of one person. Sensitivities are to
-        all of them.
+    max_contributions : int or None, default=1
+        In how many records neighbours differ, at most: those of one person; None is any number.
+        Sensitivities are to all of them.
     """
 
     releases: tuple
     neighboring: str = "replace_one"
-    max_contributions: int = 1
+    max_contributions: int | None = 1
 
     def __str__(self):
         return " and ".join(map(str, self.releases)) + f", under {words_of(*self.neighbours)}"

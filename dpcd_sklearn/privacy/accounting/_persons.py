@@ -38,7 +38,7 @@ def of_persons(event, max_contributions):
     ----------
     event : FitEvent
         Of records; an event that is of such persons already stays as it is.
-    max_contributions : int
+    max_contributions : int or None
 
     Returns
     -------
@@ -55,6 +55,8 @@ def of_persons(event, max_contributions):
         raise ValueError(
             f"the unit of one event is {event.unit}, it can't become at most {max_contributions}"
         )
+    if max_contributions is None:  # of persons by their ids: so were the sensitivities
+        return replace(event, max_contributions=None)
     releases = []
     for release in event.releases:
         if type(release) in _SCALED:

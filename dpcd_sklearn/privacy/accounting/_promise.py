@@ -26,15 +26,16 @@ class Budget(NamedTuple):
     n : int, default=None
         Public number of records, by which sums are divided; what is released costs the same
         whatever it is.
-    max_contributions : int, default=1
-        How many records a person has, at most.
+    max_contributions : int or None, default=1
+        How many records a person has, at most. None is any number: what is released is of persons,
+        by their ids, and so is `n`.
     """
 
     epsilon: float
     delta: float
     neighboring: str = "replace_one"
     n: int | None = None
-    max_contributions: int = 1
+    max_contributions: int | None = 1
 
     @property
     def price(self):
@@ -55,12 +56,12 @@ class Budget(NamedTuple):
     @property
     def mu(self):
         """The largest μ of one record: that of all of a person's is (epsilon, delta)-DP."""
-        return gdp_mu(self.epsilon, self.delta) / self.max_contributions
+        return gdp_mu(self.epsilon, self.delta) / (self.max_contributions or 1)
 
     @property
     def rho(self):
         """The largest ρ of one record in zero-concentrated DP, likewise."""
-        return zcdp_rho(self.epsilon, self.delta) / self.max_contributions**2
+        return zcdp_rho(self.epsilon, self.delta) / (self.max_contributions or 1) ** 2
 
     def of_persons(self, event):
         """The event that is charged, if this is what one of records is planned by.
@@ -78,8 +79,8 @@ class Budget(NamedTuple):
         return log_excess(self.of_persons(event), self.epsilon, self.delta)
 
 
-def promised(epsilon, delta, neighboring, n_public, n_samples):
-    """The Budget of a fit of so many records, as its parameters are stated.
+def promised(epsilon, delta, neighboring, n_public, n_samples, *, by_id=False):
+    """The Budget of a fit of so many records, or persons by their ids, as its parameters say.
 
     Raises
     ------
@@ -87,6 +88,11 @@ def promised(epsilon, delta, neighboring, n_public, n_samples):
         If the relation is unknown, `n_public` does not belong to it, or delta is no number.
     """
     relation, max_contributions = relation_of(neighboring)
+    if max_contributions is None and not by_id:
+        raise ValueError(
+            "neighboring=Persons() is for linear models that are told whose records are, "
+            "fit(X, y, groups=ids): state how many a person has, Persons(max_contributions)"
+        )
     n_public = public_number(relation, n_public)
     delta = resolved_delta(delta, n_samples, n_public)
     n = int(n_samples) if n_public is None else n_public

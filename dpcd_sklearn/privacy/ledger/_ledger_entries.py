@@ -33,7 +33,7 @@ class LedgerParameters:
     testing: bool
     limit: float
     reserve: float
-    max_contributions: int = 1  # a file does not state it where records are the unit
+    max_contributions: int | None = 1  # a file does not state it where records are the unit
 
     @property
     def neighbours(self):

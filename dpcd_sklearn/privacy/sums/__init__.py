@@ -6,7 +6,8 @@ in one of each column. Sums of integers are exact, in any order, layout and numb
 so are those of records in parts that lie elsewhere: what travels is the question and the answer.
 Relies on the losses' derivatives being numbers or NaN; knows no scale of noise, no receipt and no
 budget. Proofs: the bounds on a contribution in ``proofs/release_partial.md``,
-``proofs/release_gradient.md``, ``proofs/release_mean.md``, ``proofs/release_mean_row.md``,
+``proofs/release_gradient.md``, ``proofs/release_mean.md``, ``proofs/release_mean_of_persons.md``,
+``proofs/release_mean_row.md``,
 ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md`` and
 ``proofs/release_quantiles.md``. The kernels stand on their NumPy twins in
 ``tests/test_kernels_vs_numpy.py``,
@@ -17,6 +18,7 @@ are half the noise, which is caught in ``tests/test_audit_mutants.py``.
 """
 
 from ._categories import CategoryPlace
+from ._person_place import PersonPlace
 from ._place import LocalPlace
 from ._present_place import PresentPlace
 from ._remote_place import Dialogue
@@ -25,4 +27,4 @@ from ._sums import Place
 from ._target_sums import GroupPlace
 
 __all__ = ["CategoryPlace", "Dialogue", "GroupPlace", "LocalPlace", "Place", "PresentPlace"]
-__all__ += ["TargetPlace"]
+__all__ += ["PersonPlace", "TargetPlace"]

@@ -1,0 +1,100 @@
+"""Sums over persons of clipped gradients at a stated iterate, in integer units.
+
+(a) A person's vector is M^(-1/2) times the sum over its records of derivative times features, over
+    the root of their number. It is clipped by its norm as one vector, rounded to integers and
+    added to those of others.
+(b) It is a function of the person's own records in their order and of the question: they are read
+    one by one, in one fixed order. Whatever they are and however many, its integers have a norm of
+    at most the limit, as one record's have. Proof: ``proofs/release_mean_of_persons.md``.
+"""
+
+import numpy as np
+from libc.math cimport rint, sqrt
+from libc.stdint cimport int64_t
+
+from ...losses._loss cimport Loss
+from ._sums cimport Place, Question, Sums
+
+
+cdef class PersonSums(Sums):
+    """Integer sums of clipped gradients over persons.
+
+    Parameters
+    ----------
+    X : float64 ndarray of shape (n_records, n_features), in C order
+    y, weights : float64 ndarrays of shape (n_records,)
+    starts : intp ndarray of shape (n_persons + 1,)
+        Where the records of each person start, and where all end.
+    loss : Loss
+    smoothness : ndarray of shape (n_coordinates,)
+        M_j, public; the intercept comes last.
+    fit_intercept : bool
+    """
+
+    cdef const double[:, ::1] _X
+    cdef const double[::1] _y, _weights
+    cdef const Py_ssize_t[::1] _starts
+    cdef double[::1] _roots, _one
+    cdef int64_t[::1] _integers
+    cdef Loss _loss
+    cdef bint _fit_intercept
+    cdef Py_ssize_t _p
+
+    def __init__(self, X, y, weights, starts, Loss loss, smoothness, bint fit_intercept):
+        self._X, self._y, self._weights, self._starts = X, y, weights, starts
+        self._loss, self._fit_intercept, self._p = loss, fit_intercept, X.shape[1]
+        size = self._p + fit_intercept
+        if smoothness.shape != (size,):
+            raise ValueError(f"smoothness has shape {smoothness.shape}, expected ({size},)")
+        self._roots, self._one = np.sqrt(smoothness, dtype=np.float64), np.empty(size)
+        self._integers = np.empty(size, dtype=np.int64)
+
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t u, j, size = self._integers.shape[0]
+        if (question.limit <= 0 or question.coef == NULL or question.anchor != NULL
+                or question.directions != NULL or question.rows != NULL
+                or question.block != NULL or question.square_norms != NULL):
+            return NULL
+        for j in range(size):
+            self._integers[j] = 0
+        for u in range(self._starts.shape[0] - 1):
+            self._add(question, self._starts[u], self._starts[u + 1])
+        return &self._integers[0]
+
+    cdef void _add(self, const Question *question, Py_ssize_t start,
+                   Py_ssize_t stop) noexcept nogil:
+        """Add the integers of the person who has these records."""
+        cdef Py_ssize_t i, j, p = self._p, size = self._integers.shape[0]
+        cdef const double *w = question.coef
+        cdef double margin, target, r, v, square = 0.0, norm, scale, units
+        # 1. the sum of its gradients
+        for j in range(size):
+            self._one[j] = 0.0
+        for i in range(start, stop):
+            margin = w[p] if self._fit_intercept else 0.0
+            for j in range(p):
+                margin += self._X[i, j] * w[j]
+            target = self._y[i]
+            self._loss.derivatives(1, 1, &margin, &target, &r)
+            r *= self._weights[i]
+            r = r if r < 1e90 else 1e90  # not a number, too
+            r = r if r > -1e90 else -1e90
+            for j in range(p):
+                self._one[j] += r * self._X[i, j]
+            if self._fit_intercept:
+                self._one[p] += r
+        # 2. in the geometry of M^(-1/2), over the root of their number; its norm
+        for j in range(size):
+            v = self._one[j] / (sqrt(<double>(stop - start)) * self._roots[j])
+            self._one[j] = v
+            square += v * v
+        norm = sqrt(square)
+        # 3. clipped as one vector: of what overflows nothing is left
+        scale = question.limit / question.clip if norm <= question.clip else question.limit / norm
+        for j in range(size):
+            units = rint(self._one[j] * scale)
+            if units != units:
+                units = 0.0
+            units = units if units < question.limit else question.limit
+            units = units if units > -question.limit else -question.limit
+            self._integers[j] += <int64_t>units

@@ -1,0 +1,481 @@
+"""Persons by their ids: any number of records each, clipped as one vector.
+
+Proof: ``privacy/proofs/release_mean_of_persons.md``. The number of records is secret: neighbours
+have other ones in another number.
+"""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from tables import table
+
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLassoCV,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    Persons,
+    PrivacyAccountant,
+)
+from dpcd_sklearn.compose import make_private_column_transformer
+from dpcd_sklearn.inspection import PrivacyReport, audit
+from dpcd_sklearn.linear_model import _records_by_person
+from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.partitions import fit_partitions
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.sums import PersonPlace
+from dpcd_sklearn.solvers import SGD, CompGD, Newton, SkGD
+from dpcd_sklearn.testing import LeakError, Recording, ReproducibleNoise, replay, unpaid
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+DELTA = 1e-5
+P, N_PERSONS = 3, 40
+BY_ID = {"neighboring": Persons(), "delta": DELTA}
+REMOVED = {"neighboring": Persons(relation="add_remove"), "n_public": N_PERSONS, "delta": DELTA}
+STATED = {"feature_bounds": (-2, 2), "target_bounds": (-3, 3)}
+EXTREME = [0.0, 1.0, -1.0, 2.0, -2.0, 1e300, -1e300, np.finfo(float).max, 5e-324]
+
+
+# ---- tables of persons --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Records, whose they are, and weights."""
+
+    X: np.ndarray
+    y: np.ndarray
+    ids: np.ndarray
+    weights: np.ndarray
+
+    def without(self, person):
+        keep = self.ids != person
+        return Visits(self.X[keep], self.y[keep], self.ids[keep], self.weights[keep])
+
+    def with_records(self, X, y, person, weights, rng):
+        """More records of a person, anywhere among the others."""
+        size = len(y)
+        joined = [
+            np.concatenate(pair)
+            for pair in (
+                (self.X, X),
+                (self.y, y),
+                (self.ids, np.full(size, person)),
+                (self.weights, weights),
+            )
+        ]
+        order = rng.permutation(len(joined[1]))
+        return Visits(*(array[order] for array in joined))
+
+
+def visits(rng, n_persons=N_PERSONS, mean=3.0):
+    sizes = rng.geometric(1 / mean, n_persons)
+    ids = np.repeat(np.arange(n_persons), sizes)
+    X = rng.uniform(-2, 2, (len(ids), P))
+    y = np.clip(X @ [0.5, -0.3, 0.1] + 0.3 * rng.normal(size=len(ids)), -3, 3)
+    return Visits(X, y, ids, rng.uniform(0, 2, len(ids)))
+
+
+def neighbours(seed, labels=False):
+    """Two tables that differ in all records of one person, and in how many these are."""
+    rng = np.random.default_rng(seed)
+    whole = visits(rng)
+    person = int(rng.integers(N_PERSONS))
+    rest, found = whole.without(person), []
+    for _ in range(2):
+        size = int(rng.choice([1, 2, 7, 60]))
+        cells = rng.choice([*EXTREME, *rng.normal(size=4)], (size, P))
+        if rng.random() < 0.5:  # all alike
+            cells = np.repeat(cells[:1], size, axis=0)
+        y = np.repeat(rng.choice([*EXTREME[1:7], *rng.normal(size=3)]), size)
+        weights = rng.choice([0.0, 1.0, 2.0, 1e6], size)
+        found.append(rest.with_records(cells, y, person, weights, rng))
+    return found, rest
+
+
+def fit_of(make, weighted=False):
+    def fit(data, tape):
+        model = make(tape)
+        regression = not hasattr(model, "classes")
+        y = data.y if regression else (data.y > 0).astype(int)
+        weights = {"sample_weight": data.weights} if weighted else {}
+        model.fit(data.X, y, groups=data.ids, **weights)
+        return model, model.predict(np.linspace(-1, 1, 4 * P).reshape(4, P))
+
+    return fit
+
+
+FITS = {
+    "regression": lambda t: DPLinearRegressor(**STATED, **BY_ID, max_iter=4, random_state=t),
+    "add_remove": lambda t: DPLinearRegressor(**STATED, **REMOVED, max_iter=4, random_state=t),
+    "by default": lambda t: DPRidgeSkGD(**STATED, **BY_ID, random_state=t),
+    "lasso, no intercept": lambda t: DPLassoCD(
+        **STATED, **BY_ID, alpha=0.01, fit_intercept=False, max_iter=4, random_state=t
+    ),
+    "labels": lambda t: DPLinearClassifier(
+        feature_bounds=(-2, 2), classes=[0, 1], **BY_ID, max_iter=4, random_state=t
+    ),
+    "logistic, a row's norm": lambda t: DPLogisticGCD(
+        row_norm_bound=2.0, classes=[0, 1], **BY_ID, max_iter=4, random_state=t
+    ),
+    "one scale": lambda t: DPLinearRegressor(
+        feature_scale=1.0, target_bounds=(-3, 3), **BY_ID, max_iter=4, random_state=t
+    ),
+}
+
+
+def replayed(name, seed, arbitrary=False):
+    (data, neighbour), rest = neighbours(seed)
+    if name == "add_remove":
+        neighbour = rest
+    fit = fit_of(FITS[name], weighted=seed % 2 == 1)
+    found = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary)
+    assert not unpaid(found, found.returned[0].privacy_event_)
+    return found
+
+
+@table("arbitrary", [False, True])
+@table("name", FITS)
+def test_one_person_decides_nothing_whatever_and_however_many_its_records(name, arbitrary):
+    for seed in range(6):
+        replayed(name, seed, arbitrary)
+
+
+def test_brute_force_pairs_of_persons_are_no_farther_apart_than_the_sensitivity():
+    """Iterates that no records lead to as well, so clips are met from all sides."""
+    worst = [replayed("regression", seed, seed % 3 > 0).excess for seed in range(100, 250)]
+    assert 0.97 < max(worst) <= 1 + 1e-12
+    worst = [replayed("add_remove", seed).excess for seed in range(100, 160)]
+    assert 0.9 < max(worst) <= 1 + 1e-12
+
+
+@pytest.mark.slow
+def test_many_pairs_of_persons_are_no_farther_apart_than_the_sensitivity():
+    assert max(replayed("regression", s, s % 2 > 0).excess for s in range(1000, 6000)) <= 1 + 1e-12
+
+
+# ---- the sums -----------------------------------------------------------------------------------
+
+
+def exact_sums(model, data, weights=None):
+    """Questions and exact answers of a fit."""
+    tape = Recording(3)
+    model.set_params(random_state=tape).fit(data.X, data.y, groups=data.ids, sample_weight=weights)
+    return tape.entries
+
+
+def twin(data, weights, entry, model):
+    """The same integers, by NumPy."""
+    center, scale = 0.0, 3.0  # of the target, in bounds (-3, 3)
+    X, y = np.clip(data.X, -2, 2), (np.clip(data.y, -3, 3) - center) / scale
+    X1 = np.column_stack([X, np.ones(len(X))])
+    smoothness = np.array([4.0] * P + [1.0])
+    question, total = entry.question, np.zeros(P + 1, dtype=object)
+    r = (X1 @ question.iterate - y) * weights
+    for person in np.unique(data.ids):
+        own = data.ids == person
+        v = (r[own, None] * X1[own]).sum(axis=0) / np.sqrt(own.sum()) / np.sqrt(smoothness)
+        v *= min(1.0, question.clip / max(np.linalg.norm(v), 1e-300)) * question.limit
+        total = total + np.rint(v / question.clip).astype(int)
+    return total
+
+
+def test_sums_are_those_of_a_twin_in_numpy():
+    data = visits(np.random.default_rng(1))
+    model = DPLinearRegressor(**STATED, **BY_ID, max_iter=6)
+    assert len(entries := exact_sums(model, data, data.weights)) == 6
+    for entry in entries:
+        moved = np.array(entry.exact, dtype=object) - twin(data, data.weights, entry, model)
+        assert max(abs(int(one)) for one in moved) <= N_PERSONS  # a unit of rounding each
+        assert entry.question.limit > 2**12
+
+
+def test_of_one_record_each_it_is_the_fit_of_records():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (300, P))
+    y = X @ [0.5, -0.3, 0.1]
+    same = {"delta": DELTA, "random_state": ReproducibleNoise(1), "solver": SGD(sampling_rate=1.0)}
+    same |= {"feature_bounds": (-1, 1), "target_bounds": (-1, 1), "feature_scale": 0.6}
+    persons = DPLinearRegressor(neighboring=Persons(), **same).fit(X, y, groups=np.arange(300))
+    records = DPLinearRegressor(**same).fit(X, y)
+    assert persons.n_iter_ == records.n_iter_
+    assert persons.noise_multiplier_ == records.noise_multiplier_
+    np.testing.assert_allclose(persons.coef_, records.coef_, atol=1e-4)
+
+
+def test_neither_the_order_of_persons_nor_the_kind_of_ids_shows():
+    data = visits(np.random.default_rng(4))
+    model = DPLinearRegressor(**STATED, **BY_ID, random_state=ReproducibleNoise(5))
+    coef = clone(model).fit(data.X, data.y, groups=data.ids).coef_
+    by_person = np.argsort((data.ids * 7) % N_PERSONS, kind="stable")
+    words = np.char.add("id ", data.ids.astype(str))
+    kinds = [words, words.astype(object), data.ids.astype(object), data.ids.astype(np.uint8)]
+    for ids in (data.ids, *kinds, pd.Series(words), list(map(int, data.ids))):
+        ids = np.asarray(ids) if not isinstance(ids, (list, pd.Series)) else ids
+        rows = by_person if isinstance(ids, np.ndarray) else np.arange(len(data.y))
+        ids = ids[rows] if isinstance(ids, np.ndarray) else ids
+        found = clone(model).fit(data.X[rows], data.y[rows], groups=ids).coef_
+        np.testing.assert_array_equal(found, coef)
+
+
+def test_layouts_and_precisions_are_read_alike():
+    data = visits(np.random.default_rng(6))
+    X = data.X.astype(np.float32)
+    model = DPLinearRegressor(**STATED, **BY_ID, random_state=ReproducibleNoise(5))
+    coefs = [
+        clone(model).fit(one, data.y, groups=data.ids).coef_.astype(np.float32)
+        for one in (X, np.asfortranarray(X), X.astype(float), pd.DataFrame(X))
+    ]
+    for coef in coefs[1:]:
+        np.testing.assert_array_equal(coef, coefs[0])
+
+
+def test_a_plain_pipeline_hands_ids_on():
+    data = visits(np.random.default_rng(8))
+    model = DPRidgeSkGD(**STATED, **BY_ID, random_state=ReproducibleNoise(5))
+    behind = make_pipeline(BoundsScaler((-2, 2)), model)
+    behind.fit(data.X, data.y, dpridgeskgd__groups=data.ids)
+    alone = clone(model).fit(data.X / 2, data.y, groups=data.ids)
+    np.testing.assert_array_equal(behind[-1].coef_, alone.coef_)
+
+
+# ---- mutants, and an audit -----------------------------------------------------------------------
+
+
+def test_a_mutant_that_clips_records_is_caught(monkeypatch):
+    """As if each record were a person: the limit is of one record, a person has many."""
+    honest = PersonPlace.stated
+
+    def by_record(self, *args, **options):
+        X, y, weights, _, bounds = self._arrays
+        self._arrays = X, y, weights, np.arange(len(y) + 1), bounds
+        return honest(self, *args, **options)
+
+    monkeypatch.setattr(PersonPlace, "stated", by_record)
+    with pytest.raises(LeakError, match="times its sensitivity"):
+        all(replayed("regression", seed) for seed in range(6))
+
+
+def test_a_mutant_that_divides_by_records_is_caught(monkeypatch):
+    honest = _records_by_person.RecordsByPerson.of
+
+    def by_record(*args):
+        found = honest(*args)
+        found.shape = (len(found._y), found.shape[1])
+        found._starts = np.append(found._starts, np.full(found.shape[0] - len(found._starts) + 1,
+                                                         found._starts[-1]))  # fmt: skip
+        return found
+
+    monkeypatch.setattr(_records_by_person.RecordsByPerson, "of", by_record)
+    with pytest.raises(LeakError):
+        all(replayed("regression", seed) for seed in range(6))
+
+
+def separation(n_runs):
+    """How many standard deviations the worst persons of one step lie apart."""
+    rng = np.random.default_rng(7)
+    rest = visits(rng).without(0)
+    found = []
+    for sign in (1.0, -1.0):
+        cells, size = np.full((50, P), 2.0), 50
+        data = rest.with_records(cells, np.full(size, sign * 3.0), 0, np.ones(size), rng)
+        model = DPLinearRegressor(
+            epsilon=3.0, **STATED, **BY_ID, max_iter=1, solver=SGD(1.0, step_size=1e-3),
+            fit_intercept=False,
+        )  # fmt: skip
+        found.append([model.fit(data.X, data.y, groups=data.ids).coef_ for _ in range(n_runs)])
+    plus, minus = map(np.array, found)
+    apart = plus.mean(axis=0) - minus.mean(axis=0)
+    along = apart / np.linalg.norm(apart)
+    std = np.sqrt((np.var(plus @ along) + np.var(minus @ along)) / 2)
+    return (apart @ along) / std, np.sqrt(gdp_squared(model.privacy_event_))
+
+
+def test_outcomes_are_told_apart_as_the_event_admits_and_half_the_noise_shows(monkeypatch):
+    n_runs = 1500
+    found, mu = separation(n_runs)
+    slack = 5 / np.sqrt(n_runs)
+    assert 0.9 * mu - slack < found < mu + slack
+    half = PersonPlace.stated
+
+    def twice_as_long(self, *args, **options):
+        """To an audit contributions twice as long are half the noise."""
+        X, y, weights, starts, bounds = self._arrays
+        again = np.concatenate([X, X]), np.concatenate([y, y])
+        everybody = np.concatenate([starts, starts[1:] + starts[-1]])
+        weights = None if weights is None else np.concatenate([weights, weights])
+        self._arrays = *again, weights, everybody, bounds
+        return half(self, *args, **options)
+
+    monkeypatch.setattr(PersonPlace, "stated", twice_as_long)
+    assert separation(n_runs)[0] > 1.5 * mu
+
+
+# ---- accuracy, the ledger -----------------------------------------------------------------------
+
+
+def test_ids_lose_less_than_a_bound_on_records_does():
+    errors = {"ids": 0.0, "bound": 0.0}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        ids = np.repeat(np.arange(1000), 10)
+        X = rng.normal(size=(len(ids), 10))
+        coef = rng.normal(size=10) / np.sqrt(10)
+        y = X @ coef + rng.normal(size=len(ids))
+        stated = {"feature_bounds": (-4, 4), "feature_scale": 1.0, "target_bounds": (-6, 6)}
+        stated |= {"delta": 1e-6, "fit_intercept": False}
+        for name, unit, given in (("ids", Persons(), {"groups": ids}), ("bound", Persons(10), {})):
+            model = DPLinearRegressor(neighboring=unit, **stated).fit(X, y, **given)
+            errors[name] += np.sum((model.coef_ - coef) ** 2) / 3
+    assert errors["ids"] < 0.1**2
+    assert errors["ids"] < 0.25 * errors["bound"]
+
+
+def test_a_ledger_of_persons_is_one_of_ids(tmp_path):
+    path = tmp_path / "persons.ledger"
+    ledger = PrivacyAccountant(2.0, 1e-4, path=path, neighboring=Persons())
+    data = visits(np.random.default_rng(0))
+    model = DPLinearRegressor(epsilon=2.0, **STATED, **BY_ID, accountant=ledger)
+    model.set_params(delta=1e-4).fit(data.X, data.y, groups=data.ids)
+    (entry,) = ledger.entries()
+    assert entry.n_samples == N_PERSONS  # never the number of records
+    assert model.privacy_event_.unit == "person" and "in any number" in entry.event
+    assert model.privacy_event_ == model.planned_event(N_PERSONS, P)
+    assert epsilon_of(model.privacy_event_, 1e-4) == pytest.approx(2.0, rel=1e-6)
+    with sqlite3.connect(path) as connection:
+        (stated,) = connection.execute("SELECT parameters FROM ledger").fetchone()
+    assert json.loads(stated)["max_contributions"] is None
+    again = PrivacyAccountant.open(path)
+    assert again.max_contributions is None and "Persons(None, 'replace_one')" in repr(again)
+    for other in ("replace_one", Persons(3)):
+        rows = DPRidgeSkGD(**STATED, delta=DELTA, neighboring=other, accountant=again)
+        with pytest.raises(ValueError, match=r"neighboring=Persons\(None"):
+            rows.fit(data.X, data.y)
+
+
+def test_reports_say_that_persons_are_told_by_their_ids():
+    model = DPLinearRegressor(**STATED, **BY_ID).fit(DATA.X, DATA.y, groups=DATA.ids)
+    for subject in (model, PrivacyAccountant(1.0, 1e-4, neighboring=Persons())):
+        text = PrivacyReport(subject).to_markdown()
+        assert "all rows of one person, in any number" in text and "under two ids" in text
+        assert "any number of rows, by its id" in PrivacyReport(subject).to_registry_yaml()
+
+
+def test_delta_is_of_persons_and_so_are_warnings():
+    data = visits(np.random.default_rng(0))
+    model = DPLinearRegressor(**STATED, neighboring=Persons(), max_iter=2)
+    model.fit(data.X, data.y, groups=data.ids)
+    assert model.privacy_spent_.delta == 1 / N_PERSONS**2
+
+
+# ---- what is refused, before a charge -----------------------------------------------------------
+
+
+DATA = visits(np.random.default_rng(0))
+N_RECORDS = len(DATA.y)
+
+
+@table(
+    "ids, words",
+    [
+        (DATA.ids[:-1], "shape"),
+        (DATA.ids[:, None], "shape"),
+        (5, "shape"),
+        (DATA.ids.astype(float), "integers or strings"),
+        (np.where(DATA.ids == 3, np.nan, DATA.ids), "integers or strings"),
+        ([None, *map(int, DATA.ids[1:])], "one kind"),
+        ([None, *map(str, DATA.ids[1:])], "one kind"),
+        (["a", *map(int, DATA.ids[1:])], "."),
+        ([True, *map(int, DATA.ids[1:])], "."),
+        ([[1]] * N_RECORDS, "shape"),
+        (np.array([{1}] * N_RECORDS, dtype=object), "one kind"),
+        (DATA.ids.astype("datetime64[D]"), "integers or strings"),
+        (DATA.ids > 3, "integers or strings"),
+    ],
+)
+def test_ids_of_another_kind_are_refused_by_name(ids, words):
+    ledger = PrivacyAccountant(1.0, 1e-4, neighboring=Persons())
+    model = DPLinearRegressor(**STATED, **BY_ID, accountant=ledger)
+    mixed = isinstance(ids, list) and words == "."
+    if mixed:
+        ids, words = np.array(ids, dtype=object), "one kind"
+    with pytest.raises((TypeError, ValueError), match=f"groups .*{words}|groups must"):
+        model.fit(DATA.X, DATA.y, groups=ids)
+    assert ledger.entries() == []
+
+
+REFUSED = {
+    "Newton steps": ({"solver": Newton()}, "SGD"),
+    "blocks": ({"solver": SkGD()}, "SGD"),
+    "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
+    "projections": ({"solver": CompGD()}, "SGD"),
+    "intervals": ({"inference": True}, "inference=False"),
+    "no bounds": ({"feature_bounds": None}, "feature_bounds"),
+    "no bounds of the target": ({"target_bounds": None}, "target_bounds"),
+    "scales that are released": ({"feature_scale": "private"}, "private"),
+    "no noise": ({"epsilon": np.inf, "accountant": None}, "protects nobody"),
+    "strengths": ({"penalty": "l2", "alpha": [0.1, 1.0]}, "strength"),
+    "persons with a number": ({"neighboring": Persons(4)}, "not a person"),
+    "records": ({"neighboring": "replace_one"}, "not a person"),
+}
+
+
+@table("name", REFUSED)
+def test_what_can_not_be_done_by_id_is_refused_in_words(name):
+    params, words = REFUSED[name]
+    ledger = PrivacyAccountant(1.0, 1e-4, neighboring=Persons())
+    model = DPLinearRegressor(**STATED, **BY_ID, accountant=ledger).set_params(**params)
+    with pytest.raises(ValueError, match=words):
+        model.fit(DATA.X, DATA.y, groups=DATA.ids)
+    assert ledger.entries() == []
+
+
+def test_other_records_are_refused():
+    model = DPLinearRegressor(**STATED, **BY_ID)
+    with pytest.raises(ValueError, match="groups=ids"):
+        model.fit(DATA.X, DATA.y)
+    with pytest.raises(ValueError, match="sparse"):
+        model.fit(sparse.csr_array(DATA.X), DATA.y, groups=DATA.ids)
+    with pytest.raises(ValueError, match="a model a target"):
+        model.fit(DATA.X, np.column_stack([DATA.y] * 2), groups=DATA.ids)
+    labels = np.arange(N_RECORDS) % 3
+    with pytest.raises(ValueError, match="a model a target"):
+        DPLinearClassifier(feature_bounds=(-2, 2), classes=[0, 1, 2], **BY_ID).fit(
+            DATA.X, labels, groups=DATA.ids
+        )
+    with pytest.raises(ValueError, match="of partitions"):
+        fit_partitions(model, lambda task: [task(0, DATA.X, DATA.y)])
+    with pytest.raises(ValueError, match="strength"):
+        DPLassoCV(**STATED, **BY_ID).fit(DATA.X, DATA.y, groups=DATA.ids)
+
+
+@table(
+    "ask",
+    [
+        lambda: DPStandardScaler(**BY_ID).fit(DATA.X),
+        lambda: make_private_scorer("r2", **BY_ID).planned_event(100),
+        lambda: make_private_pipeline(DPRidgeSkGD(**STATED), **BY_ID).fit(DATA.X, DATA.y),
+        lambda: make_private_column_transformer((DPStandardScaler(), [0]), **BY_ID).fit(DATA.X),
+        lambda: PrivateSearchCV(
+            DPRidgeSkGD(**STATED, neighboring=Persons()), {"max_iter": [2, 3]}, epsilon=1.0,
+            delta=DELTA, scoring="r2",
+        ).fit(DATA.X, DATA.y),
+        lambda: audit(DPRidgeSkGD(**STATED, **BY_ID), n_samples=300, n_features=2, n_runs=100),
+    ],
+)  # fmt: skip
+def test_whoever_is_told_no_ids_refuses_persons_without_a_number(ask):
+    with pytest.raises(ValueError, match=r"Persons\(max_contributions\)"):
+        ask()
