@@ -13,7 +13,7 @@ from libc.math cimport rint, sqrt
 from libc.stdint cimport int64_t
 
 from ...losses._loss cimport Loss
-from ._sums cimport Place, Question, Sums
+from ._sums cimport Question, Sums
 
 
 cdef class PersonSums(Sums):
