@@ -217,7 +217,7 @@ class ScalesFirst:
             reproducible=self._tape is not None,
         )
         finder = self._finder
-        records = finder._checked(X, y, None)
+        records = finder._checked(X, y, None, None)
         facts = {"columns": getattr(finder, "feature_names_in_", None)}
         plan = self._plan(of_scales, in_arrays=records.in_arrays, **facts)
         key, _ = finder._randomness()
