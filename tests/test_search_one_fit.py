@@ -190,6 +190,20 @@ def test_products_that_are_too_many_are_left_out(data):
     assert accountant.entries() == []
 
 
+def test_no_candidate_is_left_out_for_a_constant_alone(data):
+    X, y, *_ = data
+    steps = [PolynomialFeatures(2), ColumnTransformer([("kept", "passthrough", [0])])]
+    steps[1].set_params(sparse_threshold=0)
+    grid = {KEPT: [[("kept", "passthrough", one)] for one in ([0], [0, 1])]}
+    grid["polynomialfeatures__degree"] = [1, 2]
+    search = PrivateSearchCV(
+        make_private_pipeline(*steps, DPLinearRegressor(**STATED)), grid, epsilon=0.01, delta=1e-6
+    )
+    with pytest.warns(UserWarning, match="too few to compare 4 candidates"):
+        search.fit(X, y)
+    assert search.best_params_["polynomialfeatures__degree"] == 2
+
+
 def test_names_of_columns_and_classes(data):
     X, y = data[0], data[1] > 0
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(P)])

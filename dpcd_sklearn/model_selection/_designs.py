@@ -145,6 +145,8 @@ def _product(factors, powers):
 def _made_of(products, n_columns):
     """Steps of scikit-learn that make these products of columns, and their order then."""
     base = sorted(set(chain(*products)))
+    if not base:  # nothing but a constant
+        return None, None
     steps, made = [], [(j,) for j in base]
     if len(base) < n_columns:
         steps.append(("columns", _selection(base)))

@@ -98,7 +98,7 @@ def _of_columns(search, asked, candidates, models, shape):
             return OneFit(model, candidates, models, union.start, why)
         longest = max(union.degrees)
         kept = [i for i, degree in enumerate(union.degrees) if degree < longest]
-        if not kept:
+        if longest < 2 or not kept:
             return None
         why = (
             f"epsilon={budget.epsilon:g} and n={budget.n:,} are too few for products of {longest} "
