@@ -102,7 +102,7 @@ def test_no_default_of_a_generic_estimator_removes_narrow_columns():
 # ---- every object looks like something, in text and in notebooks ---------------------------------
 
 
-CHECKOUT = Path(dpcd_sklearn.__file__).parent.parent
+API = Path(__file__).resolve().parent.parent / "doc" / "api.rst"
 INSTANCES = {  # of classes that do more than to keep what they are given
     "PrivacyAccountant": lambda cls: cls(epsilon=2.0, delta=1e-6),
     "PrivatePipeline": lambda cls: cls([("scale", BoundsScaler((0, 1))), ("fit", DPLassoCD())]),
@@ -130,7 +130,7 @@ FITTED = DPLinearRegressor(inference=True, feature_bounds=(-1, 1), target_bounds
 
 def public_classes():
     """The classes that the reference lists, but for errors and warnings, and what they hand out."""
-    pages = (CHECKOUT / "doc" / "api.rst").read_text(encoding="utf-8")
+    pages = API.read_text(encoding="utf-8") if API.exists() else ""
     for path in re.findall(r"^   ([\w.]+)$", pages, re.MULTILINE):
         room, _, name = f"dpcd_sklearn.{path}".rpartition(".")
         if room != "dpcd_sklearn.dask":  # the same classes, with an extra
@@ -149,6 +149,7 @@ def instance(cls):
     return cls(**{p.name: 1 for p in needed})
 
 
+@pytest.mark.skipif(not API.exists(), reason="the documentation is not here")
 @table("cls", list(public_classes()))
 def test_every_public_object_is_readable_and_a_call_where_scikit_learns_is(cls):
     found = instance(cls)

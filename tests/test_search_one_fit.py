@@ -326,6 +326,20 @@ def choices_of(model):
     return sum(one.count for one in releases if isinstance(one, SelectionEvent))
 
 
+@table("n", [40, 48, 120, 300])
+@table("epsilon", [2.0, 5.0])
+def test_few_records_have_one_scale_that_is_found_once_or_none(n, epsilon):
+    """A scale of all rows has a mean row beside it; a part of the least budgets finds none."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    y = np.arange(n) % 2
+    model = DPLinearClassifier(classes=[0, 1], solver="skgd")
+    search = PrivateSearchCV(
+        model, {"max_iter": [1, 2]}, epsilon=epsilon, delta=1e-9, distribution="all"
+    )
+    assert search.fit(X, y).privacy_event_ == search.planned_event(n, 3)
+
+
 def test_a_refused_charge_finds_no_scales(data):
     X, y, *_ = data
     accountant = PrivacyAccountant(1.0, 1e-6)

@@ -171,7 +171,10 @@ class ScalesFirst:
         if target.is_all or (request.finds_target and not target.n_choices):
             return None  # there is too little to find scales
         looks = (request.looks_for_features and features.n_choices) or request.finds_target
-        return found if looks else None
+        try:
+            return found if looks and found._planned() else None
+        except ValueError:  # with its part of the budget it finds none
+            return None
 
     def _plan(self, budget, **facts):
         self._finder.set_params(epsilon=budget.epsilon, delta=budget.delta)
@@ -182,7 +185,7 @@ class ScalesFirst:
     def _event_of_scales(self, budget):
         """The event of records that finds scales."""
         plan = self._plan(budget)
-        parts = [plan.part_of(name) for name in ("scales", "target")]
+        parts = [plan.part_of(name) for name in ("scales", "target", "smoothness")]
         return joined([part for part in parts if part is not None])
 
     def _price_of_scales(self, budget):
