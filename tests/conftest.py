@@ -13,6 +13,7 @@ DPCD_EXPLORE
 """
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,14 @@ def pytest_fixture_setup(fixturedef, request):
     # Which test asks first depends on how tests are spread over processes.
     with STREAM.within(f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}"):
         return (yield)
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """Matplotlib warns of many open figures, whose tests they are."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

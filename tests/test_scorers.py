@@ -19,6 +19,7 @@ from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, Privac
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts, codes_of
 from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.model_selection._search_plan import checked_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
@@ -60,7 +61,7 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
     moved = scorer(model, X, labels) - scorer(model, X, [label, *labels[1:]])
     assert abs(moved) < 1 / 400 + 1e-3
     search = PrivateSearchCV(DPLogisticGCD(classes=[0, 1]), {"C": [1.0]})
-    _, kept = search._check_records(X, [label, *labels[1:]])
+    _, kept = checked_records(search.estimator, X, [label, *labels[1:]])
     assert kept.tolist()[1:] == labels[1:]
     pipeline = make_private_pipeline(DPLogisticGCD(classes=[0, 1]), epsilon=1.0)
     assert pipeline.fit(X, [label, *labels[1:]]).n_features_in_ == 2
