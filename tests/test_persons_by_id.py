@@ -398,8 +398,11 @@ N_RECORDS = len(DATA.y)
         (np.where(DATA.ids == 3, np.nan, DATA.ids), "integers or strings"),
         ([None, *map(int, DATA.ids[1:])], "one kind"),
         ([None, *map(str, DATA.ids[1:])], "one kind"),
-        (["a", *map(int, DATA.ids[1:])], "."),
-        ([True, *map(int, DATA.ids[1:])], "."),
+        (["a", *map(int, DATA.ids[1:])], "one kind"),
+        ([True, *map(int, DATA.ids[1:])], "one kind"),
+        ((1, *map(str, DATA.ids[1:])), "one kind"),
+        (np.array(["a", *map(int, DATA.ids[1:])], dtype=object), "one kind"),
+        (np.array([True, *map(int, DATA.ids[1:])], dtype=object), "one kind"),
         ([[1]] * N_RECORDS, "shape"),
         (np.array([{1}] * N_RECORDS, dtype=object), "one kind"),
         (DATA.ids.astype("datetime64[D]"), "integers or strings"),
@@ -409,9 +412,6 @@ N_RECORDS = len(DATA.y)
 def test_ids_of_another_kind_are_refused_by_name(ids, words):
     ledger = PrivacyAccountant(1.0, 1e-4, neighboring=Persons())
     model = DPLinearRegressor(**STATED, **BY_ID, accountant=ledger)
-    mixed = isinstance(ids, list) and words == "."
-    if mixed:
-        ids, words = np.array(ids, dtype=object), "one kind"
     with pytest.raises((TypeError, ValueError), match=f"groups .*{words}|groups must"):
         model.fit(DATA.X, DATA.y, groups=ids)
     assert ledger.entries() == []

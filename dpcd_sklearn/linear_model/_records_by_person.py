@@ -111,7 +111,9 @@ def numbers_of_persons(groups, n_records):
     TypeError, ValueError
         If they are no column of ids of one kind, integers or strings, one for each record.
     """
-    ids = np.asarray(on_host(groups))
+    groups = on_host(groups)
+    # of a list NumPy would choose one kind by all ids, and 1 and "1" would be one person
+    ids = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
     if ids.shape != (n_records,):
         raise ValueError(f"groups must have shape ({n_records},), an id a record, got {ids.shape}")
     if ids.dtype.kind == "O":
