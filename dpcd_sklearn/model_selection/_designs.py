@@ -6,6 +6,7 @@ product of columns that go in, which parameters alone tell.
 
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -98,14 +99,14 @@ def union_of(models, differ, columns):
 def _rows_before(model, start, columns):
     """Made-up rows with the columns that go into a step: their numbers, by which they are known."""
     if start:
-        made_up = np.zeros((2, columns)) if np.ndim(columns) == 0 else columns
+        made_up = np.zeros((2, columns)) if isinstance(columns, Integral) else columns
         steps = [*model.steps[:start], model.steps[-1]]
         steps = [(name, step) for name, step in steps if step not in _PASSES_ON]
         given = walked(steps, made_up, dict.fromkeys((n for n, _ in steps), 1.0))[-1].columns
-        return np.arange(width_of(given) if np.ndim(given) else given)[np.newaxis]
+        return np.arange(width_of(given))[np.newaxis]
     if hasattr(columns, "columns"):
         return _frame_like(columns, np.arange(width_of(columns)))
-    return np.arange(columns if np.ndim(columns) == 0 else width_of(columns))[np.newaxis]
+    return np.arange(width_of(columns))[np.newaxis]
 
 
 def _products(steps, rows):

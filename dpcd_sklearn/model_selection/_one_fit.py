@@ -9,7 +9,6 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -137,7 +136,7 @@ def _why_not_compared(search, asked, shape):
     if lacks and ScalesFirst.of(search, asked, shape) is None:
         return "scores of a regressor need public target_bounds"
     columns, _, is_sparse = shape
-    width = columns if isinstance(columns, Integral) else width_of(columns)
+    width = width_of(columns)
     if is_sparse:
         width = min(width, ENTRIES)
     mu = asked.budget.mu / math.sqrt(asked.mean)

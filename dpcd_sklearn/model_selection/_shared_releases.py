@@ -5,6 +5,8 @@
 - Where nothing is stated of scales they are found once, and each candidate is told.
 """
 
+from functools import cached_property
+
 from sklearn.base import clone, is_regressor
 
 from ..linear_model._private_linear_model import PrivateLinearModel
@@ -49,9 +51,8 @@ def _inner(search, asked, model, **params):
     return inner
 
 
-def _names(search):
-    given = search.param_distributions
-    return {name for grid in ([given] if isinstance(given, dict) else given) for name in grid}
+def _names(asked):
+    return {name for grid in asked.grids for name in grid}
 
 
 # ---- steps of a pipeline -------------------------------------------------------------------------
@@ -79,7 +80,7 @@ class SharedSteps:
             return None
         *shared, (name, last) = model.steps
         prefix = f"{name}__"
-        if not (is_private(last) and all(one.startswith(prefix) for one in _names(search))):
+        if not (is_private(last) and all(one.startswith(prefix) for one in _names(asked))):
             return None
         copies, private = [], {}
         for path, step in shared:
@@ -112,6 +113,7 @@ class SharedSteps:
     def fit(self, search, X, y):
         """Attributes of the search, and its event."""
         pipeline, stated = self._pipeline.fit(X, y), search.estimator
+        del pipeline.entry_name  # a later fit is its own
         event, inner = pipeline.privacy_event_, pipeline.steps[-1][1]
         found = {key: getattr(inner, key) for key in _RELEASED}
         found["best_params_"] = self._named(inner.best_params_)
@@ -150,8 +152,7 @@ class ScalesFirst:
         if asked.tape is not None:
             put_on_tape(self._finder, asked.tape)
         columns, n_outputs, is_sparse = shape
-        width = columns if isinstance(columns, int) else width_of(columns)
-        self._shape, self._layout = (width, n_outputs), {"sparse": is_sparse}
+        self._shape, self._layout = (width_of(columns), n_outputs), {"sparse": is_sparse}
         model._known_scales = FoundScales()
         if is_regressor(model) and model.target_bounds is None:
             model.target_bounds = (-1.0, 1.0)  # what is charged follows from no bounds
@@ -161,7 +162,7 @@ class ScalesFirst:
     def of(cls, search, asked, shape):
         """That of a search whose candidates look for scales alike; None of another one."""
         model = search.estimator
-        if not isinstance(model, PrivateLinearModel) or _names(search) & _FACTS:
+        if not isinstance(model, PrivateLinearModel) or _names(asked) & _FACTS:
             return None
         if model.inference or (model.feature_scale, model.row_norm_bound) != (None, None):
             return None
@@ -172,7 +173,7 @@ class ScalesFirst:
             return None  # there is too little to find scales
         looks = (request.looks_for_features and features.n_choices) or request.finds_target
         try:
-            return found if looks and found._planned() else None
+            return found if looks and found._division else None
         except ValueError:  # with its part of the budget it finds none
             return None
 
@@ -182,30 +183,26 @@ class ScalesFirst:
         n_outputs = self._finder._stated_outputs(n_outputs)
         return self._finder._plan(budget.n, width, n_outputs, **self._layout | facts)
 
-    def _event_of_scales(self, budget):
-        """The event of records that finds scales."""
-        plan = self._plan(budget)
-        parts = [plan.part_of(name) for name in ("scales", "target", "smoothness")]
-        return joined([part for part in parts if part is not None])
-
     def _price_of_scales(self, budget):
-        return self._budget.of_persons(self._event_of_scales(budget))
+        return self._budget.of_persons(_event_of_scales(self._plan(budget)))
 
     def _event_of_runs(self, budget):
         self._inner.set_params(epsilon=budget.epsilon, delta=budget.delta)
         return self._inner.planned_event(budget.n, *self._shape, **self._layout)
 
-    def _planned(self):
+    @cached_property
+    def _division(self):
+        """Budgets of scales and of runs, and the event of both."""
         # of the half for scales a fit would spend most on updates: they have a seventh in the end
         return joint_budgets([self._price_of_scales, self._event_of_runs], [1, 1], self._budget)
 
     def planned_event(self, sizes):
         """The event of everything together."""
-        return self._planned()[1]
+        return self._division[1]
 
     def fit(self, search, X, y):
         """Attributes of the search, and its event."""
-        (of_scales, of_runs), event = self._planned()
+        (of_scales, of_runs), event = self._division
         inner = self._inner.set_params(epsilon=of_runs.epsilon, delta=of_runs.delta)
         with held_back() as warned:
             tried = clone(inner)
@@ -225,7 +222,7 @@ class ScalesFirst:
         plan = self._plan(of_scales, in_arrays=records.in_arrays, **facts)
         key, _ = finder._randomness()
         with repeat(warned):
-            receipt = charge(account, self._event_of_scales(of_scales), budget=of_scales)
+            receipt = charge(account, _event_of_scales(plan), budget=of_scales)
         found = finder._found(plan, receipt, records, key)
         model = inner.set_params(accountant=account).estimator
         model._known_scales = found
@@ -240,3 +237,9 @@ class ScalesFirst:
             if is_regressor(best):
                 best.target_bounds = search.estimator.target_bounds
         return {key: getattr(inner, key) for key in _RELEASED}, event
+
+
+def _event_of_scales(plan):
+    """The event of records that finds scales, of a plan that makes updates too."""
+    parts = [plan.part_of(name) for name in ("scales", "target", "smoothness")]
+    return joined([part for part in parts if part is not None])

@@ -5,6 +5,7 @@ step are looked at, or what it has released.
 """
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from operator import itemgetter
 
 import numpy as np
@@ -133,7 +134,9 @@ def is_present(cell):
 
 
 def width_of(rows):
-    """Number of columns of an array, a data frame or a list of rows."""
+    """Number of columns of an array, a data frame or a list of rows; a number is that itself."""
+    if isinstance(rows, Integral):
+        return int(rows)
     if hasattr(rows, "shape"):
         return rows.shape[1]
     if not hasattr(rows[0], "__len__"):
