@@ -190,6 +190,18 @@ def test_products_that_are_too_many_are_left_out(data):
     assert accountant.entries() == []
 
 
+def test_steps_that_look_alike_are_told_apart():
+    """Their text has thirty columns at most."""
+    steps = [ColumnTransformer([("kept", "passthrough", [*range(k)])]) for k in (35, 40)]
+    steps = [step.set_params(sparse_threshold=0) for step in steps]
+    assert repr(steps[0]) == repr(steps[1])
+    model = DPLinearRegressor(**STATED)
+    search = PrivateSearchCV(
+        make_private_pipeline(steps[0], model), {"columntransformer": steps}, epsilon=50.0
+    )
+    assert search.planned_event(N, 45) == model.set_params(epsilon=50.0).planned_event(N, 40)
+
+
 def test_no_candidate_is_left_out_for_a_constant_alone(data):
     X, y, *_ = data
     steps = [PolynomialFeatures(2), ColumnTransformer([("kept", "passthrough", [0])])]

@@ -70,16 +70,19 @@ def _refuse_duplicates(name, values):
     """Refuse a value that is listed twice: it would be as likely as two."""
     seen = set()
     for value in values:
-        if isinstance(value, (bool, int, float, str, np.generic)):
-            key = isinstance(value, (bool, np.bool_)), value
-        else:
-            try:
-                key = joblib.hash(value)
-            except Exception:  # what can't be pickled can't be compared
-                continue
-        if key in seen:
+        if (key := key_of(value)) in seen:
             raise ValueError(f"the distribution of {name} has {value} twice; list it once")
         seen.add(key)
+
+
+def key_of(value):
+    """A key that is the same for equal values; what can't be pickled equals itself alone."""
+    if isinstance(value, (bool, int, float, str, np.generic)):
+        return isinstance(value, (bool, np.bool_)), value
+    try:
+        return joblib.hash(value)
+    except Exception:
+        return id(value)
 
 
 class Coins:
@@ -157,17 +160,15 @@ def law_of(distribution, n_iter, grids):
     probability of .95.
     """
     n_candidates, auto = number_of(grids), isinstance(n_iter, str) and n_iter == "auto"
-    if isinstance(distribution, str) and distribution == "all":
-        if n_candidates > MOST_PLANNED:
-            raise ValueError(
-                f"distribution='all' needs lists of {MOST_PLANNED} candidates at most; leave 'auto'"
-            )
-        return "all", float(n_candidates)
-    if isinstance(distribution, str) and distribution == "auto":
+    if isinstance(distribution, str) and distribution in ("auto", "all"):
         if not auto:
             check_law("poisson", n_iter)
         if n_candidates <= MOST_PLANNED:
             return "all", float(n_candidates)
+        if distribution == "all":
+            raise ValueError(
+                f"distribution='all' needs lists of {MOST_PLANNED} candidates at most; leave 'auto'"
+            )
         distribution = "poisson"
         if auto and math.isfinite(n_candidates):
             return check_law(distribution, 3.0 * n_candidates)

@@ -105,7 +105,7 @@ def _rows_before(model, start, columns):
         given = walked(steps, made_up, dict.fromkeys((n for n, _ in steps), 1.0))[-1].columns
         return np.arange(width_of(given))[np.newaxis]
     if hasattr(columns, "columns"):
-        return _frame_like(columns, np.arange(width_of(columns)))
+        return _frame_like(columns, range(width_of(columns)))
     return np.arange(width_of(columns))[np.newaxis]
 
 
@@ -188,8 +188,8 @@ def take_columns(union, start, candidate, X):
     rows, _ = first_rows(X, whole=False)
     for _, step in shared:
         rows = rows if step in _PASSES_ON else step.transform(rows)
-    names = getattr(rows, "columns", None)
-    rows = np.zeros((1, width_of(rows))) if names is None else _frame_like(rows, 0.0)
+    zeros = np.zeros(width_of(rows))
+    rows = _frame_like(rows, zeros) if hasattr(rows, "columns") else zeros[np.newaxis]
     own = clone(candidate).steps[start:-1]
     for _, step in own:
         rows = rows if step in _PASSES_ON else step.fit_transform(rows)
@@ -200,5 +200,4 @@ def take_columns(union, start, candidate, X):
 
 def _frame_like(rows, cells):
     """A data frame of one row with the same columns."""
-    cells = np.broadcast_to(np.asarray(cells, dtype=float), (width_of(rows),))
-    return type(rows)({name: [cell] for name, cell in zip(rows.columns, cells, strict=True)})
+    return type(rows)({name: [float(cell)] for name, cell in zip(rows.columns, cells, strict=True)})

@@ -18,6 +18,7 @@ from ..pipeline._joint_plan import width_of
 from ..plan._shrinkage import ENTRIES
 from ..utils._warnings import warn
 from . import _budget_of_run, _candidates
+from ._candidates import key_of
 from ._designs import take_columns, union_of
 from ._search_plan import follows_defaults
 from ._shared_releases import ScalesFirst
@@ -87,7 +88,10 @@ def _of_columns(search, asked, candidates, models, shape):
     """
     why, sizes, budget = None, (asked.budget.n, *shape), asked.budget
     while True:
-        differ = {name for one in candidates for name in one if _differs(name, candidates)}
+        if len(candidates) == 1:
+            return OneFit(_charged(search, asked, models[0]), candidates, why=why)
+        names = set().union(*candidates)
+        differ = {name for name in names if len({key_of(one.get(name)) for one in candidates}) > 1}
         if (union := union_of(models, differ, shape[0])) is None:
             return None
         if union.is_one and why is not None:
@@ -104,12 +108,6 @@ def _of_columns(search, asked, candidates, models, shape):
             "columns. What has none of these"
         )
         candidates, models = ([listed[i] for i in kept] for listed in (candidates, models))
-        if len(kept) == 1:
-            return OneFit(_charged(search, asked, models[0]), candidates, why=why)
-
-
-def _differs(name, candidates):
-    return len({repr(one.get(name)) for one in candidates}) > 1
 
 
 def _is_planned(model, sizes):
@@ -192,7 +190,7 @@ def results_of(fit, X):
 
     Estimated losses are compared with that of the best one, whose score is 0.
     """
-    last, rows = last_step(fit.model), fit.candidates
+    last = last_step(fit.model)
     path = getattr(last, "strength_path_", {"excess_loss": [0.0], "excess_loss_std": [0.0]})
     designs = path.get("design", [0] * len(path["excess_loss"]))
     params = [_candidates.as_chosen(last, fit.candidates[k], i) for i, k in enumerate(designs)]
@@ -204,6 +202,6 @@ def results_of(fit, X):
         "std_test_score": np.array(path["excess_loss_std"]),
         "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
     }
-    if len(rows) > 1:
+    if fit.models:
         take_columns(fit.model, fit.start, fit.models[designs[best]], X)
     return _candidates.with_penalty(fit.model, params[best]), params[best], results
