@@ -348,11 +348,11 @@ def _of_columns(step, columns, before):
     """Facts about the columns that a part of a ColumnTransformer is given."""
     names = list(getattr(step, "feature_names_in_", ()))
     listed = [columns] if isinstance(columns, str) else columns
-    if isinstance(listed, (list, np.ndarray)) and all(isinstance(one, str) for one in listed):
-        listed = [names.index(name) for name in listed]
     try:
+        if isinstance(listed, (list, np.ndarray)) and all(isinstance(one, str) for one in listed):
+            listed = [names.index(name) for name in listed]
         at = np.atleast_1d(np.arange(before.n_features)[listed])
-    except (IndexError, TypeError):
+    except (IndexError, TypeError, ValueError):
         return PublicFacts(0)  # nothing is known of columns that are chosen in another way
     if before.bounds is None:
         return PublicFacts(len(at))
