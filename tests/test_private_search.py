@@ -43,7 +43,6 @@ from dpcd_sklearn.model_selection import (
     _budget_of_run,
     _candidates,
     _runs,
-    _search,
 )
 from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.model_selection._splits import slots_of
@@ -64,7 +63,7 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.privacy.accounting._tuning import draw_count, missed
 from dpcd_sklearn.solvers import CD
-from dpcd_sklearn.testing import ReproducibleNoise
+from dpcd_sklearn.testing import Recording, ReproducibleNoise
 from dpcd_sklearn.utils import _warnings
 
 RELATIONS = ["replace_one", "add_remove"]
@@ -140,7 +139,7 @@ def calls():
 
 
 def with_count(monkeypatch, count):
-    monkeypatch.setattr(_search, "draw_count", lambda law, mean, words: count)
+    monkeypatch.setattr(_candidates, "draw_count", lambda law, mean, words: count)
 
 
 # ---- the budget ---------------------------------------------------------------------------------
@@ -217,7 +216,7 @@ def test_a_candidate_that_fails_is_shown_as_such():
 def test_laws_for_many_candidates_hardly_miss_one(data):
     many = {"alpha": np.logspace(-3, 0, 50)}
     plan = plan_of(PrivateSearchCV(RIDGE, many), 10_000, (3, 1, False))
-    assert (plan.law, plan.mean) == ("poisson", 150.0)
+    assert (plan.law, plan.mean) == ("subset", 47.5)
     drawn = {"alpha": stats.loguniform(1e-3, 1.0)}
     plan = plan_of(PrivateSearchCV(RIDGE, drawn), 10_000, (3, 1, False))
     assert (plan.law, plan.mean) == ("poisson", 10.0)
@@ -238,8 +237,40 @@ def test_how_likely_a_candidate_is_missed_is_that_of_draws(law):
         return map(int, rng.integers(2**64, size=n, dtype=np.uint64))
 
     counts = np.array([draw_count(*law, words) for _ in range(4000)])
-    found = 0.75 ** counts  # of four candidates
+    found = 0.75**counts  # of four candidates
     assert abs(found.mean() - missed(*law, 4)) < 5 * found.std() / math.sqrt(len(counts))
+
+
+def test_of_many_candidates_each_is_tried_once_or_not_at_all(data):
+    X, y = data[:2]
+    grid = [{"alpha": list(np.logspace(-3, 0, 70))}, {"max_iter": list(range(1, 31))}]
+    tape = Recording(0)
+    times = np.zeros(100, int)
+    for _ in range(400):
+        tried = _candidates.tried("subset", 95.0, grid, _candidates.Coins())
+        found = [_candidates.listed(grid).index(params) for params in tried]
+        assert found == sorted(set(found))
+        times[found] += 1
+    assert abs(times.mean() / 400 - 0.95) < 5 * math.sqrt(0.95 * 0.05 / 40_000)
+    assert stats.binom.cdf(times.min(), 400, 0.95) > 1e-7
+    assert missed("subset", 95.0, 100) == 1 - 0.95
+    search = PrivateSearchCV(RIDGE, grid, epsilon=3.0, random_state=tape)
+    search.fit(X, y)
+    (runs, *_) = search.privacy_event_.releases
+    assert (runs.distribution, runs.mean) == ("subset", 95.0)
+    assert search.planned_event(*X.shape) == search.privacy_event_
+    assert len(search.cv_results_["params"]) == 1
+
+
+@table(("options", "text"), [
+    ({"distribution": "subset", "n_iter": 5}, "needs n_iter='auto'"),
+    ({"distribution": "subset", "param_distributions": {"alpha": [1.0]}}, "2 to"),
+    ({"distribution": "subset", "param_distributions": {"alpha": stats.uniform()}}, "got .* inf"),
+])  # fmt: skip
+def test_a_subset_needs_lists(options, text):
+    search = PrivateSearchCV(RIDGE, {"alpha": [0.1, 1.0]}).set_params(**options)
+    with pytest.raises(ValueError, match=text):
+        search.planned_event(1000, 3)
 
 
 @table("facts", [(500, 1.0), (2000, 0.3), (700, 1.0), (1200, 0.5), (3000, 0.3), (250, 2.0)])

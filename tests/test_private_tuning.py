@@ -23,6 +23,7 @@ from dpcd_sklearn.privacy.accounting import (
     greedy_fit_event,
     loss_of,
     of_points,
+    search_fit_event,
 )
 
 LAWS = ["logarithmic", "geometric", -0.5, 0.3, 4.0, "poisson"]
@@ -228,6 +229,92 @@ def test_a_mutant_that_forgets_that_there_may_be_no_run_is_broken_at_negative_e(
     assert worst > 1.01
 
 
+# ---- subsets of candidates that differ -----------------------------------------------------------
+
+
+def some_subset(rng):
+    """Pairs of laws of all candidates, and a common order of their outcomes.
+
+    Half of them are alike and ordered by likelihood, which is near the worst.
+    """
+    if rng.random() < 0.5:
+        pairs = [any_pair(rng)] * rng.integers(2, 20)
+        likelihood = np.tile(np.arange(len(pairs[0][0])), len(pairs))
+        return pairs, np.argsort(likelihood, kind="stable")
+    pairs = [any_pair(rng) for _ in range(rng.integers(2, 7))]
+    return pairs, rng.permutation(sum(len(P) for P, _ in pairs))
+
+
+def most_broken_subset(seed, n_cases=40):
+    """The largest truth over bound of subsets of candidates, and the nearest below .9."""
+    rng, worst, nearest = np.random.default_rng(seed), 0.0, 0.0
+    for _ in range(n_cases):
+        pairs, order = some_subset(rng)
+        step = max(loss_of_pair(*pair).step for pair in pairs)
+        e = step * np.arange(-230, 231)
+        run = of_points(-230, step, np.max([curve(*pair, e) for pair in pairs], axis=0))
+        found = _tuning.tuning_loss(run, "subset", _tuning.TRIED * len(pairs))
+        laws = [subset_law([pair[k] for pair in pairs], order) for k in (0, 1)]
+        e = rng.uniform(-2 * 230 * step, 2 * 230 * step, 30)
+        truth = curve(*laws, e)
+        told = np.array([max(found.delta(x), 1e-300) for x in e])
+        worst = max(worst, float(np.max((truth - 1e-12) / told)))
+        seen = (e > 0) & (truth > 1e-8) & (truth < 0.9)
+        nearest = max(nearest, float(np.max(truth[seen] / told[seen], initial=0.0)))
+    return worst, nearest
+
+
+def subset_law(runs, order):
+    """Law of the best outcome of those that are tried; first that there was none."""
+    ranks = np.empty(len(order), int)
+    ranks[order] = np.arange(len(order))
+    below, start = np.ones(len(order) + 1), 0
+    for P in runs:
+        mine = np.zeros(len(order))
+        mine[ranks[start : start + len(P)]] = P
+        below *= 1 - _tuning.TRIED * np.append(1.0, np.clip(1 - np.cumsum(mine), 0.0, 1.0))
+        start += len(P)
+    return np.append(below[0], np.diff(below))
+
+
+_LINES_OF_LOGS = _tuning._lines_of_logs
+
+
+def test_no_enumerated_subset_exceeds_its_bound_in_either_direction():
+    worst, nearest = most_broken_subset(5)
+    assert worst <= 1 + 1e-8
+    assert nearest > 0.85
+
+
+@table(
+    ("name", "mutant"),
+    [
+        ("_lines_of_logs", lambda *lines: 0.97 * np.array(_LINES_OF_LOGS(*lines))),
+        ("_exponent", lambda law, mean: _tuning._MOST_OF_LOG * (round(mean / 0.95) - 2)),
+        ("_no_run", lambda law, mean: 0.0),
+    ],
+)
+def test_mutants_of_subsets_are_broken_by_enumeration(monkeypatch, name, mutant):
+    monkeypatch.setattr(_tuning, name, mutant)
+    assert most_broken_subset(5)[0] > 1.01
+
+
+@pytest.mark.parametrize(("n", "noise"), [(20, 15.72), (49, 21.14)])
+def test_subsets_cost_less_than_draws_that_miss_as_seldom(n, noise):
+    """Noise multipliers at (1, 1e-6), of which the page tells."""
+    least = {
+        law: _least_noise(law, mean) for law, mean in (("subset", 0.95 * n), ("poisson", 3 * n))
+    }
+    assert least["subset"] == pytest.approx(noise, rel=1e-3)
+    assert 1.18 < least["poisson"] / least["subset"] < 1.32
+
+
+def _least_noise(law, mean):
+    event, release = search_fit_event(Budget(1.0, 1e-6), law, float(mean), 1, True, 1)
+    assert 0.999 < epsilon_of(event, 1e-6) <= 1.0
+    return release.noise_multiplier
+
+
 # ---- what it is worth ---------------------------------------------------------------------------
 
 
@@ -364,6 +451,8 @@ def test_a_law_in_fixed_point_is_whole():
         ("logarithmic", 1, ValueError),
         ("logarithmic", math.inf, ValueError),
         ("poisson", 0, ValueError),
+        ("subset", 0.95, ValueError),
+        ("subset", 2.0, ValueError),
         (0.5, "10", TypeError),
     ],
 )

@@ -1,4 +1,4 @@
-"""Candidates of a search: drawn independently, with replacement, by the operating system's entropy.
+"""Candidates of a search, and secret coins that draw those which are tried.
 
 Which candidates there may be is public; which of them were tried is not, but for the winner.
 """
@@ -13,13 +13,15 @@ from sklearn.base import clone
 from ..linear_model._private_linear_model import PrivateLinearModel
 from ..linear_model._strengths import can_choose
 from ..pipeline._budget_of_step import last_step
-from ..privacy.accounting._tuning import check_law
+from ..privacy.accounting._tuning import TRIED, check_law, draw_count
 from ..privacy.noise._noise import NoiseSource
 from ..utils._reproducible_noise import ReproducibleNoise
 
-# A grid of no more candidates is planned whole before a search, and by default all are tried: a law
-# that misses each with a probability of .05 costs as much. Of another grid so many are planned.
+# A grid of no more candidates is planned whole before a search, and by default all are tried, with
+# 1.4 times the noise at most of a subset that misses each with a probability of .05. Of another
+# grid so many are planned.
 MOST_PLANNED = 48
+MOST_OF_SUBSET = 100_000
 _OF_PENALTIES = {"alpha", "C", "l1_ratio", "penalty"}
 # Parameters that the search sets, and those that would tell strangers of its runs or void them.
 _OURS = ("epsilon", "delta", "neighboring", "n_public")
@@ -156,8 +158,12 @@ def is_of_penalty(name):
 def law_of(distribution, n_iter, grids):
     """The law of the number of runs, and its mean.
 
-    By default all candidates are tried; of many so many are drawn that each is tried with a
-    probability of .95.
+    By default all candidates are tried; of many each with a probability of .95.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such law, or the candidates are too many for it or too few.
     """
     n_candidates, auto = number_of(grids), isinstance(n_iter, str) and n_iter == "auto"
     if isinstance(distribution, str) and distribution in ("auto", "all"):
@@ -169,22 +175,46 @@ def law_of(distribution, n_iter, grids):
             raise ValueError(
                 f"distribution='all' needs lists of {MOST_PLANNED} candidates at most; leave 'auto'"
             )
-        distribution = "poisson"
-        if auto and math.isfinite(n_candidates):
-            return check_law(distribution, 3.0 * n_candidates)
+        distribution = "subset" if auto and math.isfinite(n_candidates) else "poisson"
+    if isinstance(distribution, str) and distribution == "subset":
+        if not auto or not 2 <= n_candidates <= MOST_OF_SUBSET:
+            raise ValueError(
+                f"distribution='subset' needs n_iter='auto' and lists of 2 to {MOST_OF_SUBSET} "
+                f"candidates, got n_iter={n_iter!r} and {n_candidates} candidates; state a mean "
+                "number of runs n_iter with distribution='poisson'"
+            )
+        return check_law(distribution, TRIED * n_candidates)
     return check_law(distribution, 10.0 if auto else n_iter)
 
 
 def prototypes(grids, coins):
     """Candidates that are looked at before the charge: all of a small grid, else some of them."""
     if number_of(grids) <= MOST_PLANNED:
-        return [
-            dict(zip(grid, items, strict=True))
-            for grid in grids
-            for items in itertools.product(*(_items(values) for values in grid.values()))
-        ]
+        return listed(grids)
     generator = secret_generator(coins)
     return [draw(grids, generator) for _ in range(MOST_PLANNED)]
+
+
+def listed(grids):
+    """All candidates of lists."""
+    return [
+        dict(zip(grid, items, strict=True))
+        for grid in grids
+        for items in itertools.product(*(_items(values) for values in grid.values()))
+    ]
+
+
+def tried(law, mean, grids, coins):
+    """The candidates of all runs, which are secret but where all are tried."""
+    if law == "all":
+        return listed(grids)
+    if law == "subset":
+        found = listed(grids)
+        is_in = coins.words("runs", len(found)) < np.uint64(int(TRIED * 2**64))
+        return list(itertools.compress(found, is_in))
+    count = draw_count(law, mean, lambda n: map(int, coins.words("runs", n)))
+    generator = secret_generator(coins)
+    return [draw(grids, generator) for _ in range(count)]
 
 
 def _items(values):

@@ -17,7 +17,7 @@ from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import Budget, promised
 from ..privacy.accounting._search_event import search_fit_event
-from ..privacy.accounting._tuning import missed
+from ..privacy.accounting._tuning import TRIED, missed
 from ..privacy.ledger._unpaid import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
@@ -248,11 +248,12 @@ def warn_of_missed(plan):
     n_candidates = _candidates.number_of(plan.grids)
     if plan.law == "all" or not math.isfinite(n_candidates):
         return
-    if (share := missed(plan.law, plan.mean, n_candidates)) > 0.05:
+    if (share := missed(plan.law, plan.mean, n_candidates)) > 1 - TRIED:
         warn(
             f"each of {n_candidates} candidates, the best one too, is in no run of this search "
-            f"with a probability of {share:.2f}: leave distribution='auto', which tries all "
-            f"candidates of a list of {_candidates.MOST_PLANNED} at most, or raise n_iter",
+            f"with a probability of {share:.2f}: leave distribution and n_iter at 'auto', to try "
+            f"all of {_candidates.MOST_PLANNED} at most and each of more with a probability of "
+            f"{TRIED}, or raise n_iter",
             UserWarning,
         )
 

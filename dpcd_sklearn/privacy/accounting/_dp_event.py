@@ -13,6 +13,8 @@ from ._tuning import shape_of
 
 
 def _tuning(peer, event, _):
+    if event.distribution == "subset":
+        raise TypeError("dp_accounting has no search that tries each candidate or not")
     poisson = event.distribution == "poisson"
     shape = math.inf if poisson else shape_of(event.distribution)
     return peer.RepeatAndSelectDpEvent(_translated(peer, event.base), event.mean, shape)

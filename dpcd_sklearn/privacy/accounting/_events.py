@@ -115,15 +115,15 @@ class TuningEvent(Shown):
     """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
 
     Only the winner leaves: not the number of runs, other scores or times; candidates are drawn
-    independently, and the score of a run is part of its private output.
+    independently, or each is tried or not, and a run's score is part of its private output.
 
     Parameters
     ----------
     base : FitEvent
         One run, its score included.
-    distribution : {"logarithmic", "geometric", "poisson"} or float in [-0.5, 100]
-        Law of the number of runs: truncated negative binomial of shape 0, 1 or the given one, or
-        Poisson (which may be no run at all).
+    distribution : {"logarithmic", "geometric", "poisson", "subset"} or float in [-0.5, 100]
+        Law of the number of runs: truncated negative binomial of shape 0, 1 or the given one,
+        Poisson (which may be no run at all), or one run of each candidate with probability .95.
     mean : float, > 1 (Poisson: > 0)
         Expected number of runs.
     """
@@ -137,6 +137,9 @@ class TuningEvent(Shown):
         law = law if isinstance(law, str) else f"negative binomial (shape {law:g})"
         base = self.base.releases if isinstance(self.base, FitEvent) else [self.base]
         run = " and ".join(map(str, base))
+        if law == "subset":
+            chosen = f"of {round(self.mean / 0.95)} candidates, each tried with probability 0.95"
+            return f"the best {chosen}, of {run}"
         return f"the best of {law} many runs, {self.mean:.4g} on average, of {run}"
 
 

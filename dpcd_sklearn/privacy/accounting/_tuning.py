@@ -5,7 +5,9 @@
     f'(1 - u) = m (1 + κ u)^-(1+η), m the mean and κ = 1/γ - 1.
 (b) *Bound.* E[H(e^(e-L))], L the loss of a run, H(s) = sup_u f'(1-u) - s f'(1-G(u)), G its
     trade-off curve in the same direction; and that there was no run.
-(c) *H* is a mixture of hockey sticks, so the curve of a search is a mixture of shifted curves of
+(c) *A subset.* Each of n candidates has one run with the probability q, for itself, or none.
+    (b) holds with H the most over all u_j, and a concave line above one factor is one above all.
+(d) *H* is a mixture of hockey sticks, so the curve of a search is a mixture of shifted curves of
     a run. Every point of that curve is a line above G, and every line bounds H.
 
 Proof: ``proofs/private_tuning.md``.
@@ -25,9 +27,12 @@ from ._loss import WIDEST, of_points, on_grid
 _UP = 1 + 1e-9
 _FINENESS = 16  # steps of a grid for one standard deviation of a Gaussian run
 _BLOCK, _MOST_BLOCKS = 64, 240
+_NOTHING = 1e-100  # of the largest height; what is left of it counts as if it told everything
 _MOST_COUNTED = 2000  # runs, where all are counted; more are as if nothing were private
 _SHAPES = {"logarithmic": 0.0, "geometric": 1.0}
-TUNING_DISTRIBUTIONS = (*_SHAPES, "poisson")
+TUNING_DISTRIBUTIONS = (*_SHAPES, "poisson", "subset")
+TRIED = 0.95  # probability that a candidate is in the subset
+_MOST_OF_LOG = -math.log1p(-TRIED)
 MOST_RUNS = 1e6  # on average
 
 
@@ -38,7 +43,7 @@ def check_law(distribution, mean):
     ------
     TypeError, ValueError
         If `distribution` is neither a known word nor a shape in [-0.5, 100], or `mean` is out of
-        range.
+        range, or is not that of a subset of two candidates or more.
     """
     if isinstance(distribution, str) or distribution is None:
         if distribution not in TUNING_DISTRIBUTIONS:
@@ -49,7 +54,15 @@ def check_law(distribution, mean):
     else:
         distribution = check_real(distribution, "distribution", low=-0.5, high=100, closed="both")
     least = 0 if distribution == "poisson" else 1
-    return distribution, check_real(mean, "mean", low=least, high=MOST_RUNS, closed="right")
+    mean = check_real(mean, "mean", low=least, high=MOST_RUNS, closed="right")
+    if distribution == "subset" and not math.isclose(mean, TRIED * n_candidates_of(mean)):
+        raise ValueError(f"the mean of a subset is {TRIED} times a whole number, got {mean!r}")
+    return distribution, mean
+
+
+def n_candidates_of(mean):
+    """How many candidates a subset is drawn of, from its mean number of runs."""
+    return round(mean / TRIED)
 
 
 def shape_of(distribution):
@@ -77,7 +90,9 @@ def success_probability(shape, mean):
 
 
 def missed(distribution, mean, n_candidates):
-    """Probability that one of so many candidates, drawn with replacement, is in no run."""
+    """Probability that one of so many candidates is in no run; all but subsets may repeat one."""
+    if distribution == "subset":
+        return 1 - TRIED
     hit = 1 / n_candidates
     if distribution == "poisson":
         return math.exp(-mean * hit)
@@ -99,7 +114,7 @@ def tuning_loss(base, distribution, mean, covered=None):
     ----------
     base : Loss
         Loss of one run; of one whose curves differ, call it for each direction.
-    distribution : {"logarithmic", "geometric", "poisson"} or float > -1
+    distribution : {"logarithmic", "geometric", "poisson", "subset"} or float > -1
         A number is the shape of a truncated negative binomial law.
     mean : float
         Expected number of runs.
@@ -111,7 +126,7 @@ def tuning_loss(base, distribution, mean, covered=None):
         return _crude(base, distribution, mean)
     step, e = base.step, base.step * np.arange(-half, half + 1)
     heights, first = _heights(e, base.deltas(-half, 1, len(e)), step, distribution, mean)
-    if heights[-1] > 0.0:
+    if heights[-1] > _NOTHING * mean:
         return _crude(base, distribution, mean)
     sticks = of_points(first, step, heights / mean)
     # A stick at log s makes of E[H] the curve of a run at e - log s.
@@ -128,6 +143,8 @@ def tuning_loss(base, distribution, mean, covered=None):
 
 def _no_run(distribution, mean):
     """P(K = 0)."""
+    if distribution == "subset":
+        return math.exp(-_MOST_OF_LOG * n_candidates_of(mean))
     return math.exp(-mean) if distribution == "poisson" else 0.0
 
 
@@ -151,7 +168,9 @@ def _by_all_runs(mu, spare, distribution, mean, e):
 
 
 def _probabilities(distribution, mean, n):
-    """P(K = k) for k < n."""
+    """P(K = k) for k < n; a subset counts as all of its candidates."""
+    if distribution == "subset":
+        return np.append(np.zeros(n_candidates_of(mean)), 1.0)[:n]
     k = np.arange(1, n)
     if distribution == "poisson":
         return np.exp(np.append(0.0, np.cumsum(np.log(mean / k))) - mean)
@@ -179,8 +198,8 @@ def _on_grid(base):
 
 def _crude(base, distribution, mean):
     """Ratio for runs whose loss makes exponentials overflow: f'(1-u) / f'(1-u') at its most."""
-    if distribution == "poisson":
-        most = mean
+    if distribution in ("poisson", "subset"):
+        most = _exponent(distribution, mean)
     else:
         shape = shape_of(distribution)
         most = -(1 + shape) * math.log(success_probability(shape, mean))
@@ -193,17 +212,20 @@ def _crude(base, distribution, mean):
 
 def _heights(e, curve, step, distribution, mean):
     """H(s) = sup_u f'(1-u) - s f'(1-G(u)) at s = exp(k step), and the first k; rounded upwards."""
-    height, law = _poisson_height, mean
-    if distribution != "poisson":
+    lines = _lines(e, curve)
+    if distribution in ("poisson", "subset"):
+        height, law = _exponential_height, _exponent(distribution, mean)
+        if distribution == "subset":
+            lines = _lines_of_logs(*lines)
+    else:
         shape = shape_of(distribution)
         height, law = _binomial_height, (shape, 1 / success_probability(shape, mean) - 1)
-    lines = _lines(e, curve)
     first = -(len(e) // 3)
     found = []
     for start in range(first, first + _MOST_BLOCKS * _BLOCK, _BLOCK):
         s = np.exp(step * np.arange(start, start + _BLOCK))[:, None]
         found.append(height(s, *lines, law, mean))
-        if found[-1][-1] <= 0.0:
+        if found[-1][-1] <= _NOTHING * mean:
             break
     heights = np.minimum(np.maximum(np.concatenate(found), 0.0) * _UP, mean)
     return heights, first
@@ -218,6 +240,48 @@ def _lines(e, curve):
     above = (-np.expm1(-e) + slopes * curve) * (1 + 2.0**-50)  # for e >= 0: of positive terms
     below = np.maximum(0.0, 1.0 - slopes * (1.0 - curve)) + slopes * 2.0**-50
     return slopes, np.where(e >= 0, above, below)
+
+
+def _lines_of_logs(slopes, intercepts):
+    """Lines above -log(1 - q u') in -log(1 - q u), both over the most that they can be.
+
+    They are the convex hull of two points for each cell of a grid of u. In a cell the log of one
+    line is convex, and below its chord, or concave, and below a tangent; where the line reaches
+    one, both points are at one.
+    """
+    ends = np.geomspace(1e-9, 0.5, 400), 1.0 - np.geomspace(0.5, 1e-7, 200)[1:]
+    u = np.concatenate([[0.0], *ends, [1.0]])
+    middle = (u[:-1] + u[1:]) / 2
+    best = np.argmin(intercepts + slopes * middle[:, None], axis=1)
+    a, b = intercepts[best], slopes[best]
+    x = _log_of(u)
+    left, at, right = (_log_of(np.minimum(a + b * v, 1.0)) for v in (u[:-1], middle, u[1:]))
+    slope = b * (1 - TRIED * middle) / (1 - TRIED * np.minimum(a + b * middle, 1.0))
+    tangent_left, tangent_right = (at + slope * (v - _log_of(middle)) for v in (x[:-1], x[1:]))
+    left, right = np.maximum(left, tangent_left), np.maximum(right, tangent_right)
+    is_full = a + b * u[1:] > 1.0
+    left[is_full] = right[is_full] = 1.0
+    y = np.maximum(np.append(left, 1.0), np.append(0.0, right))
+    kept = []
+    for k in range(len(x)):
+        while len(kept) > 1:
+            i, j = kept[-2:]
+            if (y[j] - y[i]) * (x[k] - x[j]) > (y[k] - y[j]) * (x[j] - x[i]):
+                break
+            kept.pop()
+        kept.append(k)
+    x, y = x[kept], y[kept]
+    found = np.diff(y) / np.diff(x)
+    return found, y[1:] + 2.0**-46 - found * x[1:]
+
+
+def _log_of(u):
+    return -np.log1p(-TRIED * u) / _MOST_OF_LOG
+
+
+def _exponent(distribution, mean):
+    """m in f'(1-u) = f'(1) e^(-m v): v = u of a Poisson law, else as in `_lines_of_logs`."""
+    return mean if distribution == "poisson" else _MOST_OF_LOG * (n_candidates_of(mean) - 1)
 
 
 def _highest(slope, intercept, u, s, derivative, slack):
@@ -247,10 +311,10 @@ def _binomial_height(s, slope, intercept, law, mean):
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def _poisson_height(s, slope, intercept, law, mean):
-    u = (np.log(s * slope) / mean - intercept) / (slope - 1)
-    slack = (1 + mean) * 2.0**-48
-    return _highest(slope, intercept, u, s, lambda v: mean * np.exp(-mean * v), slack)
+def _exponential_height(s, slope, intercept, law, mean):
+    u = (np.log(s * slope) / law - intercept) / (slope - 1)
+    slack = (1 + law) * 2.0**-48
+    return _highest(slope, intercept, u, s, lambda v: mean * np.exp(-law * v), slack)
 
 
 # ---- drawing the number of runs -----------------------------------------------------------------
@@ -265,7 +329,7 @@ def draw_count(distribution, mean, words):
     Parameters
     ----------
     distribution, mean
-        As `check_law` returns them.
+        As `check_law` returns them; no subset, whose members are drawn.
     words : callable
         From a number to a list of so many secret random words of 64 bits.
     """
