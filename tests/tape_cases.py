@@ -46,6 +46,8 @@ from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, Newton,
 
 N, P = 70, 3
 MANY = 520
+# With less of an epsilon public numbers rule intervals out.
+INFERENCE = {"inference": True, "epsilon": 30.0, "feature_bounds": (-1, 1)}
 EXTREME = [0.0, -0.0, 1.0, 1e300, -1e300, np.finfo(float).max, 5e-324, 1e-300, 2.0**53 + 2, -7.5]
 WORDS = ["red", "green", "blue", "", "never seen", None, "red ", "Red"]
 
@@ -452,13 +454,13 @@ for _name, _records, _make in [
     ("frank-wolfe, lazy", two,
      estimator(DPLinearClassifier, classes=[0, 1], penalty=None, constraint=L1Ball(1.0),
                fit_intercept=False, solver=FrankWolfe("lazy"))),
-    ("inference", numbers, estimator(DPLinearRegressor, inference=True, epsilon=3.0)),
-    ("inference, skgd", unit,
-     estimator(DPLinearRegressor, inference=True, solver="skgd", epsilon=3.0,
-               feature_bounds=(-1, 1), target_bounds=(-1, 1))),
-    ("inference, two", two, estimator(DPLogisticGCD, classes=[0, 1], inference=True, epsilon=3.0)),
-    ("inference, add_remove", unit,
-     estimator(DPLinearRegressor, inference=True, epsilon=3.0, **ADD_REMOVE)),
+    ("inference", many, estimator(DPLinearRegressor, **INFERENCE)),
+    ("inference, skgd", many,
+     estimator(DPLinearRegressor, solver="skgd", target_bounds=(-1, 1), **INFERENCE)),
+    ("inference, two", two,
+     estimator(DPLogisticGCD, classes=[0, 1], **INFERENCE | {"epsilon": 1e3})),
+    ("inference, add_remove", many,
+     estimator(DPLinearRegressor, **INFERENCE | ADD_REMOVE | {"n_public": MANY})),
     ("raises at unknown labels", two,
      estimator(DPLinearClassifier, classes=[0, 1, 2, -1, 2**53 + 1, -(2**63)],
                unknown_label="raise")),
@@ -616,8 +618,8 @@ for _name, _records, _make in [
     *[(f"{word}, partitions", numbers,
        lambda tape, word=word: InParts(DPLinearRegressor(solver=word, random_state=tape)))
       for word in ("cd", "gcd", "skgd", "newton", "sgd", "svrg", "compgd")],
-    ("partitions, inference", unit, lambda tape: InParts(
-        DPLinearRegressor(inference=True, epsilon=3.0, random_state=tape))),
+    ("partitions, inference", many, lambda tape: InParts(
+        DPLinearRegressor(random_state=tape, **INFERENCE))),
     ("partitions, three", three, lambda tape: InParts(
         DPLinearClassifier(classes=[*"abc"], random_state=tape))),
     ("score, r2", unit, lambda tape: Scored(

@@ -28,7 +28,7 @@ def test_the_budget_that_is_found_reaches_the_score():
     epsilon = find_budget(RIDGE, 1000, 3, 0.6, n_repeats=9)
     assert _find_budget.LEAST < epsilon < 128
     draw, rng = simulated_records(RIDGE, 3, 1, 0.8), np.random.default_rng(0)
-    scores = simulated_scores(RIDGE.set_params(epsilon=2 * epsilon), draw, 1000, 15, rng)
+    scores, _ = simulated_scores(RIDGE.set_params(epsilon=2 * epsilon), draw, 1000, 15, rng)
     assert np.mean(scores) > 0.5
 
 

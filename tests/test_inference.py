@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from flat import flat
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from tables import table
 
@@ -280,8 +281,8 @@ def test_intervals_tests_and_the_table_agree():
 
 
 def test_what_is_not_safely_positive_is_not_inferred():
-    X, y = records(np.random.default_rng(5), n=300)
-    model = fitted(X, y, epsilon=0.1)
+    X, y = records(np.random.default_rng(5), n=5000)
+    model = fitted(X, 0.001 * y, epsilon=1)
     assert not model.inference_valid_
     assert np.isnan(model.confidence_interval()).all() and np.isnan(model.wald_test([1] * 4)).all()
     assert "not safely positive" in str(model.summary())
@@ -297,9 +298,9 @@ def test_that_there_will_be_no_intervals_is_said_before_the_charge_and_what_woul
         params = {"random_state": ReproducibleNoise(seed), "epsilon": epsilon, "delta": 1e-7}
         return fitted(X, y, **params).inference_valid_
 
-    with pytest.warns(FewRecordsWarning, match="expect NaN for standard errors") as said:
+    with pytest.warns(FewRecordsWarning, match="standard errors are NaN") as said:
         assert not any(fit(n, epsilon, seed) for seed in range(3))
-    text = str(next(w.message for w in said if "expect NaN" in str(w.message)))
+    text = str(next(w.message for w in said if "errors are NaN" in str(w.message)))
     others = re.search(r"n of about ([\d,]+) or epsilon of about ([\d.]+) would do", text)
     records, budget = int(others[1].replace(",", "")), float(others[2])
     with warnings.catch_warnings():
@@ -311,6 +312,65 @@ def test_that_there_will_be_no_intervals_is_said_before_the_charge_and_what_woul
         X, y = np.zeros((n, p)), np.zeros(n)
         with pytest.warns(FewRecordsWarning), pytest.raises(BudgetExceededError):
             model.set_params(accountant=accountant).fit(X, y)
+
+
+@table(
+    "facts",
+    [
+        (DPLinearRegressor, BOUNDS, None),
+        (DPLinearRegressor, {}, None),
+        (DPLinearRegressor, BOUNDS | {"solver": "skgd"}, None),
+        (DPRidgeSkGD, BOUNDS, None),
+        (DPLinearClassifier, {"feature_bounds": (-1, 1), "classes": [0, 1]}, 0.0),
+    ],
+)
+def test_without_hope_of_intervals_the_fit_is_the_plain_one(facts):
+    """The same event, charge and coefficients at the same noise; the summary says why."""
+    kind, facts, threshold = facts
+    X, y = records(np.random.default_rng(4), n=1500)
+    y = y if threshold is None else (y > threshold).astype(int)
+    models = []
+    for inference in (False, True):
+        params = facts | {"random_state": ReproducibleNoise(7), "inference": inference}
+        models.append(flat(kind, **params).fit(X, y))
+    plain, model = models
+    np.testing.assert_array_equal(plain.coef_, model.coef_)
+    assert plain.intercept_ == model.intercept_ and plain.solver_ == model.solver_
+    assert plain.privacy_event_ == model.privacy_event_ == model.planned_event(1500, 3)
+    assert not model.inference_valid_ and np.isnan(model.confidence_interval()).all()
+    assert "so the fit is that of inference=False" in str(model.summary())
+    assert not hasattr(plain, "coef_cov_")
+    more = model.planned_event(150_000, 3)
+    assert more == clone(model).planned_event(150_000, 3) != plain.planned_event(150_000, 3)
+
+
+def with_dummies(rng, n, p):
+    """Normal columns and rare categories, whose bounds are filled by little of them."""
+    half, truth = p // 2, np.zeros(p + 1)
+    kind = rng.choice(p - half + 1, n, p=np.r_[0.5, np.full(p - half, 0.5 / (p - half))])
+    of_kind = kind[:, np.newaxis] == np.arange(1, p - half + 1)
+    X = np.column_stack([rng.normal(size=(n, half)).clip(-4, 4), of_kind])
+    truth[[0, 1, p - 1]] = 0.6, -0.4, 0.5
+    facts = {"feature_bounds": [(-4, 4)] * half + [(0, 1)] * (p - half)}
+    return X, X @ truth[:-1] + rng.normal(size=n), truth, facts
+
+
+@table("n, p, epsilon, reach", [(12_000, 8, 3.0, 8), (12_000, 8, 3.0, 24), (62_000, 20, 1.0, 8)])
+def test_moments_of_dummies_are_as_large_as_without_privacy(n, p, epsilon, reach):
+    """Nor do bounds of a target that are some times too wide take the intervals."""
+    covered = []
+    for seed in range(4):
+        X, y, truth, facts = with_dummies(np.random.default_rng(seed), n, p)
+        facts |= {"target_bounds": (-reach, reach), "random_state": ReproducibleNoise(seed)}
+        model = fitted(X, y, epsilon=epsilon, **facts)
+        assert model.inference_valid_
+        wide = np.column_stack([X, np.ones(n)])
+        classical = np.sqrt(np.diag(np.linalg.inv(wide.T @ wide)))
+        sampling = np.sqrt(model.coef_std_**2 - model.privacy_std_**2)
+        assert 0.9 < np.median(sampling / classical) < 1.15
+        low, high = model.confidence_interval().T
+        covered.append((low < truth) & (truth < high))
+    assert np.mean(covered) > 0.85
 
 
 def constant(X):

@@ -52,6 +52,16 @@ def test_what_is_planned_is_what_a_fit_releases_and_nothing_is_spent():
     assert share == pytest.approx(1.0)
 
 
+def test_it_is_foreseen_which_fits_have_intervals():
+    model = DPRidgeSkGD(alpha=1e-3, feature_bounds=(0, 10), target_bounds=(0, 50), inference=True)
+    found = plan(model, 8000, 3, sizes=[1000], n_repeats=3, random_state=0)
+    assert found.valid.tolist() == [3 * [False], 3 * [True]]
+    head, few, many, *_ = str(found).split("on made-up records\n")[1].splitlines()
+    assert head.endswith("with intervals") and few.endswith("  0%") and many.endswith("100%  <")
+    plain = plan(RIDGE, 200, 3, sizes=[], n_repeats=1)
+    assert plain.valid is None and "intervals" not in str(plain)
+
+
 def test_shares_of_the_loss_are_told_for_each_release():
     model = DPLogisticGCD(solver="gcd", max_iter=5, feature_scale=1.0)
     found = plan(model, 100, 3, sizes=[], n_repeats=1)

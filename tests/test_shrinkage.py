@@ -127,7 +127,7 @@ def test_the_scale_of_margins_follows_from_a_clipped_gradient(classes, factor):
         {"solver": SkGD(step_size=1.0)},
         {"penalty": Box(-1, 1)},
         {"warm_start": True},
-        {"inference": True, "epsilon": 5.0},
+        {"inference": True, "epsilon": 500.0},
     ],
     ids=str,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ..model_selection._simulated_data import simulated_records, simulated_scores
-from ..pipeline._budget_of_step import private_part
+from ..pipeline._budget_of_step import last_step, private_part
 from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
@@ -47,6 +47,8 @@ class FitPlan(Shown):
         R² or accuracy of private fits, on new made-up records.
     plain_scores : ndarray of shape (n_sizes,)
         The same of a fit without noise.
+    valid : ndarray of bool, shape (n_sizes, n_repeats), or None
+        Which private fits have standard errors; None without ``inference=True``.
     """
 
     name: str
@@ -59,6 +61,7 @@ class FitPlan(Shown):
     sizes: np.ndarray
     scores: np.ndarray
     plain_scores: np.ndarray
+    valid: np.ndarray | None = None
 
     @property
     def excess_errors(self):
@@ -118,12 +121,15 @@ class FitPlan(Shown):
             part = "" if math.isnan(share) else f" ({share:.0%} of the loss)"
             lines.append(f"  {text}{part}")
         lines.append("on made-up records")
-        lines.append("   records  without noise   private: median, worst")
-        for n, plain, scores in zip(self.sizes, self.plain_scores, self.scores, strict=True):
+        has_valid = self.valid is not None
+        head = "   records  without noise   private: median, worst"
+        lines.append(head + "  with intervals" * has_valid)
+        rows = zip(self.sizes, self.plain_scores, self.scores, strict=True)
+        for k, (n, plain, scores) in enumerate(rows):
+            valid = f"  {self.valid[k].mean():>14.0%}" if has_valid else ""
             mark = "  <" if n == self.n_samples else ""
-            lines.append(
-                f"{n:>10,}  {plain:>13.3f}  {np.median(scores):>16.3f}  {scores.min():>5.3f}{mark}"
-            )
+            private = f"{np.median(scores):>16.3f}  {scores.min():>5.3f}"
+            lines.append(f"{n:>10,}  {plain:>13.3f}  {private}{valid}{mark}")
         for target in (0.05, 0.02):
             needed = self.n_samples_for(target)
             if needed <= self.sizes[0]:
@@ -192,8 +198,10 @@ def plan(
     Notes
     -----
     Made-up records are kind: features are independent and all of them count, bounds are filled
-    and scales are right. Real data is harder, and `make_data` may be so too. It takes as long as
-    ``n_repeats + 1`` fits for each size.
+    and scales are right. With ``inference=True`` the share of fits that have intervals is shown
+    too, and columns or residuals that fill little of their bounds have them less often. Real data
+    is harder, and `make_data` may be so too. It takes as long as ``n_repeats + 1`` fits for each
+    size.
 
     Examples
     --------
@@ -217,10 +225,13 @@ def plan(
     sizes = _sizes(n_samples, n_features, sizes)
     plain, rng = clone(model), np.random.default_rng(random_state)
     private_part(plain).set_params(epsilon=math.inf)
-    plain_scores, scores = (
-        np.array([simulated_scores(each, make_data, int(n), count, rng) for n in sizes])
-        for each, count in ((plain, 1), (model, n_repeats))
-    )
+
+    def simulated(fitted, count):
+        of_sizes = [simulated_scores(fitted, make_data, int(n), count, rng) for n in sizes]
+        return map(np.array, zip(*of_sizes, strict=True))
+
+    plain_scores, _ = simulated(plain, 1)
+    scores, valid = simulated(model, n_repeats)
     return FitPlan(
         name=type(estimator).__name__,
         n_samples=int(n_samples),
@@ -232,6 +243,7 @@ def plan(
         sizes=sizes,
         scores=scores,
         plain_scores=plain_scores[:, 0],
+        valid=valid if getattr(last_step(model), "inference", False) else None,
     )
 
 

@@ -12,6 +12,10 @@ from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._summary import CoefSummary, fixed_features
 
+_FEW = (
+    "public numbers (n, the number of features, epsilon) rule them out, so the fit is that of "
+    "inference=False; its warning says which n or epsilon would do."
+)
 _INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
 _CONSTANT = "too few records differ from the others in it."
 _REDUNDANT = (
@@ -82,6 +86,10 @@ class InferenceMixin:
         if not request.private and request.n_outputs == 1 and found is None:
             self._privacy_std = np.zeros(request.n_coordinates)
             noise = None  # a matrix of p² zeros would be multiplied
+        if request.lacks_intervals:
+            self.coef_cov_ = np.full((request.n_coordinates,) * 2, np.nan)
+            self.coef_std_ = self._privacy_std = np.diag(self.coef_cov_)
+            self.inference_valid_, self._why_invalid, self._redundant = False, _FEW, []
         if found is None and noise is None:
             return
         why = _INVALID

@@ -18,7 +18,9 @@ import numpy as np
 
 # Least eigenvalue of J in spectral edges of its noise: below it inverses are far from linear in it.
 SAFE_JACOBIAN = 4.0
-_SAFE_SCORES = 1.0
+# Q is inverted nowhere: its mean eigenvalue is to be no less than an edge, and none is taken to be
+# less than this share of one. Of one coefficient's variance the noise is far below the edge.
+_LEAST_SCORES = 0.5
 # The same for the released curvature, where nothing is inverted.
 _SAFE_CURVATURE = 2.0
 # By how many times more directions are safe beside unsafe ones, and larger than these.
@@ -249,10 +251,12 @@ def inference_of(
     safe, unsafe = varying @ vectors[:, is_safe], varying @ vectors[:, ~is_safe]
     if not (is_safe.any() and n_records > size):
         return _nothing(size)
-    jacobian, scores = (_within(safe, safe.T @ m @ safe) for m in (jacobian, scores))
-    least = np.linalg.eigvalsh(safe.T @ scores @ safe)[0]
-    if not least > _SAFE_SCORES * edge * squares[1]:
+    jacobian = _within(safe, safe.T @ jacobian @ safe)
+    values_of_scores, directions = np.linalg.eigh(safe.T @ scores @ safe)
+    if not values_of_scores.mean() > edge * squares[1]:
         return _nothing(size)
+    values_of_scores = np.maximum(values_of_scores, _LEAST_SCORES * edge * squares[1])
+    scores = _within(safe @ directions, np.diag(values_of_scores))
     out, ridge = _out_of(walk, problem), _ridge_of(problem)
     penalty = out.T @ (ridge[:, None] * out)
     mean = out.T @ (ridge * coef)  # minus the mean gradient at the optimum

@@ -89,7 +89,7 @@ def find_budget(
     def reached(epsilon):
         owner.set_params(epsilon=epsilon)
         rng = np.random.default_rng(seed)
-        scores = simulated_scores(model, draw, n_samples, n_repeats, rng)
+        scores, _ = simulated_scores(model, draw, n_samples, n_repeats, rng)
         return np.mean(np.clip(scores, -1.0, 1.0)) >= target
 
     if reached(LEAST):

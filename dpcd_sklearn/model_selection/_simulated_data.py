@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from ..pipeline._budget_of_step import is_private
+from ..pipeline._budget_of_step import is_private, last_step
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from ..utils._public import check_bounds, check_scales
 from ..utils._warnings import silence
@@ -52,6 +52,8 @@ def simulated_records(estimator, n_features, n_outputs, signal):
 def simulated_scores(model, draw, n_samples, n_repeats, rng):
     """Scores of fits to made-up records, on others of their kind; a search without a model has 0.
 
+    And which of them have valid intervals.
+
     Parameters
     ----------
     model : estimator
@@ -64,15 +66,18 @@ def simulated_scores(model, draw, n_samples, n_repeats, rng):
     Returns
     -------
     scores : ndarray of shape (n_repeats,)
+    valid : ndarray of bool, shape (n_repeats,)
+        Which fits have standard errors.
     """
     X_test, y_test = draw(_N_TEST, rng)
-    scores = np.zeros(n_repeats)
+    scores, valid = np.zeros(n_repeats), np.zeros(n_repeats, dtype=bool)
     with silence():  # too few records is what is asked about
         for k in range(n_repeats):
             fitted = clone(model).fit(*draw(n_samples, rng))
             if getattr(fitted, "best_estimator_", fitted) is not None:
                 scores[k] = fitted.score(X_test, y_test)
-    return scores
+            valid[k] = getattr(last_step(fitted), "inference_valid_", False)
+    return scores, valid
 
 
 def _directions(n_outputs, n_features):

@@ -1,15 +1,11 @@
 """Whether records are too few for features to tell of the target: a warning from public numbers."""
 
 import math
-from dataclasses import replace
 
 from ..exceptions import FewRecordsWarning
 from ..utils._warnings import warn
 from ._inference import has_too_few_for_intervals
-from ._scales import NOTHING, wanted_scales
 from ._shrinkage import lacks_scale, signal_of_rows
-from ._smoothness import smoothness_share
-from ._target import wanted_target
 
 # Medians of 83 regressions and 73 classifications that no recipe was tuned on are no better
 # than no model below these signals, where a scale is found for each column or stated, and where
@@ -26,9 +22,9 @@ def warn_of_few_records(request):
     cases = [
         (_are_few, f"leave little but noise: expect no better than {nothing}"),
         (
-            has_too_few_for_intervals,
-            "leave too much noise in the moments of inference=True: expect NaN for standard "
-            "errors, and better predictions from inference=False",
+            _lacks_intervals,
+            "leave too much noise in the moments of inference=True: standard errors are NaN, and "
+            "all else is as with inference=False",
         ),
     ]
     case = next((case for case in cases if case[0](request)), None)
@@ -56,6 +52,13 @@ def _are_few(request):
     return signal_of_rows(request) < (_LEAST_OF_ONE_SCALE if is_one else _LEAST_SIGNAL)
 
 
+def _lacks_intervals(request):
+    """Whether intervals were asked for and are ruled out by public numbers."""
+    if request.lacks_intervals:
+        request = request.changed(inference=True)
+    return has_too_few_for_intervals(request)
+
+
 def _least(request, name, are_few, integer=False):
     """The least number of a Budget that would do, to two digits; None where none does."""
     factor = 1.0
@@ -65,10 +68,7 @@ def _least(request, name, are_few, integer=False):
         try:
             budget = request.budget._replace(**{name: value})
             _ = budget.mu
-            other = replace(request, budget=budget, scales=NOTHING)
-            other = replace(other, target_search=wanted_target(other))
-            other = replace(other, scales=wanted_scales(other))
-            other = replace(other, smoothness_share=smoothness_share(other))
+            other = request.changed(budget=budget)
         except ValueError:  # beyond what is accounted for
             return None
         if not are_few(other):

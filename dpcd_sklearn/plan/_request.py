@@ -28,7 +28,7 @@ _FOLLOW = {
         "mean_squares",
         "means",
     ),
-    *("counts_classes", "n_fits", "chooses"),
+    *("counts_classes", "n_fits", "chooses", "finds_scales", "lacks_intervals"),
 }
 
 
@@ -79,6 +79,11 @@ class Request:
         What was released beside them: in half-widths, from where features are seen.
     counts_classes : bool
         Whether intercepts start at the classes' shares, whose counts are released first.
+    finds_scales : bool
+        Whether scales that are not stated are looked for, unless they are known already.
+    lacks_intervals : bool
+        Whether `inference` was asked for and public numbers rule intervals out: the request is that
+        of a fit without it.
     n_fits : int
         How many fits like this one share the budget: one of them is asked for.
     """
@@ -128,6 +133,8 @@ class Request:
     n_fits: int = 1
     strengths: tuple = ()
     chooses: bool = False
+    finds_scales: bool = True
+    lacks_intervals: bool = False
 
     @classmethod
     def of(cls, parameters, **facts):
@@ -139,10 +146,16 @@ class Request:
         values = {name: getattr(parameters, name) for name in names} | facts
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
-        request = cls(**{name: _plain(value) for name, value in values.items()})
+        values["finds_scales"] = getattr(parameters, "_known_scales", None) is None
+        return cls(**{name: _plain(value) for name, value in values.items()}).changed()
+
+    def changed(self, **changes):
+        """The request with other fields, and with the searches and counts that suit these."""
+        request = replace(self, scales=NOTHING, target_search=NO_TARGET, **changes)
+        request = replace(request, smoothness_share=0.0, counts_classes=False)
         if request.by_id:
             return request
-        if getattr(parameters, "_known_scales", None) is None:
+        if request.finds_scales:
             request = replace(request, target_search=wanted_target(request))
             request = replace(request, scales=wanted_scales(request))
         return replace(

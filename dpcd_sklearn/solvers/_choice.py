@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ..plan._inference import has_too_few_for_intervals
 from ..plan._output_by_output import OutputByOutput, one_of
 from ..plan._strengths import chooses_columns, is_loud, nearest, refuse
 from ..privacy.mechanisms._curvature_units import MOST_RECORDS
@@ -57,6 +58,7 @@ def plan_of(request):
         return OutputByOutput(request, [plan_of(one) for one in _of_targets(request)])
     if request.strengths and not request.chooses:
         request = _of_one_strength(request)
+    asked = request
     if request.solver.word == "auto":
         request = replace(request, solver=SOLVERS[_auto(request)]())
     solver = request.solver.word
@@ -67,6 +69,8 @@ def plan_of(request):
         raise ValueError(f"inference=True needs {needs}")
     elif plan.needs(request) is not None:
         raise ValueError(_refusal(request, solver))
+    if has_too_few_for_intervals(request):
+        return plan_of(asked.changed(inference=False, lacks_intervals=True))
     return plan(request)
 
 

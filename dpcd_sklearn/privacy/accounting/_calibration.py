@@ -50,12 +50,12 @@ def share_event(budget, share, count):
 def moments_event(budget, share):
     """Gaussian releases that have a share of the μ² of a Budget.
 
-    Two of one noise, and one number with five times as much.
+    Two of one noise, and one number with twice as much.
     """
     if not budget.private:
         return FitEvent((NonPrivateEvent(),), budget.neighboring)
-    z = math.sqrt((2 + 1 / 25) / share) / budget.mu * _UP
-    return FitEvent((GaussianEvent(z, 2), GaussianEvent(5 * z)), budget.neighboring)
+    z = math.sqrt((2 + 1 / 4) / share) / budget.mu * _UP
+    return FitEvent((GaussianEvent(z, 2), GaussianEvent(2 * z)), budget.neighboring)
 
 
 @lru_cache(maxsize=1024)
