@@ -71,6 +71,24 @@ def test_few_records_and_sparse_ones_and_wide_ones_take_a_descent(preset):
     assert model.fit(csr_matrix(X), labels).solver_ in ("skgd", "gcd")
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_an_l1_penalty_on_many_columns_is_for_greedy_steps_and_then_for_a_descent(penalty):
+    model = DPLinearRegressor(penalty=penalty, **TARGET)
+    words = [model._plan(n, 300, 1).word for n in (2_000, 40_000, 1_000_000)]
+    assert words == {"l1": ["gcd", "skgd", "newton"], "l2": ["skgd", "newton", "newton"]}[penalty]
+
+
+def test_three_relevant_of_many_columns_are_found_beside_constant_ones():
+    """A descent has the noise of all columns: of 2,000, R² was .04 where greedy steps had .67."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5_000, 1_500))
+    X[:, 3:9] = np.repeat([0.0, 3.0, 1e-30], 2)
+    y = X[:, :3] @ [1.0, -0.8, 0.6] + rng.standard_normal(5_000)
+    model = DPLassoCD(alpha=1e-3, epsilon=3.0, random_state=ReproducibleNoise(0)).fit(X, y)
+    assert model.solver_ == "gcd" and model.score(X, y) > 0.55
+    assert not model.coef_[3:9].any()
+
+
 NAMES = {"lasso": "cd", "ridge": "skgd", "logistic": "gcd"}
 # Parameters of the algorithm of a preset's name alone, short for an object of it.
 OF_ITS_NAME = [
