@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import lfilter
 
 from ._gaussian_dp import gdp_delta, inverse
+from ._selection_curve import lower_hull
 
 _UP = 1 + 1e-10
 WIDEST = 600.0  # of losses: exponentials stay in double precision
@@ -106,34 +107,12 @@ def of_points(first, step, deltas):
     deltas : ndarray of shape (n,)
         Each of them a bound on δ(e) by itself.
     """
-    kept, values = [], deltas.tolist()
-    intercepts = [1.0]  # at x = 0 of the chord that ends at each kept point; δ is one there
-    for k, value in enumerate(values):
-        while kept:
-            # Where points lie above the chord of their neighbours the chord is the better bound.
-            j = kept[-1]
-            intercept = _intercept(values[j], value, step * (k - j))
-            if intercept <= intercepts[-1]:
-                break
-            kept.pop()
-            intercepts.pop()
-        intercepts.append(intercept if kept else 1.0)
-        if not kept:
-            intercepts = [1.0, 1.0]
-        kept.append(k)
-    masses = np.zeros(len(values))
-    # intercepts[i] belongs to the chord that ends at kept[i - 1]; the last chord is level
-    ends = [*intercepts[2:], values[kept[-1]]]
-    before = 1.0
-    for k, intercept in zip(kept, ends, strict=True):
-        masses[k] = max(0.0, before - intercept)
-        before = intercept
-    return Loss(first, step, masses, values[kept[-1]])
-
-
-def _intercept(left, right, width):
-    """At x = 0, of the chord through δ = left at some e and δ = right at e + width."""
-    return left + (left - right) / math.expm1(min(width, WIDEST))
+    kept, intercepts = lower_hull(np.ascontiguousarray(deltas, dtype=np.float64), step, WIDEST)
+    masses, last = np.zeros(len(deltas)), float(deltas[kept[-1]])
+    # of the chord that ends at each kept point; δ is one at x = 0, and the last chord is level
+    ends = np.concatenate([[1.0], intercepts[1:], [last]])
+    masses[kept] = np.maximum(0.0, ends[:-1] - ends[1:])
+    return Loss(first, step, masses, last)
 
 
 def repeated(loss, count, tail=0.0):

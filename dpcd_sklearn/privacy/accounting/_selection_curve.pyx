@@ -1,4 +1,6 @@
-"""The tight curve of adaptive bounded-range selections: V_k of ``proofs/selections.md``.
+"""The tight curve of adaptive bounded-range selections, and the convex hull of any curve.
+
+The former is V_k of ``proofs/selections.md``.
 
 V(x), x = e^ε, is the largest δ(ε) of k adaptive choices of bounded range η. It is convex and
 decreasing in x with V(0) = 1, and V_{k+1}(x) is the highest chord of V_k over an interval
@@ -16,6 +18,7 @@ step is inflated by more than that.
 import math
 
 import numpy as np
+from libc.math cimport expm1
 
 # Relative rounding of one step: ten operations of 2^-53 each.
 cdef double UP = 1 + 2.0**-48
@@ -72,6 +75,41 @@ def loss_distribution(double eta, Py_ssize_t count, Py_ssize_t cells, double tai
     intercepts = final[:n + 1] - np.diff(final) / kappa
     masses = np.maximum(-np.diff(intercepts), 0.0)
     return losses, masses, float(final[n + 1])
+
+
+def lower_hull(const double[::1] values, double step, double widest):
+    """The points that are on the convex hull of a curve and (0, 1), on a grid of ε, in x = e^ε.
+
+    Parameters
+    ----------
+    values : float64 ndarray of shape (n,)
+        δ at each point of the grid, whose distance is `step`.
+    widest : float
+        Chords of more ε are taken for this long.
+
+    Returns
+    -------
+    kept : intp ndarray of shape (m,)
+    intercepts : ndarray of shape (m,)
+        At x = 0, of the chord that ends at each kept point; 1 for the first.
+    """
+    cdef Py_ssize_t k, m = 0, n = values.shape[0]
+    cdef double intercept = 1.0
+    kept, intercepts = np.empty(n, dtype=np.intp), np.empty(n)
+    cdef Py_ssize_t[::1] at = kept
+    cdef double[::1] bend = intercepts
+    for k in range(n):
+        while m > 0:
+            intercept = values[at[m - 1]] - values[k]
+            intercept /= expm1(min(step * (k - at[m - 1]), widest))
+            intercept += values[at[m - 1]]
+            # where points lie above the chord of their neighbours the chord is the better bound
+            if intercept <= bend[m - 1]:
+                break
+            m -= 1
+        at[m], bend[m] = k, intercept if m > 0 else 1.0
+        m += 1
+    return kept[:m], intercepts[:m]
 
 
 cdef void _choose(const double[::1] now, double[::1] then, double[::1] room,
