@@ -4,7 +4,7 @@
     the root of their number. It is clipped by its norm as one vector, rounded to integers and
     added to those of others.
 (b) It is a function of the person's own records in their order and of the question: they are read
-    one by one, in one fixed order. Whatever they are and however many, its integers have a norm of
+    in one fixed order, in blocks of nobody else. Whatever they are, its integers have a norm of
     at most the limit, as one record's have. Proof: ``proofs/release_mean_of_persons.md``.
 """
 
@@ -14,6 +14,10 @@ from libc.stdint cimport int64_t
 
 from ...losses._loss cimport Loss
 from ._sums cimport Question, Sums
+
+
+cdef enum:
+    BLOCK = 64  # records of one person that are read together
 
 
 cdef class PersonSums(Sums):
@@ -34,7 +38,7 @@ cdef class PersonSums(Sums):
     cdef const double[:, ::1] _X
     cdef const double[::1] _y, _weights
     cdef const Py_ssize_t[::1] _starts
-    cdef double[::1] _roots, _one
+    cdef double[::1] _factors, _one, _margins, _slopes
     cdef int64_t[::1] _integers
     cdef Loss _loss
     cdef bint _fit_intercept
@@ -46,7 +50,8 @@ cdef class PersonSums(Sums):
         size = self._p + fit_intercept
         if smoothness.shape != (size,):
             raise ValueError(f"smoothness has shape {smoothness.shape}, expected ({size},)")
-        self._roots, self._one = np.sqrt(smoothness, dtype=np.float64), np.empty(size)
+        self._factors, self._one = 1.0 / np.sqrt(smoothness, dtype=np.float64), np.empty(size)
+        self._margins, self._slopes = np.empty(BLOCK), np.empty(BLOCK)
         self._integers = np.empty(size, dtype=np.int64)
 
     cdef const int64_t *integers(self, const Question *question) noexcept nogil:
@@ -64,28 +69,18 @@ cdef class PersonSums(Sums):
     cdef void _add(self, const Question *question, Py_ssize_t start,
                    Py_ssize_t stop) noexcept nogil:
         """Add the integers of the person who has these records."""
-        cdef Py_ssize_t i, j, p = self._p, size = self._integers.shape[0]
-        cdef const double *w = question.coef
-        cdef double margin, target, r, v, square = 0.0, norm, scale, units
+        cdef Py_ssize_t i = start, j, size = self._integers.shape[0]
+        cdef double v, square = 0.0, norm, scale, units
         # 1. the sum of its gradients
         for j in range(size):
             self._one[j] = 0.0
-        for i in range(start, stop):
-            margin = w[p] if self._fit_intercept else 0.0
-            for j in range(p):
-                margin += self._X[i, j] * w[j]
-            target = self._y[i]
-            self._loss.derivatives(1, 1, &margin, &target, &r)
-            r *= self._weights[i]
-            r = r if r < 1e90 else 1e90  # not a number, too
-            r = r if r > -1e90 else -1e90
-            for j in range(p):
-                self._one[j] += r * self._X[i, j]
-            if self._fit_intercept:
-                self._one[p] += r
+        while i < stop:
+            self._add_gradients(question.coef, i, min(i + BLOCK, stop))
+            i += BLOCK
         # 2. in the geometry of M^(-1/2), over the root of their number; its norm
+        scale = 1.0 / sqrt(<double>(stop - start))
         for j in range(size):
-            v = self._one[j] / (sqrt(<double>(stop - start)) * self._roots[j])
+            v = self._one[j] * scale * self._factors[j]
             self._one[j] = v
             square += v * v
         norm = sqrt(square)
@@ -98,3 +93,30 @@ cdef class PersonSums(Sums):
             units = units if units < question.limit else question.limit
             units = units if units > -question.limit else -question.limit
             self._integers[j] += <int64_t>units
+
+    cdef void _add_gradients(self, const double *w, Py_ssize_t start,
+                             Py_ssize_t stop) noexcept nogil:
+        """Add the gradients of some records of one person."""
+        cdef Py_ssize_t i, j, p = self._p
+        cdef const double *x
+        cdef double even, odd, r
+        for i in range(start, stop):
+            x = &self._X[i, 0]
+            even, odd = w[p] if self._fit_intercept else 0.0, 0.0
+            for j in range(p // 2):
+                even += x[2 * j] * w[2 * j]
+                odd += x[2 * j + 1] * w[2 * j + 1]
+            if p % 2:
+                even += x[p - 1] * w[p - 1]
+            self._margins[i - start] = even + odd
+        self._loss.derivatives(stop - start, 1, &self._margins[0], &self._y[start],
+                               &self._slopes[0])
+        for i in range(start, stop):
+            x = &self._X[i, 0]
+            r = self._slopes[i - start] * self._weights[i]
+            r = r if r < 1e90 else 1e90  # not a number, too
+            r = r if r > -1e90 else -1e90
+            for j in range(p):
+                self._one[j] += r * x[j]
+            if self._fit_intercept:
+                self._one[p] += r
