@@ -587,7 +587,7 @@ for _name, _records, _make in [
         DPLinearRegressor(alpha=0.1), {"penalty": ["nonnegative", "l1"]}, tape, epsilon=30.0,
         distribution="all")),
     ("search, scales of classes first", two, lambda tape: Searched(
-        DPLogisticGCD(classes=[0, 1]), {"solver": ["gcd", "skgd"]}, tape, epsilon=30.0,
+        DPLogisticGCD(classes=[0, 1], max_iter=1), {"solver": ["gcd", "skgd"]}, tape, epsilon=30.0,
         distribution="all")),
     ("search, refit", unit, lambda tape: Searched(
         DPLassoCD(**STATED), {"alpha": [1e-3, 0.1, 10.0]}, tape, refit=True,
@@ -597,7 +597,7 @@ for _name, _records, _make in [
         tape, refit=True, validation=KFold(2), n_iter=2)),
     ("search, batches", two, lambda tape: Searched(
         DPLinearClassifier(classes=[0, 1], solver="sgd", feature_bounds=(-1, 1)),
-        {"max_iter": [5, 9]}, tape, n_iter=2)),
+        {"max_iter": [1, 2]}, tape, n_iter=1)),
     ("search, no run", unit, lambda tape: Searched(
         DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1]}, tape, n_iter=1,
         distribution="poisson")),

@@ -152,7 +152,7 @@ KINDS = {"coordinates of gradients", "gradients", "gradients of samples", "greed
 times, found = int(sys.argv[2]), {}
 for name in sys.argv[3:]:
     made_up = shape_of(SOLVERS[name], None, None, n_samples=1000, n_features=3)
-    rows, _, _ = audit_releases(SOLVERS[name], made_up, n_runs=150 * times,
+    rows, _, _ = audit_releases(SOLVERS[name], made_up, n_runs=100 * times,
                                 confidence=float(sys.argv[1]), measures=False, only=KINDS)
     found[name] = any(row.verdict == "contradiction" for row in rows), str(rows)
 print(json.dumps(found))
@@ -160,6 +160,7 @@ print(json.dumps(found))
 
 GAUSSIAN = ["cd", "skgd", "blocks", "sgd", "compgd", "classes"]
 VECTORS = ["skgd", "blocks", "sgd", "compgd", "classes"]
+# flaw, and the solvers that it touches: the first is asked in every run, the others in slow ones
 CASES = {
     "half the noise": (1, ["cd", "gcd", *VECTORS, "frank-wolfe", "classes, cd", "classes, gcd"]),
     "factor 1 for replace_one": (2, [*GAUSSIAN, "gcd", "frank-wolfe", "newton"]),
@@ -229,14 +230,14 @@ def unnoticed(flawed, name, solvers):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_flaw_is_caught_in_the_first_solvers_that_it_touches(flawed, name):
-    assert not unnoticed(flawed, name, CASES[name][1][:2])
+def test_a_flaw_is_caught_in_the_first_solver_that_it_touches(flawed, name):
+    assert not unnoticed(flawed, name, CASES[name][1][:1])
 
 
-@pytest.mark.by_hand
-@pytest.mark.parametrize("name", [name for name in CASES if len(CASES[name][1]) > 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if len(CASES[name][1]) > 1])
 def test_a_flaw_is_caught_in_every_other_solver_that_it_touches(flawed, name):
-    assert not unnoticed(flawed, name, CASES[name][1][2:])
+    assert not unnoticed(flawed, name, CASES[name][1][1:])
 
 
 def contradicted(flawed, solvers):
@@ -245,11 +246,11 @@ def contradicted(flawed, solvers):
     return {solver: text for solver, (contradicts, text) in found.items() if contradicts}
 
 
-def test_the_copy_without_a_flaw_is_not_contradicted_in_the_solvers_of_the_first_flaws(flawed):
-    assert contradicted(flawed, ["cd", "skgd", "gcd", "classes"]) == {}
+def test_the_copy_without_a_flaw_is_not_contradicted_in_the_solver_of_the_first_flaws(flawed):
+    assert contradicted(flawed, ["cd"]) == {}
 
 
-@pytest.mark.by_hand
+@pytest.mark.slow
 def test_the_copy_without_a_flaw_is_not_contradicted_in_the_other_solvers(flawed):
-    others = ["blocks", "sgd", "compgd", "svrg", "frank-wolfe", "newton"]
+    others = ["skgd", "gcd", "classes", "blocks", "sgd", "compgd", "svrg", "frank-wolfe", "newton"]
     assert contradicted(flawed, others) == {}

@@ -5,8 +5,9 @@ data set it was. Clopper-Pearson bounds on the two error rates give a lower boun
 must stay below the claim (``privacy_spent_``, ``privacy_event_``), and for a mutant with half the
 noise must exceed it. Each bound fails with a probability of `ALPHA`: a false alarm of one audit is
 rarer than 2 ALPHA = 2e-4, and than 1e-7 where the whole loss shows, since both bounds have to be
-off at once. By the binomial law, where nine tenths of the loss show, a mutant escapes with a
-probability below 1e-7, and an honest model shows less than a third with one below 1e-3.
+off at once. Claims lie near μ = 2, where few fits decide most: by the binomial law, where nine
+tenths of the loss show, a mutant escapes 250 fits of each neighbour with a probability below 3e-5,
+and an honest model shows less than a third with one below 1e-3. Slow tests ask 5,000 fits.
 """
 
 import dataclasses
@@ -36,7 +37,7 @@ from dpcd_sklearn.solvers import CD, GCD, SkGD, _coordinates
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ALPHA = 1e-4
-N_PILOT, N_RUNS = 50, 500
+N_PILOT, N_RUNS = 30, 250
 FAR = 1e9  # a target whose record reaches every clip at every iterate
 
 
@@ -121,7 +122,7 @@ def weights_and_intercept(model):
 
 def gaussian_cases():
     """Models with explicit recipes; all of their budget shows in the statistic."""
-    steps = {"epsilon": 4.0, "delta": 0.01, "clip": 1.0}
+    steps = {"epsilon": 6.0, "delta": 0.01, "clip": 1.0}
     plain = {"step_size": 1.0, "averaging": "last"}
     steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
     relations = {
@@ -165,7 +166,7 @@ every_gaussian_case = pytest.mark.parametrize("model", list(gaussian_cases()))
 def test_gaussian_fits_lose_no_more_than_they_claim(model):
     rates = audit(model, weights_and_intercept, *gaussian_neighbours(model))
     spent = model.privacy_spent_
-    assert (spent.epsilon, spent.delta) == (4.0, 0.01)
+    assert (spent.epsilon, spent.delta) == (6.0, 0.01)
     claim = gdp_mu(*spent)
     assert rates.mu <= claim
     assert rates.epsilon(spent.delta) <= spent.epsilon
@@ -209,7 +210,7 @@ def greedy_neighbours(n_features, intercept):
 def greedy_model(**options):
     common = {
         "C": 1e6,
-        "epsilon": 6.0,
+        "epsilon": 10.0,
         "delta": 0.01,
         "clip": 0.1,
         "max_iter": 1,
@@ -227,7 +228,7 @@ def test_a_greedy_choice_loses_no_more_than_it_claims():
     rates = audit(CHOOSING, chosen_first, *greedy_neighbours(2, intercept=False))
     claim = CHOOSING.privacy_event_.releases[0].eta
     assert claim / 3 < rates.eta <= claim
-    assert rates.epsilon(0.01) <= 6.0
+    assert rates.epsilon(0.01) <= 10.0
 
 
 def test_a_greedy_choice_of_twice_the_range_is_caught(monkeypatch):
@@ -256,7 +257,7 @@ def test_greedy_values_lose_no_more_than_they_claim(model):
     rates = audit(model, weights_and_intercept, *neighbours)
     assert claimed_mu(model) / 3 < rates.mu <= claimed_mu(model)
     spent = model.privacy_spent_
-    assert rates.epsilon(spent.delta) <= spent.epsilon == 6.0
+    assert rates.epsilon(spent.delta) <= spent.epsilon == 10.0
 
 
 @pytest.mark.parametrize("model", list(greedy_values()))
@@ -390,21 +391,6 @@ def test_a_fit_that_fails_after_the_charge_stays_charged(model, data, monkeypatc
     with pytest.raises(RuntimeError, match="the solver failed"):
         sklearn.clone(model).set_params(accountant=accountant).fit(*data)
     assert len(accountant.entries()) == 1
-
-
-@every_model
-@pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
-def test_the_plan_of_a_fit_follows_from_shapes_and_parameters_alone(model, data, relation):
-    X, y = data
-    model = sklearn.clone(model)
-    if relation == "add_remove":
-        model.set_params(neighboring="add_remove", n_public=35, delta=1e-3)
-    planned = model.planned_event(40, 3)
-    assert planned.neighboring == relation
-    for records in ((X, y), (1e9 * X, 1 - y), (np.zeros_like(X), y)):
-        assert model.fit(*records).privacy_event_ == planned
-    same = model.planned_event(7, 3) == planned
-    assert same == (relation == "add_remove")  # the number of records is public or is not there
 
 
 @every_model
