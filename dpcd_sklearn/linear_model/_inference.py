@@ -88,9 +88,10 @@ class InferenceMixin:
             noise = None  # a matrix of p² zeros would be multiplied
         if request.lacks_intervals:
             self.coef_cov_ = np.full((request.n_coordinates,) * 2, np.nan)
-            self.coef_std_ = self._privacy_std = np.diag(self.coef_cov_)
+            self.coef_std_ = self._privacy_std = self.coef_cov_[0]
             self.inference_valid_, self._why_invalid, self._redundant = False, _FEW, []
-        if found is None and noise is None:
+        known = noise if found is None else found
+        if known is None:
             return
         why = _INVALID
         if outside is not None:
@@ -98,20 +99,21 @@ class InferenceMixin:
             if found.valid and not are_few(*outside, request.budget.n):
                 why = _OUTSIDE
                 nothing = np.full_like(found.sampling, np.nan)
-                found = replace(found, sampling=nothing, privacy=nothing, valid=False)
+                known = found = replace(found, sampling=nothing, privacy=nothing, valid=False)
         change = np.eye(request.n_coordinates)
         if request.fit_intercept:
             change[-1, :-1] = -np.asarray(plan.geometry.center)
         change[:, : request.n_features] *= ~plan.geometry.is_fixed
         change *= request.target_half_width
-        privacy = change @ (noise if found is None else found.privacy) @ change.T
-        self._privacy_std = np.sqrt(np.diag(privacy))
+        known = known.moved(change)
+        self._privacy_std = np.sqrt(np.diag(known.privacy))
+        redundant = _redundant(known.safe, known.unsafe, known.doubt) if known.valid else []
+        for group in redundant:
+            self._privacy_std[group] = np.nan
         if found is None:
             return
-        self.coef_cov_ = change @ found.sampling @ change.T + privacy
-        directions = change @ found.safe, change @ found.unsafe
-        self._redundant = _redundant(*directions, found.doubt) if found.valid else []
-        for group in self._redundant:
+        self.coef_cov_, self._redundant = known.sampling + known.privacy, redundant
+        for group in redundant:
             self.coef_cov_[group] = self.coef_cov_[:, group] = np.nan
         self.coef_std_ = np.sqrt(np.diag(self.coef_cov_))
         self.inference_valid_ = found.valid
