@@ -32,10 +32,11 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
+from ._plain_steps import LeavesAsPlain
 from ._public_facts import PublicFacts, facts_after, first_rows, width_of
 
 
-class PrivatePipeline(PrivateFit, Pipeline):
+class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
     """A Pipeline whose private steps share one budget.
 
     Steps of this package are private by themselves, each at a price of its own. Here they are
