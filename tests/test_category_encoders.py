@@ -288,6 +288,11 @@ def test_what_is_identified_behind_an_encoder_has_an_interval(drop):
     unused = {name for name in intervals if "unused" in name}
     assert finite - unused == ({"dose"} if drop is None else {"dose", "arm_b", "arm_c"})
     assert 3.9 < intervals["dose"][0] < intervals["dose"][1] < 4.1
+    if drop == "first":
+        together = pipeline.wald_test(["arm_b", "arm_c"])
+        index = [list(intervals).index(name) for name in ("arm_b", "arm_c")]
+        size = len(pipeline[-1].coef_std_)
+        assert together == pipeline[-1].wald_test(np.eye(size)[index]) and together[1] < 1e-9
     text = str(pipeline.summary())
     assert ("No interval of arm_a, arm_b, arm_c, intercept: the released" in text) == (drop is None)
     assert "No interval of arm_infrequent: too few records" in text

@@ -10,11 +10,19 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tables import table
 
-from dpcd_sklearn import BudgetExceededError, DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn import (
+    BudgetExceededError,
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPLogisticGCD,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
 from dpcd_sklearn.compose import DPColumnTransformer, make_private_column_transformer
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
@@ -27,6 +35,7 @@ from dpcd_sklearn.preprocessing import (
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
+    RowNormClipper,
 )
 from dpcd_sklearn.privacy.accounting import FitEvent, epsilon_of
 
@@ -337,3 +346,80 @@ def test_what_is_planned_refuses_by_the_name_of_the_step_and_quotes_no_cell(step
         with pytest.raises((TypeError, ValueError), match=match) as refused:
             make_private_pipeline(first, DPLinearClassifier(classes=[0, 1])).fit(X, [0, 1] * 4)
         assert "StandIn" not in str(refused.value) and "[1, 2]" not in str(refused.value)
+
+
+def plain_cases(frame):
+    """Pipelines with a scikit-learn twin, and the target of each."""
+    filled = frame.fillna({"rooms": 0.0, "rent": 700.0})
+    number = filled["rooms"] + (frame["town"] == "Lille") + filled["rent"] / 90
+    of_three = np.array(["a", "b", "c"])[np.digitize(number, [8.5, 9.5])]
+    stated = {"target_bounds": (5, 12)}
+    yield from (
+        (DPLinearRegressor(**stated), number),
+        (DPRidgeSkGD(fit_intercept=False, **stated), number),
+        (DPLassoCD(alpha=0.01), number),
+        (DPLogisticGCD(classes=["a", "b"]), np.where(number < 9, "a", "b")),
+        (DPLinearClassifier(classes=["a", "b", "c"]), of_three),
+    )
+
+
+@table("drop, handle_unknown", [(None, "infrequent"), ("first", "ignore")])
+def test_as_scikit_learn_s_own_steps_it_predicts_alike(frame, drop, handle_unknown):
+    """Unknown and missing categories, numbers outside of all bounds; up to rounding."""
+    encoder = DPOneHotEncoder(max_categories=4, drop=drop, handle_unknown=handle_unknown)
+    fill = DPSimpleImputer(feature_bounds=(400, 1000))
+    parts = make_private_column_transformer(
+        (make_pipeline(fill, DPStandardScaler()), ["rent"]),
+        (encoder, ["town", "rooms"]),
+        (BoundsScaler((0, 1)), ["area"]),
+    )
+    frame["area"] = np.random.default_rng(1).uniform(size=N)
+    far = frame.head(300).copy()
+    far.loc[:60, "town"], far.loc[40:90, "rooms"], far.loc[80:120, "rent"] = "Paris", 7.0, 1e6
+    far.loc[100:140, "area"] = -3.0
+    for model, y in plain_cases(frame):
+        pipeline = make_private_pipeline(parts, model, epsilon=8.0).fit(frame, y)
+        method = "decision_function" if hasattr(model, "classes") else "predict"
+        expected = getattr(pipeline, method)(far)
+        plain = pipeline.to_sklearn()
+        np.testing.assert_allclose(getattr(plain, method)(far), expected, atol=1e-9)
+        assert isinstance(plain, Pipeline) and isinstance(plain[0], ColumnTransformer)
+        free = pipeline.to_sklearn(clip=False)
+        modules = {type(step).__module__.split(".")[0] for step in (free[0], free[-1])}
+        modules |= {type(step).__module__.split(".")[0] for _, step, _ in free[0].transformers_}
+        assert modules == {"sklearn"}
+        moved = np.abs(getattr(free, method)(far) - expected).max(axis=0)
+        assert (moved <= pipeline.clip_reach() + 1e-9).all() and np.all(pipeline.clip_reach() < 50)
+
+
+def test_what_has_no_twin_in_scikit_learn_is_named(frame, y):
+    numbers = frame[["rent"]].fillna(700.0)
+    model = DPLinearClassifier(classes=[0, 1])
+    for step, error, match in (
+        (RowNormClipper(1.0), TypeError, "'rownormclipper', a RowNormClipper, has no counterpart"),
+        (BoundsScaler((0, 900), with_centering=False), ValueError, "scales without centring"),
+    ):
+        pipeline = make_private_pipeline(step, model, epsilon=3.0).fit(numbers, y)
+        with pytest.raises(error, match=match):
+            pipeline.to_sklearn()
+    with pytest.raises(NotFittedError):
+        make_private_pipeline(BoundsScaler((0, 900)), model).to_sklearn()
+    with pytest.raises(NotFittedError):
+        make_private_pipeline(BoundsScaler((0, 900)), model).clip_reach()
+
+
+def test_how_far_a_prediction_may_move_without_clips_is_reached_at_the_bounds():
+    """By what features are cut to, and by the bounds of the target; no record is asked."""
+    model = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1))
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.1, 0.1, (4000, 2))
+    model.fit(X, (5 * X[:, 0] - 5 * X[:, 1]).clip(-1, 1))
+    corners = np.array([[a, b] for a in (-1, 1) for b in (-1, 1)], dtype=float)
+    moved = model.to_sklearn(clip=False).predict(corners) - model.predict(corners)
+    assert 0.95 * model.clip_reach() < np.abs(moved).max() <= model.clip_reach() * (1 + 1e-9)
+    assert model.clip_reach((-2, 2)) > model.clip_reach() > 1
+    assert model.clip_reach((-0.01, 0.01)) == 0
+    with pytest.raises(ValueError, match="feature_bounds"):
+        model.clip_reach((1, -1))
+    free = DPLinearRegressor(epsilon=math.inf).fit(X, X[:, 0])
+    assert free.clip_reach() == math.inf

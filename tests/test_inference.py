@@ -6,8 +6,10 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from flat import flat
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from tables import table
@@ -231,6 +233,34 @@ def test_what_is_left_of_the_way_is_added_or_there_are_no_errors():
     assert np.all(np.abs(model.coef_ - truth[:3]) < 3 * model.privacy_std_[:3])
     assert np.any(np.abs(plain.coef_ - truth[:3]) > 0.1 * model.coef_std_[:3])
     assert not fitted(X, y, step_size=0.01, **params).inference_valid_
+
+
+def test_several_tests_are_adjusted_and_coefficients_tested_together_by_name():
+    X, y = records(np.random.default_rng(4), n=20_000)
+    X = pd.DataFrame(np.column_stack([X, X[:, 0]]), columns=["a", "b", "c", "twin"])
+    model = fitted(X, y, random_state=ReproducibleNoise(1))
+    p_values = model.p_values()
+    assert np.flatnonzero(np.isnan(p_values)).tolist() == [0, 3]
+    z = np.append(model.coef_, model.intercept_) / model.coef_std_
+    np.testing.assert_allclose(p_values, 2 * norm.sf(np.abs(z)))
+    small, large = sorted(p_values[[1, 2]])
+    for method, factor in (("fdr_bh", 1.0), ("fdr_by", 1.5)):
+        adjusted = model.p_values(method)
+        expected = [min(factor * 2 * small, factor * large), min(factor * large, 1)]
+        np.testing.assert_allclose(sorted(adjusted[[1, 2]]), expected)
+        assert adjusted[4] == p_values[4] and np.isnan(adjusted[[0, 3]]).all()
+        assert f"(method={method!r})" in str(model.summary(method=method))
+    matrix = np.eye(5)[[1, 2]]
+    assert model.wald_test(["b", "c"]) == model.wald_test(matrix)
+    assert model.wald_test(["intercept"], [0.05]) == model.wald_test(np.eye(5)[4], [0.05])
+    nan = model.wald_test(["a", "b"])
+    assert np.isnan(nan).all()
+    for names, match in ((["d"], "no coefficient 'd'; there are"), (["b", "b"], "independent")):
+        with pytest.raises(ValueError, match=match):
+            model.wald_test(names)
+    for call in (model.p_values, lambda method: model.summary(method=method)):
+        with pytest.raises(ValueError, match="method must be one of"):
+            call("holm")
 
 
 def test_centres_and_widths_of_bounds_change_units_only():

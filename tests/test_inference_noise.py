@@ -98,16 +98,16 @@ def test_it_is_exact_for_linear_gradients_and_the_true_curvature():
 
     quiet = end(np.zeros((9, 3)))
     arrived = dataclasses.replace(problem, start=quiet.coef)
-    known = {"edge": 0.0, "gradient_noise": 0.2}
-    found = noise_of(arrived, quiet.walk, quiet.coef, **known)
+    known = {"curvature_noise": 0.0, "gradient_noise": 0.2, "is_fixed": np.zeros(2, dtype=bool)}
+    found = noise_of(arrived, quiet.walk, quiet.coef, **known).privacy
     moved = [end(0.2 * np.eye(27)[k].reshape(9, 3)).coef - quiet.coef for k in range(27)]
     np.testing.assert_allclose(found, np.transpose(moved) @ moved, atol=1e-10)
     # not where the noise of the curvature may be half of it, nor far from where the steps lead
-    edge = quiet.walk.least / 1.9
-    unsafe = noise_of(arrived, quiet.walk, quiet.coef, edge=edge, gradient_noise=0.2)
+    noise = np.linalg.eigvalsh(quiet.walk.curvature)[-1] / 1.9 / 6**0.5
+    unsafe = noise_of(arrived, quiet.walk, quiet.coef, **known | {"curvature_noise": noise})
     far = dataclasses.replace(problem, start=quiet.coef + 1e6)
     for missing in (unsafe, noise_of(far, quiet.walk, quiet.coef, **known)):
-        assert np.isnan(missing).all()
+        assert np.isnan(missing.privacy).all() and not missing.valid
 
 
 def test_it_has_the_shape_and_units_of_the_coefficients():
@@ -148,6 +148,20 @@ def test_where_the_curvature_is_not_safe_it_is_nan():
     X, y = records(n=300)
     model = fitted(X, y, epsilon=0.5)
     assert np.isnan(model.privacy_std_).all() and np.isfinite(model.coef_).all()
+
+
+def test_behind_indicators_what_is_identified_has_it():
+    """Numbers scatter over 40 fits by what it says; indicators that add up to one have none."""
+    rng = np.random.default_rng(3)
+    numbers, kind = rng.uniform(-1, 1, (20_000, 2)), rng.integers(3, size=20_000)
+    X = np.column_stack([numbers, kind[:, None] == np.arange(3)])
+    y = X @ [0.3, -0.2, 0.1, 0.0, -0.1] + 0.1 * rng.standard_normal(20_000)
+    fits = [fitted(X, y, seed=seed) for seed in range(40)]
+    stated = np.array([model.privacy_std_ for model in fits])
+    assert np.isfinite(stated[:, :2]).all() and np.isnan(stated[:, 2:]).all()
+    coefs = np.array([model.coef_[:2] for model in fits])
+    ratio = stated[:, :2].mean(axis=0) / coefs.std(axis=0, ddof=1)
+    assert ((ratio > 0.7) & (ratio < 1.4)).all(), ratio
 
 
 def test_where_it_is_not_known_an_error_says_how_to_know_it():

@@ -2,11 +2,100 @@
 
 from copy import deepcopy
 
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.utils.validation import check_is_fitted
 
+from ..utils._public import check_bounds
+from ..utils._typing import Bounds
 from ._prediction import margins_of_model, within
 
 _FITTED = ("coef_", "intercept_", "n_features_in_", "feature_names_in_", "classes_")
+
+
+class Exported:
+    """How a linear model leaves the package."""
+
+    def to_sklearn(self, *, clip: bool = True) -> BaseEstimator:
+        """Return this model as a fitted scikit-learn estimator.
+
+        It is for tools that ask for scikit-learn's own classes. It is made of what was released,
+        so it costs nothing; a new fit of it is not private, and clips nothing.
+
+        Parameters
+        ----------
+        clip : bool, default=True
+            Whether it predicts as this model does, which clips features to `feature_bounds_` and
+            predictions of a regressor to `target_bounds_`. It is an instance of scikit-learn's
+            class then, of a subclass in this package, which must be there where it is unpickled.
+            False gives that class itself: X is taken as it is, and predictions differ, and explode,
+            where it lies outside the bounds. Tools that look up the exact class (skl2onnx,
+            sklearn2pmml, m2cgen) need it, and so do places without this package; what reads
+            `coef_` and `intercept_` (SHAP's LinearExplainer) sees the linear model in both.
+            `clip_reach` says how far predictions may move.
+
+        Returns
+        -------
+        estimator : object
+            Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
+            `l1_ratio`. DPLinearClassifier gives LogisticRegression, DPLinearRegressor ElasticNet
+            for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
+            Parameters that have no counterpart stand at scikit-learn's defaults.
+        """
+        check_is_fitted(self, "coef_")
+        if not isinstance(clip, (bool, np.bool_)):
+            raise TypeError(f"clip must be True or False, got {clip!r}")
+        return exported(self, self._plain(), clip)
+
+    def clip_reach(self, bounds: Bounds | None = None) -> float | np.ndarray:
+        """How far ``to_sklearn(clip=False)`` may move a prediction of a record within bounds.
+
+        It follows from the bounds and the coefficients alone: no record is read.
+
+        Parameters
+        ----------
+        bounds : tuple (lo, hi), list of pairs or dict by column name, default=None
+            Public bounds of the records, as of `feature_bounds`. None takes those that were stated,
+            and where none were `feature_bounds_`. Beyond them there is no limit.
+
+        Returns
+        -------
+        reach : float, or ndarray of shape (n_outputs,)
+            In the units of the target, or of the decision function: an upper bound of what the
+            clips of features move together, and the clip of predictions on top. Infinite where
+            nothing bounds the records.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the bounds are invalid.
+        """
+        check_is_fitted(self, "coef_")
+        bounds = self.feature_bounds if bounds is None else bounds
+        if bounds is None:
+            return self._reach(self.feature_bounds_)
+        columns = getattr(self, "feature_names_in_", None)
+        return self._reach(check_bounds(bounds, self.n_features_in_, columns=columns))
+
+    def _reach(self, ends):
+        """The reach of records within arrays (lo, hi); None is no bound."""
+        clips = self.feature_bounds_
+        coef = self.coef_.toarray() if issparse(self.coef_) else np.asarray(self.coef_)
+        coef = np.atleast_2d(coef).astype(np.float64)
+        if ends is None:
+            reach = np.where(coef.any(axis=1), np.inf, 0.0)
+            return float(reach[0]) if len(reach) == 1 else reach
+        clipped = ends if clips is None else [np.clip(end, *clips) for end in ends]
+        moved = [coef * (end - at) for end, at in zip(ends, clipped, strict=True)]
+        reach = np.maximum(np.maximum(*moved).sum(axis=1), np.abs(np.minimum(*moved).sum(axis=1)))
+        if (limits := getattr(self, "_prediction_bounds", None)) is not None:
+            at = [coef * end for end in clipped]
+            top = np.maximum(*at).sum(axis=1) + self.intercept_ - limits[1]
+            bottom = limits[0] - np.minimum(*at).sum(axis=1) - self.intercept_
+            reach = reach + np.maximum(np.maximum(top, bottom), 0.0)
+        return float(reach[0]) if len(reach) == 1 else reach
 
 
 def exported(model, plain, clip):

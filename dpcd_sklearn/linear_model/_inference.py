@@ -33,6 +33,7 @@ _NOISE_UNKNOWN = (
 )
 
 
+_METHODS = {"fdr_bh": "bh", "fdr_by": "by"}
 # Cosine between directions of two coefficients from which on they are redundant together.
 _TOGETHER = 0.3
 
@@ -88,9 +89,10 @@ class InferenceMixin:
             noise = None  # a matrix of p² zeros would be multiplied
         if request.lacks_intervals:
             self.coef_cov_ = np.full((request.n_coordinates,) * 2, np.nan)
-            self.coef_std_ = self._privacy_std = np.diag(self.coef_cov_)
+            self.coef_std_ = self._privacy_std = self.coef_cov_[0]
             self.inference_valid_, self._why_invalid, self._redundant = False, _FEW, []
-        if found is None and noise is None:
+        known = noise if found is None else found
+        if known is None:
             return
         why = _INVALID
         if outside is not None:
@@ -98,20 +100,21 @@ class InferenceMixin:
             if found.valid and not are_few(*outside, request.budget.n):
                 why = _OUTSIDE
                 nothing = np.full_like(found.sampling, np.nan)
-                found = replace(found, sampling=nothing, privacy=nothing, valid=False)
+                known = found = replace(found, sampling=nothing, privacy=nothing, valid=False)
         change = np.eye(request.n_coordinates)
         if request.fit_intercept:
             change[-1, :-1] = -np.asarray(plan.geometry.center)
         change[:, : request.n_features] *= ~plan.geometry.is_fixed
         change *= request.target_half_width
-        privacy = change @ (noise if found is None else found.privacy) @ change.T
-        self._privacy_std = np.sqrt(np.diag(privacy))
+        known = known.moved(change)
+        self._privacy_std = np.sqrt(np.diag(known.privacy))
+        redundant = _redundant(known.safe, known.unsafe, known.doubt) if known.valid else []
+        for group in redundant:
+            self._privacy_std[group] = np.nan
         if found is None:
             return
-        self.coef_cov_ = change @ found.sampling @ change.T + privacy
-        directions = change @ found.safe, change @ found.unsafe
-        self._redundant = _redundant(*directions, found.doubt) if found.valid else []
-        for group in self._redundant:
+        self.coef_cov_, self._redundant = known.sampling + known.privacy, redundant
+        for group in redundant:
             self.coef_cov_[group] = self.coef_cov_[:, group] = np.nan
         self.coef_std_ = np.sqrt(np.diag(self.coef_cov_))
         self.inference_valid_ = found.valid
@@ -149,13 +152,47 @@ class InferenceMixin:
         reach = stats.norm.isf((1 - level) / 2) * self.coef_std_
         return np.column_stack([estimates - reach, estimates + reach])
 
+    def p_values(self, method: str | None = None) -> np.ndarray:
+        """P-values of the tests that each coefficient is zero, the intercept's last.
+
+        It is made of what was released, so it costs nothing.
+
+        Parameters
+        ----------
+        method : {"fdr_bh", "fdr_by"}, default=None
+            Adjust those of the features for their number, by the false discovery rate of Benjamini
+            and Hochberg, or of Benjamini and Yekutieli, which holds whatever the coefficients have
+            to do with each other: names of statsmodels' ``multipletests``. Features without an
+            interval are not counted. The intercept's stays as it is. None adjusts nothing.
+
+        Returns
+        -------
+        ndarray of shape (n_coefs,)
+            NaN where there is no interval.
+
+        Raises
+        ------
+        ValueError
+            If there is no such method, or the fit was made without `inference`.
+        """
+        if method not in (None, *_METHODS):
+            raise ValueError(f"method must be one of {(None, *_METHODS)}, got {method!r}")
+        estimates = self._estimates()
+        with np.errstate(invalid="ignore"):
+            found = 2 * stats.norm.sf(np.abs(estimates / self.coef_std_))
+        counted = np.flatnonzero(np.isfinite(found[: self.n_features_in_]))
+        if method is not None and len(counted):
+            found[counted] = stats.false_discovery_control(found[counted], method=_METHODS[method])
+        return found
+
     def wald_test(self, R: ArrayLike, r: ArrayLike | None = None) -> tuple[float, float]:
         """Wald test of R coef = r, the intercept last.
 
         Parameters
         ----------
-        R : array-like of shape (n_restrictions, n_coefs) or (n_coefs,)
-            Matrix of full row rank.
+        R : array-like of shape (n_restrictions, n_coefs) or (n_coefs,), or list of str
+            Matrix of full row rank; or names of coefficients: those of the features, "x0", ...
+            where these have none, and "intercept". They are tested together.
         r : array-like of shape (n_restrictions,), default=None
             None is zero.
 
@@ -168,10 +205,19 @@ class InferenceMixin:
         Raises
         ------
         ValueError
-            If shapes do not fit, R has no full rank, or the fit was made without `inference`.
+            If shapes do not fit, R has no full rank, there is no such name, or the fit was made
+            without `inference`.
         """
+        return self._wald_test(R, r, self._coef_names(getattr(self, "feature_names_in_", None)))
+
+    def _wald_test(self, R, r, names):
         estimates = self._estimates()
-        R = np.atleast_2d(np.asarray(R, dtype=np.float64))
+        R = np.atleast_1d(np.asarray(R))
+        if R.dtype.kind in "OU" and R.ndim == 1:
+            if unknown := [name for name in R.tolist() if name not in names]:
+                raise ValueError(f"there is no coefficient {unknown[0]!r}; there are {names}")
+            R = np.eye(len(names))[[names.index(name) for name in R.tolist()]]
+        R = np.atleast_2d(R.astype(np.float64))
         r = np.zeros(len(R)) if r is None else np.ravel(np.asarray(r, dtype=np.float64))
         if R.shape[1] != len(estimates) or r.shape != (len(R),):
             raise ValueError(
@@ -207,12 +253,14 @@ class InferenceMixin:
             share = max(self.outside_share_, 0.0)
             yield f"Bounds were found: {share:.2%} of the records lie outside, by a noisy count."
 
-    def summary(self, level: float = 0.95) -> CoefSummary:
+    def summary(self, level: float = 0.95, method: str | None = None) -> CoefSummary:
         """A table of coefficients, standard errors, intervals, and how much of an error is privacy.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.95
+        method : {"fdr_bh", "fdr_by"}, default=None
+            By which p-values are adjusted for their number, see `p_values`.
 
         Returns
         -------
@@ -222,25 +270,29 @@ class InferenceMixin:
         Raises
         ------
         TypeError, ValueError
-            If the level is not in (0, 1), or the fit was made without `inference`.
+            If the level is not in (0, 1), there is no such method, or the fit was made without
+            `inference`.
         """
-        return self._table(level, getattr(self, "feature_names_in_", None))
+        return self._table(level, getattr(self, "feature_names_in_", None), method)
 
-    def _table(self, level, names):
-        """The summary, of features with these names; those that can't vary are left out."""
+    def _coef_names(self, names):
         names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-        names += ["intercept"] if self.fit_intercept else []
+        return names + ["intercept"] * bool(self.fit_intercept)
+
+    def _table(self, level, names, method=None):
+        """The summary, of features with these names; those that can't vary are left out."""
+        names = self._coef_names(names)
         intervals, std = self.confidence_interval(level), self.coef_std_
         shown = np.ones(len(names), dtype=bool)
         shown[: self.n_features_in_] = ~fixed_features(self)
-        arrays = self._estimates(), std, intervals, self.privacy_std_
-        estimates, std, intervals, privacy = (array[shown] for array in arrays)
+        arrays = self._estimates(), std, intervals, self.privacy_std_, self.p_values(method)
+        estimates, std, intervals, privacy, p_values = (array[shown] for array in arrays)
         z = estimates / std
         columns = {
             "coef": (estimates, ".4g"),
             "std err": (std, ".4g"),
             "z": (z, ".2f"),
-            "P>|z|": (2 * stats.norm.sf(np.abs(z)), ".3f"),
+            "P>|z|": (p_values, ".3f"),
             f"[{(1 - level) / 2:.3g}": (intervals[:, 0], ".4g"),
             f"{(1 + level) / 2:.3g}]": (intervals[:, 1], ".4g"),
             "privacy": ((privacy / std) ** 2, ".0%"),
@@ -253,6 +305,8 @@ class InferenceMixin:
             "privacy: the noise's share of the variance. Intervals are of the minimiser of the",
             *self._functional(),
         ]
+        if method is not None:
+            notes.insert(0, f"P>|z| of features is adjusted for their number (method={method!r}).")
         if not self.inference_valid_:
             notes.insert(0, "No standard errors: " + self._why_invalid)
         for group in self._redundant:

@@ -17,7 +17,6 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import UnknownScaleWarning
 from ..losses import ABSENT, SYNONYMS, stated_loss
@@ -44,7 +43,7 @@ from ..utils._stated import Stated
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._constraints import COMMON
-from ._export import exported
+from ._export import Exported
 from ._progress import Progress
 from ._records_by_person import checked_records
 from ._shared_texts import TEXTS
@@ -72,7 +71,7 @@ _REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), {"closed": "neither"})
 
 
 class PrivateLinearModel(
-    WithStrength, PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
+    WithStrength, Exported, PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
 ):
     """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
@@ -461,36 +460,6 @@ class PrivateLinearModel(
     def _set_coef(self, coef, intercept):
         self.coef_ = coef
         self.intercept_ = float(intercept) if np.ndim(intercept) == 0 else intercept
-
-    def to_sklearn(self, *, clip: bool = True) -> BaseEstimator:
-        """Return this model as a fitted scikit-learn estimator.
-
-        It is for tools that ask for scikit-learn's own classes. It is made of what was released,
-        so it costs nothing; a new fit of it is not private, and clips nothing.
-
-        Parameters
-        ----------
-        clip : bool, default=True
-            Whether it predicts as this model does, which clips features to `feature_bounds_` and
-            predictions of a regressor to `target_bounds_`. It is an instance of scikit-learn's
-            class then, of a subclass in this package, which must be there where it is unpickled.
-            False gives that class itself: X is taken as it is, and predictions differ, and explode,
-            where it lies outside the bounds. Tools that look up the exact class (skl2onnx,
-            sklearn2pmml, m2cgen) need it, and so do places without this package; what reads
-            `coef_` and `intercept_` (SHAP's LinearExplainer) sees the linear model in both.
-
-        Returns
-        -------
-        estimator : object
-            Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
-            `l1_ratio`. DPLinearClassifier gives LogisticRegression, DPLinearRegressor ElasticNet
-            for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
-            Parameters that have no counterpart stand at scikit-learn's defaults.
-        """
-        check_is_fitted(self, "coef_")
-        if not isinstance(clip, (bool, np.bool_)):
-            raise TypeError(f"clip must be True or False, got {clip!r}")
-        return exported(self, self._plain(), clip)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -224,8 +224,9 @@ TEXTS = {
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
         Standard errors, and the part of them that is the noise. Released. Without `inference`
         `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
-        or a ridge: of first order, for few records at the clip, and NaN where the released
-        curvature is not safely positive. After other fits it is an AttributeError.""",
+        or a ridge: of first order, for few records at the clip, around the fit without noise in
+        the same bounds, which a penalty shrinks. It is NaN of coefficients that the released
+        curvature does not tell apart. After other fits it is an AttributeError.""",
     "inference_valid_": """\
     inference_valid_ : bool
         Whether the noisy moments are safely positive in some direction at least, the steps arrived

@@ -11,7 +11,7 @@ otherwise it is of first order. It also tells how much of the way from the start
 left of it, a share of known size, is added to the coefficients.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 
 import numpy as np
@@ -27,6 +27,8 @@ _SAFE_CURVATURE = 2.0
 _GAP = 2.0
 # The same `doubt` where moments have no noise.
 _ROUNDING = 1e-3
+# The most of it of a released curvature: what may be turned farther is not known.
+_MOST_DOUBT = 0.2
 # In standard errors: of which coefficient more is left, the steps did not arrive.
 _MOST_LEFT = 1.0
 
@@ -63,6 +65,12 @@ class Inference:
     unsafe: np.ndarray
     doubt: float = 0.0
 
+    def moved(self, change):
+        """The same of coefficients that a matrix changes."""
+        both = {name: change @ getattr(self, name) @ change.T for name in ("sampling", "privacy")}
+        one = {name: change @ getattr(self, name) for name in ("left", "safe", "unsafe")}
+        return replace(self, **both, **one)
+
 
 @dataclass(frozen=True, eq=False)
 class NewtonWalk:
@@ -79,10 +87,10 @@ class NewtonWalk:
     steepness : ndarray of shape (n_updates,)
         c of each step, 1 where no move met more than what was released.
     curvature : ndarray of shape (n_coordinates, n_coordinates)
-        What was released, as the geometry sees it: without noise and records at their clip, J of a
-        squared loss.
-    least : float
-        Least eigenvalue of what was released.
+        What was released, in the units of sqrt(M_j): without noise and records at their clip, J of
+        a squared loss.
+    factor : float
+        By which it was made larger for rows that were cut short, the noise with it.
     """
 
     root: np.ndarray
@@ -90,7 +98,7 @@ class NewtonWalk:
     clips: np.ndarray
     steepness: np.ndarray
     curvature: np.ndarray
-    least: float
+    factor: float
 
     def square(self, edge):
         """The squared norm that rows are clipped to for J, whose noise has this edge a unit of it.
@@ -198,12 +206,8 @@ def _or(nothing):
 
 
 def _nothing(size):
-    nothing = _no_matrix(size)
+    nothing = np.full((size, size), np.nan)
     return Inference(nothing, nothing, False, np.zeros(size), np.eye(size), np.zeros((size, 0)))
-
-
-def _no_matrix(size):
-    return np.full((size, size), np.nan)
 
 
 @_or(_nothing)
@@ -276,37 +280,52 @@ def inference_of(
     return Inference(sampling, privacy, True, left, out @ safe, out @ unsafe, doubt)
 
 
-@_or(_no_matrix)
-def noise_of(problem, walk, coef, *, edge, gradient_noise):
+@_or(_nothing)
+def noise_of(problem, walk, coef, *, curvature_noise, gradient_noise, is_fixed):
     """Covariance of the coefficients by the noise alone, of a squared loss without moments.
 
-    It takes the released curvature for J: to first order right where few gradients are at their
-    clip, and too small where many are.
+    It takes the released curvature for J, in the directions in which that is safely positive: to
+    first order right where few gradients are at their clip, and too small where many are.
 
     Parameters
     ----------
     problem : Problem
     walk : NewtonWalk
     coef : ndarray
-    edge : float
-        Spectral edge of the curvature's noise.
-    gradient_noise : float
+    curvature_noise : float
+        Noise of the curvature's diagonal.
+    gradient_noise, is_fixed
         As of `inference_of`.
 
     Returns
     -------
-    ndarray of shape (n_coordinates, n_coordinates)
-        NaN where the curvature is not safely positive, or the steps did not arrive.
+    Inference
+        Without what is known of sampling; not valid where the curvature is safely positive in no
+        direction, or the steps did not arrive.
     """
-    missing = _no_matrix(len(coef))
-    if not walk.least > _SAFE_CURVATURE * edge:
-        return missing
+    size, varies = len(coef), np.ones(len(coef), dtype=bool)
+    varies[: len(is_fixed)] = ~is_fixed
+    values, vectors = np.linalg.eigh(walk.curvature[np.ix_(varies, varies)])
+    noise = walk.factor * curvature_noise
+    edge = (2 * varies.sum()) ** 0.5 * noise
+    is_safe = values > _SAFE_CURVATURE * edge
+    if not is_safe.any():
+        return _nothing(size)
+    images = walk.root[:, varies] @ vectors[:, is_safe]
+    jacobian = (images * values[is_safe]) @ images.T
+    safe, _ = np.linalg.qr(images)
     out = _out_of(walk, problem)
     penalty = out.T @ (_ridge_of(problem)[:, None] * out)
-    privacy, kept = walk.propagated(problem, walk.curvature, penalty)
-    privacy = gradient_noise**2 * out @ privacy @ out.T
-    _, left = _left(problem, out, kept, coef, np.eye(len(coef)))
-    return privacy if np.all(left**2 <= _MOST_LEFT**2 * np.diag(privacy)) else missing
+    privacy, kept = walk.propagated(problem, jacobian, penalty)
+    privacy = gradient_noise**2 * out @ _within(safe, safe.T @ privacy @ safe) @ out.T
+    _, left = _left(problem, out, kept, coef, safe)
+    if not np.all(left**2 <= _MOST_LEFT**2 * np.diag(privacy)):
+        return _nothing(size)
+    doubt = 2 * _SAFE_CURVATURE * noise * sum(~is_safe) ** 0.5 / values[is_safe][0]
+    known = {"privacy": privacy, "valid": True, "doubt": min(max(doubt, _ROUNDING), _MOST_DOUBT)}
+    directions = np.eye(size)[:, varies] @ vectors / np.sqrt(problem.smoothness)[:, None]
+    known |= {"safe": directions[:, is_safe], "unsafe": directions[:, ~is_safe]}
+    return replace(_nothing(size), **known)
 
 
 def _out_of(walk, problem):

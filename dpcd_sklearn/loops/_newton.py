@@ -79,12 +79,10 @@ class _Path:
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
         self.coef = self._before = self._first()
-        released = oracle.release_curvature()
-        self._least = np.linalg.eigvalsh(released)[0]
-        self._curvature, factor = self._whole(released)
+        self._curvature, self._enlarged = self._whole(oracle.release_curvature())
         values, vectors = np.linalg.eigh(self._curvature)
-        values = denoised(values, factor * problem.curvature_edge)
-        self._fix_geometry(values, vectors, factor * problem.curvature_floor)
+        values = denoised(values, self._enlarged * problem.curvature_edge)
+        self._fix_geometry(values, vectors, self._enlarged * problem.curvature_floor)
         # means over the models that count: of where gradients were released, and of these
         self._means, self._n_models = [np.zeros_like(self.coef) for _ in range(2)], 0
         self._clips, self._steepness, self._last = [], [], None
@@ -223,8 +221,8 @@ class _Path:
             if converged:
                 break
         kept = np.reshape(path, (-1, *shape)) if problem.path_every else None
-        seen = self._root @ self._curvature @ self._root.T
         of_steps = np.array(self._clips), np.array(self._steepness)
-        walk = NewtonWalk(self._root, self._filled, *of_steps, seen, self._least)
+        seen = self._curvature, self._enlarged
+        walk = NewtonWalk(self._root, self._filled, *of_steps, *seen)
         tail = Tail(*self._means, self._curvature) if self._n_models else None
         return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk, tail=tail)

@@ -158,9 +158,8 @@ class Solution:
     walk : object of `_covariance`, or None
         How the coefficients follow the noise, where that is known.
     inference : Inference or None
-    noise : ndarray of shape (n_coordinates, n_coordinates), or None
-        Covariance by the noise alone, where it is known without an inference; NaN where the
-        released numbers say that it is not safe.
+    noise : Inference or None
+        Covariance by the noise alone, where it is known without an inference.
     tail : Tail or None
         Tail of Newton steps.
     strengths : tuple of StrengthPath or None
@@ -173,7 +172,7 @@ class Solution:
     converged: bool = False
     walk: object = None
     inference: object = None
-    noise: np.ndarray | None = None
+    noise: object = None
     tail: Tail | None = None
     strengths: tuple = (None,)
 

@@ -32,10 +32,11 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
+from ._plain_steps import LeavesAsPlain
 from ._public_facts import PublicFacts, facts_after, first_rows, width_of
 
 
-class PrivatePipeline(PrivateFit, Pipeline):
+class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
     """A Pipeline whose private steps share one budget.
 
     Steps of this package are private by themselves, each at a price of its own. Here they are
@@ -365,13 +366,15 @@ class PrivatePipeline(PrivateFit, Pipeline):
         return found
 
     @available_if(lambda self: hasattr(self.steps[-1][1], "summary"))
-    def summary(self, level: float = 0.95):
+    def summary(self, level: float = 0.95, method: str | None = None):
         """The table of the last step's coefficients, by the names of the columns that reached it.
 
         Parameters
         ----------
         level : float in (0, 1), default=0.95
             Level of the intervals.
+        method : {"fdr_bh", "fdr_by"}, default=None
+            By which p-values are adjusted for their number.
 
         Returns
         -------
@@ -381,11 +384,35 @@ class PrivatePipeline(PrivateFit, Pipeline):
         Raises
         ------
         TypeError, ValueError
-            If the level is not in (0, 1), or the fit was made without `inference`.
+            If the level is not in (0, 1), there is no such method, or the fit was made without
+            `inference`.
+        """
+        return self.steps[-1][1]._table(level, self._names_at_the_end(), method)
+
+    @available_if(lambda self: hasattr(self.steps[-1][1], "wald_test"))
+    def wald_test(self, R: ArrayLike, r: ArrayLike | None = None) -> tuple[float, float]:
+        """Wald test of the last step's coefficients, by the names of the columns that reached it.
+
+        Parameters
+        ----------
+        R, r : as of the last step
+
+        Returns
+        -------
+        statistic, p_value : float
+
+        Raises
+        ------
+        ValueError
+            As of the last step.
         """
         last = self.steps[-1][1]
-        names = None if hasattr(last, "feature_names_in_") else names_at_the_end(self)
-        return last.summary(level) if names is None else last._table(level, names)
+        return last._wald_test(R, r, last._coef_names(self._names_at_the_end()))
+
+    def _names_at_the_end(self):
+        """Names of the columns that reach the last step, or None."""
+        names = getattr(self.steps[-1][1], "feature_names_in_", None)
+        return names_at_the_end(self) if names is None else names
 
     def __getitem__(self, index):
         """A step, or a plain Pipeline of some of them, which is not fitted on this budget."""

@@ -147,7 +147,7 @@ def shrunk(plan, solution, start):
         solution,
         coef=known + factor * moved,
         path=None if path is None else known + factor * (path - known),
-        noise=None if noise is None else factor**2 * noise,
+        noise=noise and replace(noise, privacy=factor**2 * noise.privacy),
         strengths=strengths,
     )
 

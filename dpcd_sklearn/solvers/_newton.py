@@ -364,8 +364,9 @@ class NewtonPlan(SolverPlan):
             self.attended,
             solution.walk,
             solution.coef,
-            edge=self.curvature_noise,
+            curvature_noise=self._noise,
             gradient_noise=gradient_noise(self, units),
+            is_fixed=self.geometry.is_fixed,
         )
         return replace(solution, noise=noise)
 
@@ -428,16 +429,12 @@ def _seen_from(solution, shift):
     back = np.eye(len(shift) + 1)
     back[-1, :-1] = -shift
     path = None if solution.path is None else solution.path @ back.T
-    noise = None if solution.noise is None else back @ solution.noise @ back.T
-    found = solution.inference
-    if found is not None:
-        moved = {name: back @ getattr(found, name) @ back.T for name in ("sampling", "privacy")}
-        moved |= {name: back @ getattr(found, name) for name in ("left", "safe", "unsafe")}
-        found = replace(found, **moved)
+    moved = {"path": path, "coef": solution.coef @ back.T}
+    for name in ("noise", "inference"):
+        found = getattr(solution, name)
+        moved[name] = found and found.moved(back)
     strengths = tuple(one and one.moved(lambda w: w @ back.T) for one in solution.strengths)
-    coef = solution.coef @ back.T
-    moved = {"path": path, "noise": noise, "inference": found, "strengths": strengths}
-    return replace(solution, coef=coef, **moved)
+    return replace(solution, strengths=strengths, **moved)
 
 
 class Newton(Solver):
