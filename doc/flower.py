@@ -35,7 +35,7 @@ def main(grid, context):
             raise ConnectionError("a client is missing; what was charged stays charged")
         return [pickle.loads(reply.content["found"]["bytes"]) for reply in replies]
 
-    accountant = PrivacyAccountant(epsilon=2.0, delta=1e-7, path="ledger.sqlite")
+    accountant = PrivacyAccountant.open("records.ledger")  # made once: see Deployment
     model = DPLinearClassifier(
         solver="newton", classes=[0, 1], feature_bounds=(-1, 1), accountant=accountant
     )

@@ -26,7 +26,7 @@ def run(task):
     return partitions.map(lambda partition: task(*partition)).collect()
 
 
-accountant = PrivacyAccountant(epsilon=2.0, delta=1e-7, path="ledger.sqlite")
+accountant = PrivacyAccountant.open("records.ledger")  # made once: see Deployment
 model = DPLinearClassifier(
     solver="newton",
     classes=[0, 1],

@@ -13,8 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table
 
+from dpcd_sklearn.__main__ import main
 from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
+from dpcd_sklearn.privacy.accounting._promise import Budget
 from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _forecast, _ledger
 from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
@@ -248,3 +251,49 @@ def test_a_stale_handle_finds_its_entry_gone_or_another_one(tmp_path):
     with pytest.raises(LedgerError, match="entry 3 is not the one that was written before"):
         pickle.loads(stale).charge(SMALL)
     assert len(other.entries()) == 52
+
+
+# ---- the command for those who do not program ---------------------------------------------------
+
+
+def command(capsys, path, *options):
+    status = main(["ledger", str(path), *options])
+    return status, *capsys.readouterr()
+
+
+def test_the_command_makes_a_ledger_once_and_says_what_it_holds(tmp_path, capsys, caplog):
+    path = tmp_path / "a.ledger"
+    assert command(capsys, path)[0] == 1 and not path.exists()  # to look makes nothing
+    assert command(capsys, path, "--create", "2.0", "1e-7")[:1] == (0,)
+    assert "a new one is created" in caplog.text  # it is announced
+    accountant = PrivacyAccountant.open(path)
+    assert (accountant.epsilon, accountant.delta) == (2.0, 1e-7)
+    status, _, error = command(capsys, path, "--create", "9.0", "1e-7")
+    assert status == 1 and "is there already" in error
+    foretold = command(capsys, path, "--fit", "0.5")[1]
+    assert accountant.entries() == []  # nothing that the command does is a charge
+    budget = Budget(0.5, 1e-7, "replace_one", None)
+    accountant.charge(gaussian_fit_event(budget, 1), estimator="Model")
+    assert foretold.endswith(f"may have epsilon={accountant.remaining():.6g}\n")
+    assert command(capsys, path, "--fit", "1.999")[1].startswith("refused: the largest fit that")
+    assert command(capsys, path)[1] == f"{accountant.report()}\n"
+    assert command(capsys, path, "--csv")[1] == accountant.entries(output="csv")
+    assert "<!DOCTYPE html>" in command(capsys, path, "--html")[1]
+    status, text, _ = command(capsys, path, "--verify")
+    assert status == 0 and accountant.entries()[0].hash in text
+
+
+@pytest.mark.parametrize("option", [(), ("--verify",), ("--csv",), ("--html",), ("--fit", "0.1")])
+def test_the_command_fails_on_a_ledger_that_was_changed(option, tmp_path, capsys):
+    accountant = ledger_with(2, path=tmp_path / "a.ledger")
+    edit_in_secret(accountant.path, "UPDATE entries SET amount = 0 WHERE id = 1")
+    status, text, error = command(capsys, accountant.path, *option)
+    assert status == 1 and text == "" and "entry 1" in error
+
+
+@pytest.mark.parametrize("option", [("--fit", "0"), ("--fit", "nan"), ("--create", "1", "-1")])
+def test_the_command_refuses_numbers_that_are_no_budget(option, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["ledger", str(tmp_path / "a.ledger"), *option])
+    assert "positive and finite" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

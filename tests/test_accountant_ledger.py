@@ -149,9 +149,13 @@ def test_cost_foretells_exactly_how_many_fits_are_left():
     assert cost.counted == pytest.approx(cost.epsilon, rel=1e-9)
     assert accountant.entries() == []
     for left in range(cost.fits_left, 0, -1):
-        assert accountant.cost(estimator, 1000, 10).fits_left == left
+        again = accountant.cost(estimator, 1000, 10)
+        assert again.fits_left == left
         accountant.charge(event)
+        assert again.remaining == accountant.remaining()
+        assert f"after which remaining() is {again.remaining:.4g}; " in str(again)
     assert accountant.cost(estimator, 1000, 10).fits_left == 0
+    assert accountant.cost(estimator, 1000, 10).remaining is None
     with pytest.raises(BudgetExceededError):
         accountant.charge(event)
     assert "0 such fits are left" in str(accountant.cost(estimator, 1000, 10))

@@ -143,7 +143,7 @@ def edges_to_rooms(name, source):
 def upward_edges(name, source):
     here = room_of_file(name)
     for room, imported in edges_to_rooms(name, source):
-        if here == "__init__":
+        if here in ("__init__", "__main__"):
             continue
         if FLOOR.get(room, 1) >= FLOOR.get(here, -math.inf):
             yield f"{name} imports {imported}: {room} is not below {here}"

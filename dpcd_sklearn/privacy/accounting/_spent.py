@@ -41,6 +41,8 @@ class PrivacyCost(Shown):
     sizes : tuple of (n_fits, n_samples, epsilon)
         How many of them are of how many records, and the loss of the dearest of these by itself;
         the smallest first.
+    remaining : float or None
+        What `PrivacyAccountant.remaining` would report after it; None if it would be refused.
     """
 
     epsilon: float
@@ -50,6 +52,7 @@ class PrivacyCost(Shown):
     fits_left: int
     n_fits: int = 1
     sizes: tuple = ()
+    remaining: float | None = None
 
     def __str__(self):
         several = self.n_fits > 1
@@ -62,6 +65,8 @@ class PrivacyCost(Shown):
                 f", counted as epsilon={self.counted:.4g}, since no Gaussian is near it (the first "
                 "charge of a ledger counts as it is: make it this one)"
             )
+        if self.remaining is not None:
+            text += f", after which remaining() is {self.remaining:.4g}"
         text += f"; {self.fits_left} {left} left"
         if not several:
             return text

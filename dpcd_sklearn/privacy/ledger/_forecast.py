@@ -1,5 +1,6 @@
 """Reports of a ledger about itself, in epsilon: spent, left, refused. Nothing here admits."""
 
+import dataclasses
 import math
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
@@ -51,14 +52,19 @@ def cost(parameters, balance, fits):
     private = all(each.private for each in found)
     together = math.fsum(each.amount for each in found)
     counted = _counted(parameters, together) if private else math.inf
+    left, later = _times_left(parameters, balance, [event for event, _ in fits], found), balance
+    if left:
+        for each in found:
+            later = later.after(dataclasses.asdict(each))
     return PrivacyCost(
         epsilon=next(iter(dearest.values())) if len(fits) == 1 else counted,
         delta=parameters.delta,
         counted=counted,
         amount=together,
-        fits_left=_times_left(parameters, balance, [event for event, _ in fits], found),
+        fits_left=left,
         n_fits=len(found),
         sizes=tuple((len(sizes[n]), n, dearest[n]) for n in sorted(sizes)),
+        remaining=remaining(parameters, later) if left else None,
     )
 
 
