@@ -1,15 +1,11 @@
 """Whether records are too few for features to tell of the target: a warning from public numbers."""
 
 import math
-from dataclasses import replace
 
 from ..exceptions import FewRecordsWarning
 from ..utils._warnings import warn
 from ._inference import has_too_few_for_intervals
-from ._scales import NOTHING, wanted_scales
 from ._shrinkage import lacks_scale, signal_of_rows
-from ._smoothness import smoothness_share
-from ._target import wanted_target
 
 # Medians of 83 regressions and 73 classifications that no recipe was tuned on are no better
 # than no model below these signals, where a scale is found for each column or stated, and where
@@ -65,10 +61,7 @@ def _least(request, name, are_few, integer=False):
         try:
             budget = request.budget._replace(**{name: value})
             _ = budget.mu
-            other = replace(request, budget=budget, scales=NOTHING)
-            other = replace(other, target_search=wanted_target(other))
-            other = replace(other, scales=wanted_scales(other))
-            other = replace(other, smoothness_share=smoothness_share(other))
+            other = request.with_releases(budget=budget)
         except ValueError:  # beyond what is accounted for
             return None
         if not are_few(other):
