@@ -227,7 +227,7 @@ def test_a_class_that_no_record_has_leaves_a_finite_start():
 )
 def test_no_counts_are_released_where_they_have_no_use_or_are_not_affordable(model):
     plan = clone(model).set_params(**UNIT)._plan(N, 3, model._stated_outputs(1))
-    assert plan.part_of("counts") is None and not plan.request.counts_classes
+    assert plan.part_of("counts") is None and not plan.request.counts_share
     assert len(plan.parts) == 1 or not plan.request.n_classes
 
 

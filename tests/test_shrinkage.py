@@ -46,6 +46,7 @@ def pair(model, X, y, monkeypatch):
     model.set_params(random_state=ReproducibleNoise(0))
     with monkeypatch.context() as patched:
         patched.setattr(_private_linear_model, "shrunk", lambda plan, solution, start: solution)
+        patched.setattr(_private_linear_model, "with_length", lambda *args: args[-2])
         plain = clone(model).fit(X, y)
     return model.fit(X, y), plain
 

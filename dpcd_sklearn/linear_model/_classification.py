@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..losses import stated_loss
-from ..plan._label_prior import found_intercepts
+from ..plan._label_prior import found_intercepts, starts_at_shares
 from ..utils._cells import as_array, kind_of_values, numbers_of, read_labels, stated_labels
 from ..utils._input import read_input
 from ..utils._other_arrays import given_back, on_host
@@ -127,11 +127,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         return np.minimum(weights * sample_weight, np.finfo(np.float64).max)
 
     def _start_at_shares(self, plan, receipt, place, key):
-        """Where a fit starts that has counted its classes."""
+        """The model of the classes' shares, and where a fit starts: there if they are sure."""
         request = plan.request
         weights = None if self.class_weight is None else self._stated_weights()
         intercepts = found_intercepts(plan, receipt, place, weights, key)
-        return np.zeros((request.n_outputs, request.n_features)), intercepts
+        known = np.zeros((request.n_outputs, request.n_features)), intercepts
+        return known, known if starts_at_shares(request) else None
 
     def _stated_outputs(self, n_outputs):
         if n_outputs == 1 and self.classes is not None:

@@ -22,6 +22,7 @@ from ..exceptions import UnknownScaleWarning
 from ..losses import ABSENT, SYNONYMS, stated_loss
 from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
+from ..plan._margin_length import with_length
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
 from ..plan._records_outside import found_share_outside
 from ..plan._request import Request
@@ -272,7 +273,7 @@ class PrivateLinearModel(
         facts["columns"] = getattr(self, "feature_names_in_", None)
         plan = self._shown(self._plan(*shape, n_outputs, **facts))
         self._refuse_unprotected_charge()
-        start = self._start(plan, shape[1])
+        known = start = self._start(plan, shape[1])
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
             plan = plan.over_records(records.weighted())
@@ -301,13 +302,13 @@ class PrivateLinearModel(
         if plan.part_of("outside") is not None:
             self._outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
-        if plan.request.counts_classes:
-            start = self._start_at_shares(plan, receipt, scaled.labels(), key)
-        progress = Progress(self, plan.n_told, plan.charged)
-        plan = plan.attended_by(start, progress)
-        solution = records.run(plan, receipt, scaled, key, generator)
+        if plan.request.counts_share:
+            known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
+        plan = plan.attended_by(start, progress := Progress(self, plan.n_told, plan.charged))
+        solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), start)
+        solution = with_length(plan, receipt, scaled, key, solution, known)
         # 5. what was released
-        self._set_released(plan, shrunk(plan, solution, start), records.dtype)
+        self._set_released(plan, solution, records.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:
             warn(
                 f"sampling failed after its trial ({failure}); in its place the first "

@@ -5,6 +5,8 @@ import numpy as np
 from ..privacy.mechanisms._oracle cimport Oracle
 from ._iterate cimport Iterate
 
+from ._problem import refused
+
 
 cdef class OracleIterate(Iterate):
     """Keep an oracle informed of every move."""
@@ -22,3 +24,33 @@ cdef class OracleIterate(Iterate):
         cdef double[::1] step = coef - self.coef
         self.coef[:] = coef
         self.oracle.apply_step(&everything[0], everything.shape[0], &step[0])
+
+
+def partials(Oracle oracle, const double[:, ::1] points, Py_ssize_t j):
+    """Released derivatives of coordinate j at each of several public points, in their order.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        At zero.
+    points : ndarray of shape (n_points, n_coordinates)
+    j : int
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+
+    Raises
+    ------
+    RuntimeError
+        If fewer of them were paid for.
+    """
+    cdef Py_ssize_t k
+    cdef Py_ssize_t[::1] everything = np.arange(points.shape[1], dtype=np.intp)
+    cdef double[:, ::1] steps = np.diff(points, axis=0, prepend=0.0)
+    cdef double[::1] found = np.empty(points.shape[0])
+    for k in range(points.shape[0]):
+        oracle.apply_step(&everything[0], everything.shape[0], &steps[k, 0])
+        if oracle.release_partial(j, &found[k]) < 0:
+            raise refused()
+    return np.asarray(found)

@@ -41,7 +41,8 @@ class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
     With `opened_with`, bounds and a number of threads, it is the place that a plan opens; with
-    `k`, of output k alone; `in_columns`, for reading single columns.
+    `k`, of output k alone; `in_columns`, for reading single columns; `along`, for one column that
+    released coefficients make of the features.
     """
 
     how: str
@@ -50,6 +51,7 @@ class PlaceOf(NamedTuple):
     opened_with: tuple | None = None
     k: int | None = None
     in_columns: bool = False
+    along: tuple | None = None
 
     def open(self, records):
         """The place of records that are at hand."""
@@ -58,6 +60,8 @@ class PlaceOf(NamedTuple):
             place = place.of_output(self.k)
         if self.in_columns:
             place = place.in_columns()
+        if self.along is not None:
+            place = place.along(*self.along)
         return place if self.opened_with is None else place.place(*self.opened_with)
 
 

@@ -167,7 +167,8 @@ class PartitionedRecords(RecordsOfAFit):
             return holders.ask(place_of, dialogue, _in_parts(question, numbers, sizes), numbers)
 
         n_targets = self.n_outputs if self._classes is None else 1
-        self._places.append(RemotePlace(ask, *self.shape, n_targets))
+        shape = self.shape if place_of.along is None else (self.shape[0], 1)
+        self._places.append(RemotePlace(ask, *shape, n_targets))
         return self._places[-1]
 
 
@@ -195,6 +196,9 @@ class _Scaled:
 
     def in_columns(self):
         return _Scaled(self._records, self._place_of._replace(in_columns=True))
+
+    def along(self, *public):
+        return _Scaled(self._records, self._place_of._replace(along=public))
 
     def labels(self):
         return self.place(None, 1)

@@ -5,8 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..privacy.sums._margins import products
 from ..privacy.sums._place import LocalPlace
 from ..utils._threads import effective_n_threads
+
+_FARTHEST = 1e6  # of a margin: its derivative is clipped long before
 
 
 class Arrays(NamedTuple):
@@ -33,6 +36,19 @@ class Arrays(NamedTuple):
     def labels(self):
         """Where numbers of classes lie, to be counted."""
         return LocalPlace(self.X, self.target)
+
+    def along(self, coef, offset, bounds, n_threads):
+        """One column in place of the features: their products with `coef`, and `offset`.
+
+        Each number is a function of its own row; one that overflows is cut.
+        """
+        if bounds is not None:
+            *bounds, center = bounds
+            offset = offset - center @ coef
+        n_threads = effective_n_threads(n_threads)
+        column = products(self.X, coef[np.newaxis], bounds, n_threads=n_threads) + offset
+        cut = np.clip(np.nan_to_num(column), -_FARTHEST, _FARTHEST)
+        return self._replace(X=np.ascontiguousarray(cut))
 
     def of_output(self, k):
         """The same records with target k of several."""

@@ -11,25 +11,49 @@ import numpy as np
 from ..privacy.mechanisms._counts import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
+from ._shrinkage import is_shrunk, lacks_scale
 
-# Share of μ² for the counts.
-COUNT_SHARE = 0.02
+# Share of μ² for the counts, and of what scales leave where a fit can tell nothing but these.
+_SHARE, _SHARE_ALONE = 0.02, 0.5
 # n times the μ of the counts, a class: one of average size is then known to about 5 %. What is less
 # sure sends short descents off: with 10 for all classes, farm_ads at ε = 0.1 ended at .52 for .57.
 _LEAST_EVIDENCE = 25.0
+# The same for counts that nothing starts from: a share that is known to .1 is better than none.
+_LEAST_EVIDENCE_ALONE = 5.0
 
 
-def counts_are_affordable(request):
-    """Whether counts of the classes are worth their share of the budget, by public numbers.
+def counts_share(request):
+    """Share of μ² for counts of the classes, by public numbers; 0 where they are not affordable.
 
     A warm start has intercepts already.
     """
+    if not _could_count(request):
+        return 0.0
+    if _keeps_shares_alone(request):
+        share = _SHARE_ALONE * request.share_left
+        return share * (_evidence(request, share) >= _LEAST_EVIDENCE_ALONE)
+    return _SHARE * (request.length_share > 0 or starts_at_shares(request))
+
+
+def starts_at_shares(request):
+    """Whether a fit that counts its classes starts at their shares, which are known well enough."""
+    sure = _evidence(request, _SHARE) >= _LEAST_EVIDENCE
+    return _could_count(request) and (sure or _keeps_shares_alone(request))
+
+
+def _keeps_shares_alone(request):
+    """Whether nothing else is kept of a fit, since nobody knows the scale of the features."""
+    return is_shrunk(request) and lacks_scale(request)
+
+
+def _could_count(request):
     free_intercept = request.fit_intercept and not request.penalize_intercept
-    if not (request.private and free_intercept and request.n_classes) or request.warm_start:
-        return False
-    mu = request.budget.mu * math.sqrt(COUNT_SHARE)
-    evidence = request.budget.n * mu / request.n_classes
-    return evidence >= _LEAST_EVIDENCE and request.n_classes <= N_LINEAR
+    wanted = request.private and free_intercept and not request.warm_start
+    return wanted and 0 < request.n_classes <= N_LINEAR
+
+
+def _evidence(request, share):
+    return request.budget.n * request.budget.mu * math.sqrt(share) / request.n_classes
 
 
 class Counts(Release):
@@ -38,7 +62,7 @@ class Counts(Release):
     name = "counts"
 
     def share(self, plan):
-        return COUNT_SHARE * plan.request.counts_classes
+        return plan.request.counts_share
 
     def units(self, plan, n_samples):
         return CountUnits(

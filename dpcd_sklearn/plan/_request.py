@@ -11,7 +11,8 @@ from ..privacy.accounting._promise import Budget
 from ..utils._public import plain_number
 from ..utils._stated import Stated
 from ._inference import share_for_inference
-from ._label_prior import COUNT_SHARE, counts_are_affordable
+from ._label_prior import counts_share
+from ._margin_length import length_share
 from ._records_outside import share_of_outside
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
@@ -28,7 +29,7 @@ _FOLLOW = {
         "mean_squares",
         "means",
     ),
-    *("counts_classes", "n_fits", "chooses", "finds_scales", "lacks_intervals"),
+    *("counts_share", "length_share", "n_fits", "chooses", "finds_scales", "lacks_intervals"),
 }
 
 
@@ -77,8 +78,11 @@ class Request:
         What was released, in squared half-widths.
     means : ndarray of shape (n_features,), or None
         What was released beside them: in half-widths, from where features are seen.
-    counts_classes : bool
-        Whether intercepts start at the classes' shares, whose counts are released first.
+    counts_share : float
+        Share of μ² for numbers of records of the classes, from or to which intercepts are moved; 0
+        where these are not released.
+    length_share : float
+        Share of μ² for the length of margins; 0 where it is not released.
     finds_scales : bool
         Whether scales that are not stated are looked for, unless they are known already.
     lacks_intervals : bool
@@ -129,7 +133,8 @@ class Request:
     smoothness_share: float = 0.0
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
-    counts_classes: bool = False
+    counts_share: float = 0.0
+    length_share: float = 0.0
     n_fits: int = 1
     strengths: tuple = ()
     chooses: bool = False
@@ -151,18 +156,16 @@ class Request:
 
     def changed(self, **changes):
         """The request with other fields, and with the searches and counts that suit these."""
-        request = replace(self, scales=NOTHING, target_search=NO_TARGET, **changes)
-        request = replace(request, smoothness_share=0.0, counts_classes=False)
+        nothing = dict.fromkeys(("smoothness_share", "length_share", "counts_share"), 0.0)
+        request = replace(self, scales=NOTHING, target_search=NO_TARGET, **nothing, **changes)
         if request.by_id:
             return request
         if request.finds_scales:
             request = replace(request, target_search=wanted_target(request))
             request = replace(request, scales=wanted_scales(request))
-        return replace(
-            request,
-            smoothness_share=smoothness_share(request),
-            counts_classes=counts_are_affordable(request),
-        )
+        request = replace(request, smoothness_share=smoothness_share(request))
+        request = replace(request, length_share=length_share(request))
+        return replace(request, counts_share=counts_share(request))
 
     @property
     def private(self):
@@ -238,15 +241,15 @@ class Request:
     @cached_property
     def mu(self):
         """The Gaussian-DP parameter of the updates, nearly: less what is released beside them."""
-        share = self._share_left - (self.share_of_moments if self.inference else 0.0)
+        share = self.share_left - (self.share_of_moments if self.inference else 0.0)
         return self.budget.mu * math.sqrt(share / self.n_fits)
 
     @property
-    def _share_left(self):
+    def share_left(self):
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
         beside += self.smoothness_share + share_of_outside(self)
-        return 1 - beside - COUNT_SHARE * self.counts_classes
+        return 1 - beside - self.counts_share - self.length_share
 
     @property
     def share_of_moments(self):
@@ -255,7 +258,7 @@ class Request:
             return 0.2
         mu, size = self.budget.mu, self.n_coordinates
         share = share_for_inference(self.budget.n * mu / math.sqrt(size), size)
-        return share * self._share_left
+        return share * self.share_left
 
     @property
     def signal(self):

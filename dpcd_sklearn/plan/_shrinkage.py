@@ -132,20 +132,21 @@ def shrunk(plan, solution, start):
     if plan.request.n_classes:  # classes are compared with each other
         factor = min(sum(factors) / len(factors), _borne_out(plan, solution, known))
         factors = [factor] * len(factors)
-    factor = np.array(factors)[:, np.newaxis] if len(outputs) > 1 else factors[0]
+    return moved_by(np.array(factors) if len(outputs) > 1 else factors[0], solution, known)
+
+
+def moved_by(factor, solution, known):
+    """A solution so many times as far from the model that is known, or each output of it."""
+    factors, bases = (factor, known) if np.ndim(factor) else ([factor], [known])
+    factor = np.reshape(factor, (-1, 1)) if np.ndim(factor) else factor
     path, noise = solution.path, solution.noise
     strengths = tuple(
         one and one.moved(lambda w, b=b, f=f: b + f * (w - b))
-        for one, b, f in zip(
-            solution.strengths,
-            known if len(outputs) > 1 else [known],
-            factors if len(outputs) > 1 else factors[:1],
-            strict=True,
-        )
+        for one, b, f in zip(solution.strengths, bases, factors, strict=False)
     )
     return replace(
         solution,
-        coef=known + factor * moved,
+        coef=known + factor * (solution.coef - known),
         path=None if path is None else known + factor * (path - known),
         noise=noise and replace(noise, privacy=factor**2 * noise.privacy),
         strengths=strengths,

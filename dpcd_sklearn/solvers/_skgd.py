@@ -139,7 +139,7 @@ class SkGDPlan(DrawnPlan):
 
     @cached_property
     def settles(self):
-        if not (self.request.counts_classes and self._full):
+        if not (self.request.counts_share and self._full):
             return False
         if self._has_long_way:  # and so is an intercept by its last steps, whatever the clip
             return is_settled(self.request, 0.0)

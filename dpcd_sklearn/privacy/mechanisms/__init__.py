@@ -10,7 +10,8 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``, ``proofs/release_score.md``,
 ``proofs/release_categories.md``, ``proofs/release_present_means.md``,
 ``proofs/release_columns.md``, ``proofs/release_running_counts.md`` and
-``proofs/release_target_sums.md``. Mutants with half the
+``proofs/release_target_sums.md``; ``proofs/release_length.md`` is of a model of one feature.
+Mutants with half the
 noise are caught in ``tests/test_privacy_audit.py``, ``tests/test_audit_mutants.py``,
 ``tests/test_quantiles.py``, ``tests/test_label_prior.py``, ``tests/test_scorers.py``,
 ``tests/test_neighbours.py``, ``tests/test_partition_selection.py`` and

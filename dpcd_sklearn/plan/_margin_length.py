@@ -1,0 +1,106 @@
+"""How long the margins of two classes should be, by derivatives of the log loss in their length.
+
+Noise, narrow clips and short descents leave margins too long or too short, whatever the public
+numbers say. With D = margin - b, b the margin of the classes' shares alone, the loss of the margins
+b + f D is convex in f. Its derivatives at a few public f are released, clipped record by record; a
+monotone fit of them is zero at the length that the records bear out.
+
+Each record has one number, D, which is a function of the record and of what was released before. So
+these are partial derivatives of a model with one feature: ``proofs/release_partial.md``.
+"""
+
+import math
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from ..loops._oracle_iterate import partials
+from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._units import CoordinateUnits
+from ._release import Release
+from ._shrinkage import is_shrunk, lacks_scale, moved_by
+
+# f, in lengths of the margins that public numbers keep, and the share of μ² for their derivatives.
+_LENGTHS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0, 1.3)
+_SHARE = 0.05
+# n μ from which a length and the shares of classes are known well enough to gain by them.
+_LEAST_EVIDENCE = 60.0
+# Clips of a derivative: narrow ones have less noise and more bias, and from this n μ on the bias is
+# what counts.
+_CLIP, _WIDER_CLIP, _CLEAR = 1.0, 1.5, 300.0
+
+
+def length_share(request):
+    """Share of μ² for the derivatives, by public numbers; 0 where they are not released."""
+    wanted = (
+        request.n_classes == 2
+        and is_shrunk(request)
+        and not lacks_scale(request)
+        and request.class_weight is None  # weighted shares are those of other records
+        and request.fit_intercept
+        and not request.penalize_intercept
+        and _evidence(request) >= _LEAST_EVIDENCE
+    )
+    return _SHARE if wanted else 0.0
+
+
+def _evidence(request):
+    return request.budget.n * request.budget.mu
+
+
+class Length(Release):
+    """Derivatives of the log loss in the length of margins."""
+
+    name = "length"
+    count = len(_LENGTHS)
+
+    def share(self, plan):
+        return plan.request.length_share
+
+    def units(self, plan, n_samples):
+        clip = _CLIP if _evidence(plan.request) < _CLEAR else _WIDER_CLIP
+        return CoordinateUnits(
+            plan.part_of(self.name),
+            n_samples=n_samples,
+            smoothness=np.ones(2),
+            clip=clip * math.sqrt(2),  # of each of two coordinates
+            n_normalizer=plan.request.budget.n,
+        )
+
+
+LENGTH = Length()
+
+
+def with_length(plan, receipt, records, key, solution, known):
+    """A solution whose margins have the length that released derivatives bear out, if any are.
+
+    Parameters
+    ----------
+    plan : SolverPlan
+        Of two classes.
+    receipt : Receipt
+        What pays for the derivatives is redeemed here.
+    records : Arrays, or what has their methods
+    key : bytes of length 32, or None
+        Reproducible noise; that of the updates is another one.
+    solution : Solution
+    known : (coef, intercept)
+        The model of the classes' shares alone.
+    """
+    if plan.part_of(LENGTH.name) is None:
+        return solution
+    request, base = plan.request, np.zeros(solution.coef.shape)
+    base[..., -1] = float(known[1][0])
+    *coef, offset = np.ravel(solution.coef - base)
+    of_rows = records.along(np.array(coef), offset, plan.geometry.bounds, request.n_threads)
+    place = of_rows.place(None, request.n_threads)
+    units = LENGTH.units(plan, place.n_samples)
+    stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
+    oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
+    points = np.array([(length, base.flat[-1]) for length in _LENGTHS])
+    return moved_by(root(partials(oracle, points, 0)), solution, base)
+
+
+def root(slopes):
+    """The length at which a monotone fit of noisy derivatives is zero, or the end next to that."""
+    return float(np.interp(0.0, isotonic_regression(slopes), _LENGTHS))

@@ -1,0 +1,169 @@
+"""The length of margins: derivatives of the log loss that are released after the updates."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+from tables import table
+
+from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
+from dpcd_sklearn.loops._problem import Solution
+from dpcd_sklearn.partitions import fit_partitions
+from dpcd_sklearn.plan._arrays import Arrays
+from dpcd_sklearn.plan._margin_length import LENGTH, root, with_length
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of, gdp_mu
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.testing import ReproducibleNoise
+
+N, P, N_FEW = 4_000, 3, 600
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (N, P))
+Y = (RNG.random(N) < expit(2 * X[:, 0] - 1)).astype(int)
+MODEL = DPLinearClassifier(classes=[0, 1], feature_bounds=(-1, 1), feature_scale=1.0)
+SHARES = np.zeros((1, P)), np.array([-1.0])
+
+
+def plan_of(n=N, **params):
+    return clone(MODEL).set_params(**params)._plan(n, P, 1)
+
+
+def moved(plan, coef, key=None, X=X, y=Y):
+    solution = Solution(np.append(coef, -1.0), 1, None, True)
+    receipt = charge(None, plan.part_of("length"))
+    records = Arrays(X, y.astype(float), None)
+    return with_length(plan, receipt, records, key, solution, SHARES).coef
+
+
+def test_the_derivatives_are_a_part_of_one_budget():
+    with PrivacyAccountant(1.0, 1e-6) as accountant:  # not one bit more
+        model = clone(MODEL).set_params(delta=1e-6, accountant=accountant).fit(X, Y)
+        (entry,) = accountant.entries()
+    plan = plan_of(delta=1e-6)
+    assert entry.event == str(model.privacy_event_) and model.privacy_event_ == plan.event
+    (release,) = plan.part_of("length").releases
+    assert isinstance(release, GaussianEvent) and release.count == 8
+    assert 8 / release.noise_multiplier**2 == pytest.approx(0.05 * gdp_mu(1.0, 1e-6) ** 2, rel=1e-9)
+    assert 1 - 1e-5 < epsilon_of(plan.event, 1e-6) <= 1.0
+
+
+@table(
+    "params",
+    [
+        {"epsilon": 0.04},  # n μ is below 60
+        {"epsilon": math.inf},
+        {"clip": 1.0},
+        {"max_iter": 5},
+        {"class_weight": {0: 0.5}},
+        {"fit_intercept": False},
+        {"penalize_intercept": True},
+        {"warm_start": True},
+        {"inference": True},
+        {"classes": [0, 1, 2]},
+    ],
+)
+def test_none_is_released_where_it_has_no_use(params):
+    model = clone(MODEL).set_params(**params)
+    plan = model._plan(N, P, model._stated_outputs(1))
+    assert plan.part_of("length") is None and not plan.request.length_share
+
+
+@pytest.mark.parametrize(("slope", "low", "high"), [(0.4, 0.5, 0.53), (2, 1.7, 2.3), (8, 1.5, 3.5)])
+def test_margins_get_the_length_of_the_records(slope, low, high):
+    """Records follow a slope of 2: what was released moves there, as far as the clip allows."""
+    coef = moved(plan_of(epsilon=20.0), [slope, 0, 0])
+    assert low < coef[0] < high
+    assert_array_equal(coef[1:], [0.0, 0.0, -1.0])
+
+
+def test_a_monotone_fit_is_zero_at_the_length():
+    assert root(np.arange(-3.0, 5.0)) == 0.5
+    assert root([-3, -1, -2, 1, 2, 3, 4, 5]) == pytest.approx(0.3 + 0.2 * 1.5 / 2.5)
+    assert root(np.ones(8)) == 0.05 and root(-np.ones(8)) == 1.3
+
+
+def test_a_number_of_a_record_is_its_own():
+    """The same bits alone, in a batch, of sparse rows and of another layout."""
+    coef, bounds = np.array([0.3, -2.0, 5.0]), (-np.ones(P) / 2, np.ones(P) / 2, np.zeros(P))
+    column = Arrays(X, Y, None).along(coef, 0.25, bounds, 1).X
+    assert column.shape == (N, 1)
+    assert_allclose(column[:, 0], X.clip(-0.5, 0.5) @ coef + 0.25)
+    for other in (np.asfortranarray(X), csr_matrix(X)):
+        assert_array_equal(Arrays(other, Y, None).along(coef, 0.25, bounds, 2).X, column)
+    alone = [Arrays(X[i : i + 1], Y, None).along(coef, 0.25, bounds, 1).X for i in range(9)]
+    assert_array_equal(np.concatenate(alone), column[:9])
+    with np.errstate(all="ignore"):
+        huge = Arrays(np.full((1, P), 1e300), Y, None).along(1e300 * coef, 0.0, None, 1).X
+    assert np.isfinite(huge).all() and abs(huge).max() <= 1e6
+
+
+def test_partitions_release_the_bits_of_one_place():
+    model = clone(MODEL).set_params(random_state=ReproducibleNoise(0))
+    cuts = [slice(0, 1), slice(1, 900), slice(900, N)]
+    local = clone(model).fit(X, Y)
+    parted = fit_partitions(
+        clone(model), lambda task: [task(k, X[cut], Y[cut]) for k, cut in enumerate(cuts)]
+    )
+    assert plan_of().request.length_share and parted.privacy_event_ == local.privacy_event_
+    assert_array_equal(parted.coef_, local.coef_)
+    assert_array_equal(parted.intercept_, local.intercept_)
+
+
+@pytest.mark.parametrize("mutant", [1.0, 0.5])
+def test_half_the_noise_is_noticed(mutant, monkeypatch):
+    """Records at their shares have no slope: what is released is noise of a known size."""
+    plan, found = plan_of(epsilon=1.0), []
+    (release,) = plan.part_of("length").releases
+    z = release.noise_multiplier
+    plan = plan.paid_by(
+        tuple(
+            FitEvent((GaussianEvent(mutant * z, 8),)) if part == plan.part_of("length") else part
+            for part in plan.parts
+        )
+    )
+    monkeypatch.setattr(
+        "dpcd_sklearn.plan._margin_length.root", lambda slopes: found.append(slopes) or 1.0
+    )
+    for _ in range(60):
+        moved(plan, np.zeros(P))  # D is 0: so is every derivative
+    std = 2 * z * LENGTH.units(plan_of(epsilon=1.0), N).coordinate_clip / N
+    assert (np.std(found) > 0.75 * std) == (mutant == 1.0) and np.std(found) < 1.25 * std
+
+
+def test_derivatives_have_a_stream_of_noise_of_their_own():
+    plan, key = plan_of(), bytes(range(32))
+    coef = np.array([1.0, 0.5, 0.0])
+    assert_array_equal(moved(plan, coef, key), moved(plan, coef, key))
+    assert LENGTH.key(key) != key
+
+
+def test_no_fit_is_ruined_by_margins_that_are_too_long():
+    """Labels of noise alone: the model of the shares is what there is to be found."""
+    rng, losses = np.random.default_rng(1), []
+    features, labels = rng.standard_normal((1_500, 8)), (rng.random(1_500) < 0.2).astype(int)
+    for seed in range(12):
+        noise = ReproducibleNoise(seed)
+        model = DPLinearClassifier(classes=[0, 1], epsilon=0.5, random_state=noise)
+        losses.append(log_loss(labels, model.fit(features, labels).predict_proba(features)))
+    shares = log_loss(labels, np.tile([0.8, 0.2], (1_500, 1)))
+    assert np.median(losses) < 1.05 * shares and max(losses) < 1.3 * shares
+
+
+def test_without_a_scale_the_shares_of_classes_are_what_is_kept():
+    model = DPLinearClassifier(classes=[0, 1], epsilon=0.1, random_state=ReproducibleNoise(0))
+    rng = np.random.default_rng(2)
+    features, labels = 1e3 + rng.standard_normal((N_FEW, 6)), (rng.random(N_FEW) < 0.15).astype(int)
+    model.fit(features, labels)
+    assert not model.coef_.any() and abs(expit(model.intercept_) - 0.15) < 0.1
+    plan = model._plan(N_FEW, 6, 1)
+    assert model.privacy_event_ == plan.charged and plan.part_of("counts") is not None
+
+
+def test_plans_follow_public_numbers_alone():
+    plans = [plan_of(n=n) for n in (100, 1_000, 100_000)]
+    assert [plan.request.length_share > 0 for plan in plans] == [False, True, True]
+    assert plans[0].part_of("counts") is None and plans[1].part_of("counts") is not None
