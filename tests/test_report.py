@@ -1,6 +1,7 @@
 """The report that is filed: nothing but what was released, and no guarantee where none holds."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpcd_sklearn.inspection._report_facts import plain
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPOneHotEncoder, DPStandardScaler
+from dpcd_sklearn.privacy.accounting import gdp_delta
 from dpcd_sklearn.testing import ReproducibleNoise
 
 DAY = "2026-01-31"
@@ -143,7 +145,12 @@ def test_every_kind_has_every_form(subjects, tmp_path):
         markdown, page = report.to_markdown(), report.to_html()
         for text in (markdown, page):
             assert f"ε = {stated['epsilon']:g}" in text and "not protected" in text, name
+            assert f"at most {math.exp(stated['epsilon']):.3g} times as likely, plus" in text
+            (z,) = re.findall(r"one Gaussian mechanism with noise multiplier ([\d.e+-]+) has", text)
+            found = gdp_delta(1 / float(z), stated["epsilon"])
+            assert found == pytest.approx(stated["delta"], rel=0.1), name
         assert not re.search(r"<script|src=|href=|url\(|@import", page), f"{name}: not by itself"
+        assert "| nan |" not in markdown  # of coefficients that are not told apart
         rows = [line for line in markdown.splitlines() if line.startswith("|")]
         assert all(len(re.findall(r"(?<!\\)\|", row)) > 2 for row in rows), name
         for suffix in (".html", ".json", ".md", ".yaml"):

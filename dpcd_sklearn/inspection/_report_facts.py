@@ -285,8 +285,9 @@ def _coefficient_table(owner, model):
         output, j = divmod(int(k), coef.shape[1])
         row = {"feature": names[j], "coefficient": plain(coef[output, j])}
         row |= {"output": output} if len(coef) > 1 else {}
-        row["noise"] = None if noise is None else plain(noise[j])
-        row["standard_error"] = None if error is None else plain(error[j])
+        for name, found in (("noise", noise), ("standard_error", error)):
+            known = found is not None and np.isfinite(found[j])
+            row[name] = plain(found[j]) if known else None
         rows.append(row)
     return {"of": int(n_shown), "rows": rows, "noise_known": noise is not None}
 

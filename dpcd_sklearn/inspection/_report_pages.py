@@ -3,6 +3,8 @@
 import html
 import math
 
+from ..privacy.accounting._gaussian_dp import gdp_mu
+
 _STYLE = """
 .dpcd-report { --ink: #222; --paper: #fff; --line: #d0d4d9; --soft: #f4f5f7; --blue: #0072B2;
   --red: #b3261e; color: var(--ink); background: var(--paper); max-width: 60rem; margin: 0 auto;
@@ -72,6 +74,21 @@ def _guarantee(facts):
         f"δ = {stated['delta']:g}: for any two {_neighbours(stated)}, the "
         "probability of any outcome under the one is at most e^ε times that under the other, plus "
         f"δ. The unit is {stated['unit']}.",
+    )
+    times = math.exp(min(stated["epsilon"], 700))
+    whose = "row" if stated["max_contributions"] == 1 else "person"
+    other = {"replace_one": "another in its place", "add_remove": "none in its place"}
+    yield (
+        "text",
+        f"In plain words: whatever follows from what was released is at most {times:.3g} times as "
+        f"likely, plus {stated['delta']:g}, with one {whose} in the data as with "
+        f"{other[stated['neighboring']]}.",
+    )
+    mu = gdp_mu(stated["epsilon"], stated["delta"])
+    yield (
+        "text",
+        f"For an engineer: one Gaussian mechanism with noise multiplier {1 / mu:.4g} has the same "
+        "ε and δ.",
     )
     rows = _told(facts)
     if rows:

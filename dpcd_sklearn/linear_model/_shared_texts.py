@@ -231,6 +231,7 @@ TEXTS = {
     inference_valid_ : bool
         Whether the noisy moments are safely positive in some direction at least, the steps arrived
         and, where bounds were found, hardly any record lies outside of them (1.2/sqrt(n) of all).
+        False where public numbers rule intervals out: then the fit is that of ``inference=False``.
         Released.""",
     "outside_share_": """\
     outside_share_ : float

@@ -95,12 +95,13 @@ class LedgerReport:
         )
 
     def to_frame(self):
-        """Return the entries as a data frame, one row each, with all that they hold.
+        """Return the entries as a data frame, one row each.
 
         Returns
         -------
         frame : pandas.DataFrame
-            With the column `epsilon_so_far` beside the fields of `LedgerEntry`.
+            The fields of `LedgerEntry` but for `amount` and `delta`, which are in other units, and
+            `epsilon_so_far`: cumulated, at the ledger's delta.
 
         Raises
         ------
@@ -148,8 +149,10 @@ def html_of_balance(accountant):
     )
 
 
-# The epsilon at the ledger's delta after each entry comes last.
-_COLUMNS = [*(field.name for field in dataclasses.fields(LedgerEntry)), "epsilon_so_far"]
+# The epsilon at the ledger's delta after each entry comes last. Shares of the limit and of the
+# reserve are in other units, and add up to neither ε nor δ.
+_COLUMNS = [field.name for field in dataclasses.fields(LedgerEntry)]
+_COLUMNS = [name for name in _COLUMNS if name not in ("amount", "delta")] + ["epsilon_so_far"]
 
 
 def shown_as(output, entries, report):
