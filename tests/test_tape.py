@@ -1,16 +1,9 @@
 """The tape: one record decides nothing in whole fits but what noise covers.
 
 The table is ``tape_cases.CASES``. Each row is fitted on a data set and replayed on a neighbour,
-with the answers that were released and with arbitrary ones. Mutants of what the tape sees are
-``MUTANTS`` here: the last ten were written after it. A tape says nothing of amplification by
-sampling, of the law of the noise and of when records are read; mutants of these are caught by
-
-- test_neighbours.py: sensitivities of Gaussian sums, and noise that is halved or shared;
-- test_audit_mutants.py: compiled flaws of noise, clips, weights, samples and choices;
-- test_audit_releases.py and test_audit_of_transformers.py: the same of every kind of release;
-- test_privacy_audit.py: half the noise in whole fits;
-- test_partition_selection.py: thresholds of categories;
-- test_privacy_mutants.py: reading before the charge, one noise for two outputs, a coarse grid.
+with the answers that were released and with arbitrary ones. ``MUTANTS`` are faults that it finds;
+the last ten were written after it. A tape says nothing of amplification by sampling, of the law of
+the noise and of when records are read: privacy/proofs/README.md names the tests of these mutants.
 """
 
 import functools
