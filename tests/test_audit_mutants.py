@@ -167,7 +167,7 @@ CASES = {
     "unclipped intercept": (3, ["cd", "gcd", "skgd", "blocks", "sgd", "svrg", "compgd"]),
     "one draw for a block": (4, [*VECTORS, "svrg"]),
     "clip before weight": (5, [*VECTORS, "svrg"]),
-    "a quarter of the Gumbel scale": (6, ["gcd", "frank-wolfe"]),
+    "a quarter of the Gumbel scale": (6, ["frank-wolfe", "gcd"]),
     "a clip for each class": (7, ["classes"]),
     "one noise for all classes": (8, ["classes"]),
     "larger samples": (9, ["sgd"]),
