@@ -7,6 +7,9 @@ DPCD_DATA
     a file which is not there are skipped and say so.
 DPCD_TEST_SEEDS
     Seeds that ``global_random_seed`` takes: "42" (one), "0-9" (a range); default "0".
+DPCD_TAPE_PAIRS
+    Pairs of data sets that the slow tests of the tape compare in all; default 100000, which takes
+    about five hours of one core.
 DPCD_EXPLORE
     "1" draws new examples, and noise from the operating system's own entropy, in every run: to look
     for what the usual run can't see. Without it a test passes or fails for good.

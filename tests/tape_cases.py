@@ -43,6 +43,7 @@ from dpcd_sklearn.preprocessing import (
 )
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, Newton, SkGD
+from dpcd_sklearn.testing import unpaid
 
 N, P = 70, 3
 MANY = 520
@@ -253,6 +254,7 @@ class Case:
     def fit(self, data, tape, ledger=False):
         """Fit, and show all that a caller may look at."""
         model, accountant = self.make(tape), None
+        ledger |= _params(model).get("warm_start", False)  # which needs one
         if ledger and "accountant" in _params(model):
             accountant = PrivacyAccountant(1e6, 1e-2, testing=True, **_relation(model))
             model.set_params(accountant=accountant)
@@ -265,6 +267,19 @@ class Case:
             warnings.simplefilter("ignore")  # names of features, of arrays and frames
             used = model.predict if hasattr(model, "predict") else model.transform
             return model, used(public), accountant
+
+
+def check_paid(recording, event):
+    """Every question was paid for, and only choices within a scale that was not found are left."""
+    left = unpaid(recording, event)
+    assert not +left and all(kind[0] == "SelectionEvent" for kind in left), left
+
+
+def planned(model, data):
+    """The event that a model would release from public facts of records."""
+    columns = data.X.iloc[:2] if hasattr(data.X, "iloc") else data.X.shape[1]
+    n_outputs = data.y.shape[1] if data.y.ndim > 1 else 1
+    return model.planned_event(len(data.y), columns, n_outputs, sparse=sparse.issparse(data.X))
 
 
 def _params(model):
@@ -375,7 +390,7 @@ SETTINGS = {
     "": {},
     ", stated": STATED,
     ", add_remove": ADD_REMOVE,
-    ", scales": {"feature_scale": "private", "epsilon": 20.0},
+    ", scales": {"feature_scale": "private", "epsilon": 20.0, **STATED},
     ", large epsilon": {"epsilon": 60.0, "max_iter": 7},
     ", no intercept": {"fit_intercept": False, "feature_bounds": [(-1, 1), (900, 1100), (0, 0)]},
 }
@@ -396,13 +411,16 @@ def estimator(cls, *args, **params):
 
 for _word in ("auto", "cd", "gcd", "skgd", "sgd", "svrg", "compgd", "newton", "frank-wolfe"):
     for _setting, _params_of in SETTINGS.items():
+        if (_word, _setting) == ("newton", ", scales"):  # it needs no mean squares
+            continue
         _all = {"solver": _word, **_params_of, **ALSO.get(_word, {})}
         case(f"{_word}{_setting}", numbers, estimator(DPLinearRegressor, **_all))
     _all = {k: v for k, v in SETTINGS[", stated"].items() if k != "target_bounds"}
     _all |= {"solver": _word, **ALSO.get(_word, {})}
     case(f"{_word}, two", two, estimator(DPLinearClassifier, classes=[0, 1], **_all))
-    if _word != "frank-wolfe":
+    if _word not in ("compgd", "frank-wolfe"):
         case(f"{_word}, three", three, estimator(DPLinearClassifier, classes=[*"abc"], **_all))
+    if _word != "frank-wolfe":
         case(f"{_word}, CSR", rare, estimator(DPLinearRegressor, solver=_word))
         case(f"{_word}, targets", targets, estimator(DPLinearRegressor, solver=_word))
     case(
@@ -454,7 +472,7 @@ for _name, _records, _make in [
     ("elastic net", numbers,
      estimator(DPLinearRegressor, penalty="elasticnet", alpha=0.1, solver="cd")),
     ("ball", numbers,
-     estimator(DPLinearRegressor, penalty=None, constraint=L2Ball(1.0), solver="sgd")),
+     estimator(DPLinearRegressor, penalty=None, constraint=L2Ball(1.0), solver="compgd")),
     ("frank-wolfe, lazy", two,
      estimator(DPLinearClassifier, classes=[0, 1], penalty=None, constraint=L1Ball(1.0),
                fit_intercept=False, solver=FrankWolfe("lazy"))),
@@ -543,7 +561,7 @@ for _name, _records, _make in [
         DPOneHotEncoder(random_state=tape), DPLinearRegressor(random_state=tape), epsilon=5.0)),
     ("pipeline, target encoder", words, lambda tape: make_private_pipeline(
         DPTargetEncoder(random_state=tape), DPLinearRegressor(random_state=tape), epsilon=5.0)),
-    ("columns", tables, lambda tape: columns_of(tape)),
+    ("columns", tables, lambda tape: columns_of(tape, epsilon=3.0)),
     ("table", tables, lambda tape: make_private_pipeline(
         columns_of(tape), DPLinearRegressor(random_state=tape), epsilon=5.0)),
     ("table, add_remove", tables, lambda tape: make_private_pipeline(
@@ -635,9 +653,9 @@ for _name, _records, _make in [
     case(_name, _records, _make)
 
 
-def columns_of(tape):
+def columns_of(tape, **options):
     numeric = make_pipeline(DPSimpleImputer(random_state=tape), DPStandardScaler(random_state=tape))
     encoder = DPOneHotEncoder(max_categories=4, random_state=tape)
     return make_private_column_transformer(
-        (numeric, ["rent"]), (encoder, ["town", "rooms"]), epsilon=3.0
+        (numeric, ["rent"]), (encoder, ["town", "rooms"]), **options
     )

@@ -141,11 +141,12 @@ def whole_budgets(seed, cases, most):
 
 
 def test_a_fresh_budget_admits_what_is_calibrated_to_it_and_nothing_with_noise():
-    assert whole_budgets(seed=0, cases=60, most=100) == []
+    assert whole_budgets(seed=0, cases=25, most=100) == []
 
 
 @pytest.mark.slow
 def test_the_same_of_ten_thousand_releases():
+    assert whole_budgets(seed=0, cases=60, most=100) == []
     assert whole_budgets(seed=1, cases=30, most=10_000) == []
 
 
@@ -274,7 +275,7 @@ def late_events(seed, cases):
 
 def test_an_event_that_a_fresh_budget_admits_is_admitted_later():
     """Searches over fits with choices, and encoders, leave a probability of their own uncovered."""
-    assert not late_events(0, 60)
+    assert not late_events(0, 25)
 
 
 @pytest.mark.slow

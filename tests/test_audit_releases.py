@@ -294,8 +294,8 @@ def test_what_no_mechanism_released_is_named(model, name):
 
 
 def test_a_contradiction_beside_the_releases_is_one_of_the_audit(monkeypatch):
-    changes = {"all features": CHANGES["all features"]}  # of gradients one pair is enough here
-    monkeypatch.setattr(_release_audit, "CHANGES", changes)
+    # of gradients one pair is enough here
+    monkeypatch.setattr(_release_audit, "CHANGES", {"all features": CHANGES["all features"]})
     model = Counting(**SMALL, **IN_BOUNDS, feature_scale=1.0, solver="skgd")
     result = audit(model, n_samples=300, n_features=1, n_runs=100)
     assert result.contradicts and result.unpaid == ("n_large_",)

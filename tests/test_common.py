@@ -102,10 +102,15 @@ def test_scikit_learns_checks_hold(estimator):
 
 
 PRIVATE = [kind for kind in public_estimators() if hasattr(kind, "planned_event")]
+# Their fits and charges are those of a generic estimator, or of another one beside them.
+PRESETS = "DPLassoCD DPLassoCV DPElasticNetCV DPLogisticGCD DPLogisticCV DPRidgeSkGD".split()
 
 
 @pytest.mark.filterwarnings("ignore:.* are few for", "ignore:only categories of more than")
-@pytest.mark.parametrize("estimator", PRIVATE)
+@pytest.mark.parametrize(
+    "estimator",
+    [pytest.param(kind, marks=[pytest.mark.slow] * (kind.__name__ in PRESETS)) for kind in PRIVATE],
+)
 def test_scikit_learn_checks_pass_with_an_accountant_and_every_fit_is_charged(estimator):
     # The checks set ints as seeds, which an accountant does not mind. A check that clones, copies
     # or pickles the accountant into another budget would leave entries missing; the least number

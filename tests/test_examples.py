@@ -25,7 +25,8 @@ README = CHECKOUT / "README.md"
 EXAMPLES = CHECKOUT / "examples"
 DEMO = EXAMPLES / "demo.py"
 # The docs run these anyway.
-LONG = {"plot_dask_parquet", "plot_frozen_features", "plot_private_search", "plot_solvers"}
+LONG = """plot_bounds plot_compressed plot_coordinate_descent plot_dask_parquet plot_frozen_features
+plot_greedy plot_noise plot_private_search plot_sketches plot_solvers""".split()
 GALLERY = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG))
     for path in sorted(EXAMPLES.rglob("plot_*.py"))

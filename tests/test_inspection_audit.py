@@ -32,8 +32,7 @@ MODEL = DPRidgeSkGD(
 @pytest.fixture
 def one_pair(monkeypatch):
     """Audits look at one way to differ, where it does not matter what they find."""
-    changes = {"all features": audits.CHANGES["all features"]}
-    monkeypatch.setattr(audits, "CHANGES", changes)
+    monkeypatch.setattr(audits, "CHANGES", {"all features": audits.CHANGES["all features"]})
 
 
 @pytest.mark.usefixtures("one_pair")

@@ -34,7 +34,6 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_mu,
 )
 from dpcd_sklearn.solvers import CD, GCD, SkGD, _coordinates
-from dpcd_sklearn.testing import ReproducibleNoise
 
 ALPHA = 1e-4
 N_PILOT, N_RUNS = 30, 250
@@ -355,31 +354,6 @@ def test_no_oracle_is_made_when_the_charge_is_refused(model, data, monkeypatch):
 
 
 @every_model
-def test_the_charge_stands_in_the_ledger_before_the_oracle_is_made(model, data, monkeypatch):
-    accountant, seen = PrivacyAccountant(100.0, 0.1), []
-
-    class Watched(_coordinates.RecordOracle):
-        def __init__(self, receipt, *args, **options):
-            seen.append((receipt.event, receipt.entry_id, accountant.entries()))
-            super().__init__(receipt, *args, **options)
-
-    monkeypatch.setattr(_coordinates, "RecordOracle", Watched)
-    charged = sklearn.clone(model).set_params(accountant=accountant)
-    planned = charged.planned_event(*data[0].shape)
-    charged.fit(*data)
-    ((event, entry_id, (entry,)),) = seen
-    assert event == planned == charged.privacy_event_
-    assert (entry.id, entry.event) == (entry_id, str(planned))
-    kinds = {GaussianEvent: ("noise_multiplier", "count"), SelectionEvent: ("eta", "count")}
-    recorded = [
-        {"release": type(r).__name__, **{name: getattr(r, name) for name in kinds[type(r)]}}
-        for r in planned.releases
-    ]
-    assert list(entry.releases) == recorded
-    assert epsilon_of(planned, charged.privacy_spent_.delta) <= charged.epsilon * (1 + 1e-9)
-
-
-@every_model
 def test_a_fit_that_fails_after_the_charge_stays_charged(model, data, monkeypatch):
     accountant = PrivacyAccountant(100.0, 0.1)
 
@@ -391,13 +365,3 @@ def test_a_fit_that_fails_after_the_charge_stays_charged(model, data, monkeypatc
     with pytest.raises(RuntimeError, match="the solver failed"):
         sklearn.clone(model).set_params(accountant=accountant).fit(*data)
     assert len(accountant.entries()) == 1
-
-
-@every_model
-def test_noise_that_a_seed_could_remove_is_not_charged_to_a_ledger(model, data):
-    accountant = PrivacyAccountant(100.0, 0.1)
-    noise = ReproducibleNoise(0)
-    seeded = sklearn.clone(model).set_params(accountant=accountant, random_state=noise)
-    with pytest.raises(ValueError, match="random_state"):
-        seeded.fit(*data)
-    assert accountant.entries() == []

@@ -101,18 +101,6 @@ def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neigh
     assert plan.request.mu**2 / left == pytest.approx(without.request.mu**2 / left_without)
 
 
-@every_model
-def test_a_fit_is_one_entry_of_what_was_planned(name):
-    accountant = PrivacyAccountant(2.0, DELTA)  # not one bit more than the budget
-    model, y = model_of(name, epsilon=2.0, accountant=accountant)
-    model.fit(X, y)
-    (entry,) = accountant.entries()
-    n_outputs = y.shape[1] if np.ndim(y) > 1 else 1
-    assert entry.event == str(model.privacy_event_) == str(model.planned_event(N, P, n_outputs))
-    assert np.isfinite(model.coef_).all() and model.privacy_spent_.epsilon == 2.0
-    assert_array_equal(model.feature_bounds_, [np.full(P, -20), np.full(P, 20)])
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "params",

@@ -270,18 +270,6 @@ def test_a_path_of_several_classes_has_their_axis(data, solver):
 # --- plans ---------------------------------------------------------------------------------------
 
 
-@every_solver
-@table("neighboring", [{}, {"neighboring": "add_remove", "n_public": 190}])
-@table("max_iter", ["auto", 0.3, 7])
-def test_the_planned_event_is_what_was_released(data, solver, neighboring, max_iter):
-    params = {"delta": 1e-5, "max_iter": max_iter, **neighboring}
-    model = make_model(solver, **params)
-    event = model.planned_event(N_SAMPLES, N_FEATURES)
-    assert model.fit(*data).privacy_event_ == event
-    assert event.neighboring == neighboring.get("neighboring", "replace_one")
-    assert model.n_iter_ <= sum(release.count for release in event.releases)
-
-
 UPDATES = [
     # solver, parameters, max_iter, T = max(1, ceil(max_iter p' / b)) and its kin
     ("cd", {}, 1.0, P),
