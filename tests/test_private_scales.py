@@ -96,7 +96,7 @@ def test_mean_squares_have_a_share_of_a_budget_that_is_kept(name, epsilon, neigh
         assert squared == pytest.approx(mu**2, rel=1e-5) and squared <= mu**2
     without = plan_of(clone(model).set_params(feature_scale=1.0), y)
     assert without.part_of("smoothness") is None
-    left, left_without = plan.request._share_left, without.request._share_left
+    left, left_without = plan.request.share_left, without.request.share_left
     assert left == pytest.approx(left_without - share)
     assert plan.request.mu**2 / left == pytest.approx(without.request.mu**2 / left_without)
 
