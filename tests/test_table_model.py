@@ -89,6 +89,16 @@ def test_one_entry_pays_for_a_fit_that_learns_by_age(tmp_path):
     assert model.score(X, Y) > 0.8
 
 
+def test_cost_by_names_says_that_it_needs_made_up_rows():
+    accountant = PrivacyAccountant(2.0, 1e-6, testing=True)  # with the delta of the fit
+    model = private_table_model(X, verbose=False, **STATED)
+    with pytest.raises(ValueError, match="data frame of made-up rows in its place"):
+        accountant.cost(model, N, X.shape[1])
+    made_up = pd.DataFrame({"age": 0.0, "visits": 1, "weight": 0.0, "smoker": True, "ward": "a",
+                            "code": 1}, index=[0, 1])  # fmt: skip
+    assert accountant.cost(model, N, made_up).epsilon == pytest.approx(1.0, rel=1e-5)
+
+
 def test_gaps_are_filled_where_a_dtype_can_have_some():
     made = private_table_model(X[["visits", "smoker"]], classes=[0, 1], verbose=False)
     assert "DPSimpleImputer" not in repr(made) and "BoundsScaler" in repr(made)
@@ -149,4 +159,6 @@ def test_date_parts_map_each_record_by_itself():
     alone = pd.concat([date_parts(days[i : i + 1]) for i in range(len(days))])
     pd.testing.assert_frame_equal(alone, parts)
     assert "when" in days  # a copy
+    with pytest.raises(ValueError, match="'admission_date'. seem to hold dates as words"):
+        DPLinearClassifier(classes=[0, 1]).fit(BAD[["admission_date", "age"]], [1])
     private_table_model(parts, classes=[0, 1], bounds={"when_month": (1, 12)}, verbose=False)
