@@ -21,7 +21,7 @@ export MPLBACKEND ?= Agg
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make demo   fit the three private models on real data; a table and plots'
+	@echo 'make demo   a first private model in a minute: a raw table, one call, its price, a report'
 	@echo 'make demo-dask  a Dask cluster of this machine, 10 million records: the same bits, how long'
 	@echo 'make test   lint and tests (SLOW=1: the statistical and long tests too)'
 	@echo 'make audits  every estimator and flaw at default sizes: half an hour of two cores'

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from ..losses import ABSENT
 from ..penalties import CONSTRAINTS, PENALTIES, Box
 from ..plan._solver import Solver
 from ..solvers._choice import SOLVERS
@@ -66,3 +67,19 @@ CLASSIFICATION = {
 def of(table, *names):
     """The entries of a table with these names."""
     return {name: table[name] for name in names}
+
+
+# Solvers of Ridge and LogisticRegression.
+_PLAIN_SOLVERS = {"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"}
+_PLAIN_SOLVERS |= {"svd", "cholesky", "lsqr", "sparse_cg"}
+
+
+def refuse_absent(loss, solver):
+    """Raise a ValueError for a loss or solver of scikit-learn's, with its name here."""
+    if isinstance(loss, str) and loss in ABSENT:
+        raise ValueError(f"loss must not be {loss!r}: use {ABSENT[loss]}")
+    if isinstance(solver, str) and solver in _PLAIN_SOLVERS:
+        raise ValueError(
+            f"solver={solver!r} is scikit-learn's, which adds no noise. Here it is solver='auto', "
+            "the default, or solver='newton'"
+        )

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import UnknownScaleWarning
-from ..losses import ABSENT, SYNONYMS, stated_loss
+from ..losses import SYNONYMS, stated_loss
 from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
 from ..plan._margin_length import with_length
@@ -43,7 +43,7 @@ from ..utils._shared_texts import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._constraints import COMMON
+from ._constraints import COMMON, refuse_absent
 from ._export import Exported
 from ._progress import Progress
 from ._records_by_person import checked_records
@@ -159,8 +159,7 @@ class PrivateLinearModel(
         return getattr(first, "word", first)
 
     def _validate_params(self):
-        if isinstance(self.loss, str) and self.loss in ABSENT:
-            raise ValueError(f"loss must not be {self.loss!r}: use {ABSENT[self.loss]}")
+        refuse_absent(loss=self.loss, solver=self.solver)
         super()._validate_params()
 
     def _loss(self, n_outputs, target_half_width):

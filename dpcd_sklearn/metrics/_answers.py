@@ -17,7 +17,8 @@ from sklearn.utils import get_tags
 
 from ..leaks import full_name
 from ..utils._compat import safe_indexing
-from ..utils._input import columns_of_words, read_input, read_records, without_duplicates
+from ..utils._input import read_input, read_records, without_duplicates
+from ..utils._tables import columns_of_words
 from ..utils._warnings import silence
 
 _OURS = "dpcd_sklearn."

@@ -17,6 +17,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, available_if
+from ..utils._input import reworded
 from ..utils._other_arrays import on_host
 from ..utils._persons import OF_NEIGHBORING
 from ..utils._reproducible_noise import ReproducibleNoise
@@ -234,7 +235,8 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
             rows, _ = first_rows(n_features, whole=bool(self.public_steps))
-        return self._plan(n_samples, rows, n_outputs).event
+        with reworded(_by_name):
+            return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
         """The plan of all private steps."""
@@ -421,6 +423,17 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
                 raise ValueError("Pipeline slicing only supports a step of 1")
             return Pipeline(self.steps[index], verbose=self.verbose)
         return super().__getitem__(index)
+
+
+def _by_name(message):
+    """Say how to plan columns that are picked by name; scikit-learn's words stop at the symptom."""
+    if not message.startswith("Specifying the columns using strings"):
+        return message
+    return (
+        "Columns are picked by name here, so a number of features is not enough: pass a data frame "
+        "of made-up rows in its place, with the columns and dtypes of X, as in accountant.cost("
+        "pipeline, n_samples, pd.DataFrame({'age': [0.0, 1.0], 'ward': ['a', 'b']}))"
+    )
 
 
 def make_private_pipeline(

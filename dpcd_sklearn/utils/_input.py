@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ._cells import kind_of_dtype
 from ._other_arrays import on_host
+from ._tables import AS_DAYS, columns_of_kind, columns_of_words, refusal_of_table
 from ._tiles import is_finite
 
 _ENTRIES = 1 << 18  # of sparse matrices that are looked at in one go
@@ -34,10 +35,6 @@ _MISSING_TARGET = (
     "drop the records by X[known], y[known], a rule that looks at each record alone (their number "
     "is public then), or state a public value by np.where(known, y, value). A median, or what a "
     "model predicts, depends on other records and is outside of the guarantee"
-)
-_AS_DAYS = (
-    "Write dates as numbers of days from a day that is public, such as (X['date'] - "
-    "pd.Timestamp('2020-01-01')) / pd.Timedelta('1D'); missing ones are NaN then"
 )
 # Beginnings of messages that tell shapes, names of columns, dtypes and finiteness, no more.
 _TELLS_NO_CELL = re.compile(
@@ -136,7 +133,7 @@ def read_records(estimator, X, *y, **checks):
         of_cells = re.search("could not be converted|contains NaN", str(error))
         if not of_cells or not (words := columns_of_words(X)):
             raise
-    raise ValueError(_refusal_of_table(X, words, [], type(estimator).__name__))
+    raise ValueError(refusal_of_table(X, words, [], type(estimator).__name__))
 
 
 def refuse_repeated_names(X):
@@ -153,48 +150,10 @@ def refuse_repeated_names(X):
 
 def _refuse_dates(X, model):
     """Raise a ValueError if X, or a column of it, holds dates or durations by its dtype."""
-    if dates := _columns_of_kind(X, "dates"):
-        raise ValueError(_refusal_of_table(X, columns_of_words(X), dates, model))
+    if dates := columns_of_kind(X, "dates"):
+        raise ValueError(refusal_of_table(X, columns_of_words(X), dates, model))
     if kind_of_dtype(getattr(X, "dtype", None)) == "dates":
-        raise ValueError(f"X holds dates or durations, which are no numbers. {_AS_DAYS}")
-
-
-def _columns_of_kind(X, *kinds):
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
-        return []
-    columns = zip(X.columns, X.dtypes, strict=True)
-    return [(name, dtype) for name, dtype in columns if kind_of_dtype(dtype) in kinds]
-
-
-def columns_of_words(X):
-    """Name and dtype of the columns of a data frame that hold neither numbers nor dates."""
-    return _columns_of_kind(X, "words", "bytes", "objects")
-
-
-def _refusal_of_table(X, words, dates, model):
-    """All that is wrong with a table of numbers and words, and the pipeline to write for it."""
-    told = ", ".join(f"{name!r} ({dtype})" for name, dtype in [*words, *dates])
-    n_others = len(words) + len(dates)
-    text = f"X holds {n_others} of {len(X.columns)} columns that are no numbers: {told}. "
-    if dates:
-        text += f"{_AS_DAYS}. "
-    if not words:
-        return text.rstrip()
-    names = [name for name, _ in words]
-    others = [name for name in X.columns if name not in names]
-    numbers = f"            (make_pipeline(DPSimpleImputer(), DPStandardScaler()), {others!r}),\n"
-    text += (
-        f"Encode {'words' if dates else 'them'}, and fill what is missing, by steps that share the "
-        "budget:\n\n"
-        "    make_private_pipeline(\n        make_private_column_transformer(\n"
-        f"            (DPOneHotEncoder(), {names!r}),\n{numbers if others else ''}"
-        f"        ),\n        {model}(),\n    )\n\n"
-    )
-    return text + (
-        "Categories and bounds that are public may be stated to them, and cost nothing then: "
-        "DPOneHotEncoder(categories=[...]), BoundsScaler. What other steps learn from the records, "
-        "levels, means or medians, is outside of the guarantee"
-    )
+        raise ValueError(f"X holds dates or durations, which are no numbers. {AS_DAYS}")
 
 
 def read_array(X, **checks):

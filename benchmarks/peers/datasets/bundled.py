@@ -1,4 +1,4 @@
-"""Public data with public bounds, both of the demo; California where it is found."""
+"""Public data with public bounds, both of many_fits.py; California where it is found."""
 
 import runpy
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from benchopt import BaseDataset
 
-DEMO = Path(__file__).resolve().parents[3] / "examples" / "demo.py"
+DEMO = Path(__file__).resolve().parents[2] / "many_fits.py"
 
 
 class Dataset(BaseDataset):
