@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 
 from ..privacy.accounting._accounting import epsilon_of
-from ..privacy.accounting._events import PoissonSampledEvent, SelectionEvent
+from ..privacy.accounting._events import SelectionEvent
 from ..privacy.accounting._persons import of_persons
 from ..privacy.mechanisms._running_counts import halfway
 from ..utils._shown import Shown
@@ -48,9 +48,9 @@ from ._simulated_tables import COMMON, gaining
 _LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
 # Runs that look at choices, which are counted: a threshold between whole numbers.
 _LOOK_AT_CHOICES = 96
-# With so little noise answers are what they would be without; the first that is possible. The mean
-# is asked for of runs that differ still: those of samples, and of all where more noise is left.
-_NEXT_TO_NONE, _QUIET_RUNS, _QUIETEST_RUNS = (2.0**-6, 2.0**-4, 2.0**-2), 12, 2
+# With so little noise answers are what they would be without; the first that is possible. Samples
+# differ still: their mean is asked for.
+_NEXT_TO_NONE, _QUIET_RUNS = (2.0**-6, 2.0**-4, 2.0**-2), 12
 _SCALES = "choices of scales"
 # Releases whose numbers have the same noise, and what these are made of.
 _ALIKE_NOISE = {
@@ -319,7 +319,8 @@ class _Contest:
         kind, game = self._kind, self._game
         best = self._best()
         if best is None:
-            return _not_exercised(kind.release)
+            row = _not_exercised(kind.release)
+            return row
         values = [best.test.of(self._answers(best.pair[side], n_runs)) for side in (0, 1)]
         errors = best.test.errors(values)
         upper = error_bound(errors, 2 * n_runs, confidence)
@@ -378,7 +379,8 @@ class _Contest:
         looks = tuple(
             old + self._answers(data, n_runs) for old, data in zip(before, pair, strict=True)
         )
-        test = test or self._test(pair)
+        if test is None:
+            test = self._test(pair)
         test.learn(looks)
         return _Candidate(name, pair, test, looks, separation(*map(test.of, looks)))
 
@@ -391,11 +393,9 @@ class _Contest:
         low = None
         if self._of_cells:
             pair = self._ties()[2:]
-        alike = not isinstance(self._kind.release, PoissonSampledEvent)
         for noise in _NEXT_TO_NONE:
-            n_runs = _QUIETEST_RUNS if alike and noise == _NEXT_TO_NONE[0] else _QUIET_RUNS
             try:
-                low = [self._answers(data, n_runs, noise) for data in pair]
+                low = [self._answers(data, _QUIET_RUNS, noise) for data in pair]
                 break
             except (ValueError, RuntimeError):  # no grid is as fine
                 continue
