@@ -477,6 +477,7 @@ for _name, _records, _make in [
      estimator(DPLinearClassifier, classes=[0, 1], penalty=None, constraint=L1Ball(1.0),
                fit_intercept=False, solver=FrankWolfe("lazy"))),
     ("inference", many, estimator(DPLinearRegressor, **INFERENCE)),
+    ("inference, found", many, estimator(DPLinearRegressor, inference=True, epsilon=300.0)),
     ("inference, skgd", many,
      estimator(DPLinearRegressor, solver="skgd", target_bounds=(-1, 1), **INFERENCE)),
     ("inference, two", two,

@@ -34,6 +34,7 @@ from dpcd_sklearn.privacy.mechanisms._gradient_moments import MomentSums
 from dpcd_sklearn.privacy.mechanisms._quantiles import CellCounts
 from dpcd_sklearn.privacy.mechanisms._questions import Source
 from dpcd_sklearn.privacy.mechanisms._scores import ScoreSums
+from dpcd_sklearn.privacy.sums import _place
 from dpcd_sklearn.testing import LeakError, Recording, replay, unpaid
 from dpcd_sklearn.utils import _cells
 
@@ -142,6 +143,10 @@ def bounds_of_records(answer, self, place):
 
 def counted_twice(answer, self, place):
     return 2 * answer(self, place)
+
+
+def counted_three_times(count, *records):
+    return 3 * count(*records)
 
 
 def an_attribute(fit, self, X, y, *weights):
@@ -329,6 +334,9 @@ MUTANTS = {
     "floating point errors of the process": (LARGE, *FIT, errors_of_floats),
     "a question more for large numbers": (LARGE, *FIT, one_question_more),
     "moments counted twice": ("inference", MomentSums, "answer", counted_twice),
+    "records outside counted three times": (
+        "inference, found", _place, "count_outside", counted_three_times
+    ),
     "scores counted twice": ("score, accuracy", ScoreSums, "answer", counted_twice),
     "a mean that nobody counts": (
         "pipeline", DPStandardScaler, "transform", a_mean_that_nobody_counts
