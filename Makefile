@@ -66,7 +66,7 @@ clean:
 
 # --- behind the commands -----------------------------------------------------------------------
 
-$(VENV)/demo.stamp: EXTRAS = plot,progress
+$(VENV)/demo.stamp: EXTRAS = plot,progress,table
 $(VENV)/dask.stamp: EXTRAS = dask
 $(VENV)/test.stamp: EXTRAS = test,lint
 $(VENV)/doc.stamp: EXTRAS = doc
