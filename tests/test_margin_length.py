@@ -72,18 +72,18 @@ def test_none_is_released_where_it_has_no_use(params):
     assert plan.part_of("length") is None and not plan.request.length_share
 
 
-@pytest.mark.parametrize(("slope", "low", "high"), [(0.4, 0.5, 0.53), (2, 1.7, 2.3), (8, 1.5, 3.5)])
+@pytest.mark.parametrize(("slope", "low", "high"), [(0.4, 0.4, 0.4), (2, 1.7, 2.0), (8, 1.5, 3.5)])
 def test_margins_get_the_length_of_the_records(slope, low, high):
-    """Records follow a slope of 2: what was released moves there, as far as the clip allows."""
+    """Records follow a slope of 2: longer margins move there, as far as the clip allows."""
     coef = moved(plan_of(epsilon=20.0), [slope, 0, 0])
-    assert low < coef[0] < high
+    assert low <= coef[0] <= high
     assert_array_equal(coef[1:], [0.0, 0.0, -1.0])
 
 
 def test_a_monotone_fit_is_zero_at_the_length():
-    assert root(np.arange(-3.0, 5.0)) == 0.5
-    assert root([-3, -1, -2, 1, 2, 3, 4, 5]) == pytest.approx(0.3 + 0.2 * 1.5 / 2.5)
-    assert root(np.ones(8)) == 0.05 and root(-np.ones(8)) == 1.3
+    assert root(np.arange(-3.0, 5.0)) == pytest.approx(0.45)
+    assert root([-3, -1, -2, 1, 2, 3, 4, 5]) == pytest.approx(0.3 + 0.15 * 1.5 / 2.5)
+    assert root(np.ones(8)) == 0.05 and root(-np.ones(8)) == 1.0
 
 
 def test_a_number_of_a_record_is_its_own():

@@ -1,9 +1,9 @@
 """How long the margins of two classes should be, by derivatives of the log loss in their length.
 
-Noise, narrow clips and short descents leave margins too long or too short, whatever the public
-numbers say. With D = margin - b, b the margin of the classes' shares alone, the loss of the margins
+Noise and narrow clips leave margins too long, whatever the public numbers say. With D = margin - b, b the margin of the classes' shares alone, the loss of the margins
 b + f D is convex in f. Its derivatives at a few public f are released, clipped record by record; a
-monotone fit of them is zero at the length that the records bear out.
+monotone fit of them is zero at the length that the records bear out. No margin gets longer: clips
+cut the derivatives of records that speak against it, and slopes would be a seventh too large.
 
 Each record has one number, D, which is a function of the record and of what was released before. So
 these are partial derivatives of a model with one feature: ``proofs/release_partial.md``.
@@ -21,7 +21,7 @@ from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale, moved_by
 
 # f, in lengths of the margins that public numbers keep, and the share of μ² for their derivatives.
-_LENGTHS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0, 1.3)
+_LENGTHS = (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0)
 _SHARE = 0.05
 # n μ from which a length and the shares of classes are known well enough to gain by them.
 _LEAST_EVIDENCE = 60.0
