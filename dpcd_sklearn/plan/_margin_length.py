@@ -1,9 +1,10 @@
 """How long the margins of two classes should be, by derivatives of the log loss in their length.
 
-Noise and narrow clips leave margins too long, whatever the public numbers say. With D = margin - b, b the margin of the classes' shares alone, the loss of the margins
-b + f D is convex in f. Its derivatives at a few public f are released, clipped record by record; a
-monotone fit of them is zero at the length that the records bear out. No margin gets longer: clips
-cut the derivatives of records that speak against it, and slopes would be a seventh too large.
+Noise and narrow clips leave margins too long, whatever the public numbers say. With D = margin - b,
+b the margin of the classes' shares alone, the loss of the margins b + f D is convex in f. Its
+derivatives at a few public f are released, clipped record by record; a monotone fit of them is zero
+at the length that the records bear out. No margin gets longer: clips cut the derivatives of records
+that speak against it, and slopes would be a seventh too large.
 
 Each record has one number, D, which is a function of the record and of what was released before. So
 these are partial derivatives of a model with one feature: ``proofs/release_partial.md``.
