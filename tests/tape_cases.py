@@ -628,7 +628,7 @@ for _name, _records, _make in [
         DPLinearRegressor(**STATED), {"alpha": loguniform(1e-4, 1.0)}, tape, n_iter=3,
         distribution="geometric")),
     ("search, subset", unit, lambda tape: Searched(
-        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["gd", "newton"]}, tape,
+        DPLinearRegressor(**STATED), {"alpha": [1e-3, 0.1], "solver": ["skgd", "newton"]}, tape,
         distribution="subset")),
     ("search, add_remove", many, lambda tape: Searched(
         DPLinearRegressor(**STATED, neighboring="add_remove", n_public=MANY),

@@ -93,7 +93,7 @@ def test_the_ledger_of_these_tests_would_show_a_charge(accountant, data):
 # ---- parameters, each by itself -----------------------------------------------------------------
 
 # How messages go on after the name of the parameter: with what is allowed.
-ALLOWED = "must|allowed|is for|no feature any width|no width|state them as|asks for"
+ALLOWED = "must|allowed|is for|no feature any width|no width|state them as|asks for|Here it is"
 NO_POSITIVE = [0, 0.0, -1, NAN, INF, "1", "none", None, True]
 NO_COUNT = [0, -1, 1.5, "all", True, NAN, INF]
 NO_FLAG = ["yes", None, 2]

@@ -144,8 +144,8 @@ def test_who_states_a_scale_or_asks_for_an_inference_has_the_bounds_that_he_stat
         {"epsilon": 1e-3},
     ):
         assert request_of(**bounds, **more).scales.features is None, more
-    plan = DPLinearRegressor(target_bounds=(-1, 1), inference=True, **bounds)._plan(N, P, 1)
-    assert plan.request.scales.features is None
+    plan = DPLinearRegressor(target_bounds=(-1, 1), inference=True, **bounds)._plan(100 * N, P, 1)
+    assert plan.request.scales.features is None and plan.request.inference
     assert request_of(epsilon=10.0, **bounds).scales.features == "tails within"
 
 
