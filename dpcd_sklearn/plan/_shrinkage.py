@@ -142,7 +142,7 @@ def moved_by(factor, solution, known):
     path, noise = solution.path, solution.noise
     strengths = tuple(
         one and one.moved(lambda w, b=b, f=f: b + f * (w - b))
-        for one, b, f in zip(solution.strengths, bases, factors, strict=False)
+        for one, b, f in zip(solution.strengths, bases, factors, strict=True)
     )
     return replace(
         solution,

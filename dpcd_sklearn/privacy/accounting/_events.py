@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...utils._persons import unit_of, words_of
 from ...utils._shown import Shown
 from ._dp_event import translated
+from ._tuning import TRIED, n_candidates_of
 
 
 def _plural(count, noun):
@@ -138,8 +139,8 @@ class TuningEvent(Shown):
         base = self.base.releases if isinstance(self.base, FitEvent) else [self.base]
         run = " and ".join(map(str, base))
         if law == "subset":
-            chosen = f"of {round(self.mean / 0.95)} candidates, each tried with probability 0.95"
-            return f"the best {chosen}, of {run}"
+            n = n_candidates_of(self.mean)
+            return f"the best of {n} candidates, each tried with probability {TRIED}, of {run}"
         return f"the best of {law} many runs, {self.mean:.4g} on average, of {run}"
 
 
