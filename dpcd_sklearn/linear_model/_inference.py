@@ -89,7 +89,8 @@ class InferenceMixin:
             noise = None  # a matrix of p² zeros would be multiplied
         if request.lacks_intervals:
             self.coef_cov_ = np.full((request.n_coordinates,) * 2, np.nan)
-            self.coef_std_ = self._privacy_std = self.coef_cov_[0]
+            self.coef_std_ = np.full(request.n_coordinates, np.nan)
+            self._privacy_std = self.coef_std_.copy()
             self.inference_valid_, self._why_invalid, self._redundant = False, _FEW, []
         known = noise if found is None else found
         if known is None:
