@@ -288,6 +288,15 @@ def test_what_is_not_counted_beside_what_is_warns_once_and_is_found(ledger, name
     assert len(ledger.entries()) - before <= ("private scorer" in name) <= charges
 
 
+def test_a_slice_before_the_fit_is_uncounted_and_a_slice_after_it_is_not_fitted(ledger):
+    pipeline = make_private_pipeline(DPStandardScaler(), LASSO, accountant=ledger)
+    with pytest.warns(PrivacyLeakWarning, match="not fitted are a plain Pipeline"):
+        pipeline[:-1]
+    _warnings.said.clear()
+    silent(pipeline.fit, X, X[:, 0])
+    silent(pipeline[:-1].transform, X)
+
+
 @pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 def test_what_one_ledger_counts_altogether_and_what_none_counts_does_not_warn(ledger):
     tests = PrivacyAccountant(50.0, 1e-3, testing=True)

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
 from ..plan._private_fit import PrivateFit, check_sizes
 from ..privacy.accounting._events import FitEvent
@@ -22,7 +23,7 @@ from ..utils._other_arrays import on_host
 from ..utils._persons import OF_NEIGHBORING
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
-from ..utils._warnings import held_back, repeat
+from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back
 from ._joint_plan import (
     check_steps,
@@ -421,6 +422,13 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         if isinstance(index, slice):
             if index.step not in (None, 1):
                 raise ValueError("Pipeline slicing only supports a step of 1")
+            if self.accountant is not None and not self.__sklearn_is_fitted__():
+                warn(
+                    "steps of a PrivatePipeline that is not fitted are a plain Pipeline: no ledger "
+                    "counts what it fits. Fit the whole pipeline first, and slice it then",
+                    PrivacyLeakWarning,
+                    topic="slice before a fit",
+                )
             return Pipeline(self.steps[index], verbose=self.verbose)
         return super().__getitem__(index)
 

@@ -66,6 +66,9 @@ def refusal_of_table(X, words, dates, model):
         text += f"{AS_DAYS}. "
     if not words:
         return text.rstrip()
+    if objects := columns_of_kind(X, "objects"):
+        name = objects[0][0]
+        text += f"If cells of {name!r} are dates, pd.to_datetime(X[{name!r}]) makes them so. "
     if days := [name for name, _ in words if is_date(name)]:
         text += f"{as_dates(days)}. "
     names = [name for name, _ in words if name not in days]
