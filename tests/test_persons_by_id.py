@@ -5,6 +5,7 @@ have other ones in another number.
 """
 
 import json
+import pickle
 import sqlite3
 from dataclasses import dataclass
 
@@ -12,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from tables import table
+from tape_cases import check_paid
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -33,11 +36,23 @@ from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
+from dpcd_sklearn.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSelectKBest,
+    DPSimpleImputer,
+    DPStandardScaler,
+    DPTargetEncoder,
+    _private_transformer,
+)
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.privacy.sums import PersonPlace
 from dpcd_sklearn.solvers import SGD, CompGD, Newton, SkGD
-from dpcd_sklearn.testing import LeakError, Recording, ReproducibleNoise, replay, unpaid
+from dpcd_sklearn.testing import LeakError, Recording, ReproducibleNoise, replay
+from dpcd_sklearn.utils._persons import one_row_each
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -111,7 +126,10 @@ def fit_of(make, weighted=False):
         model = make(tape)
         regression = not hasattr(model, "classes")
         y = data.y if regression else (data.y > 0).astype(int)
-        weights = {"sample_weight": data.weights} if weighted else {}
+        name = (
+            f"{model.steps[-1][0]}__sample_weight" if hasattr(model, "steps") else "sample_weight"
+        )
+        weights = {name: data.weights} if weighted else {}
         model.fit(data.X, y, groups=data.ids, **weights)
         return model, model.predict(np.linspace(-1, 1, 4 * P).reshape(4, P))
 
@@ -134,16 +152,77 @@ FITS = {
     "one scale": lambda t: DPLinearRegressor(
         feature_scale=1.0, target_bounds=(-3, 3), **BY_ID, max_iter=4, random_state=t
     ),
-}
+    "nothing stated": lambda t: DPLinearRegressor(**BY_ID, max_iter=2, random_state=t),
+    "labels, nothing stated": lambda t: DPLinearClassifier(
+        classes=[0, 1], **BY_ID, max_iter=2, random_state=t
+    ),
+    "quantiles and means": lambda t: make_private_pipeline(
+        DPSimpleImputer(strategy="mean", feature_bounds=(-2, 2), random_state=t),
+        DPStandardScaler(random_state=t), ridge(t), **BY_ID,
+    ),
+    "add_remove, quantiles": lambda t: make_private_pipeline(
+        DPQuantileTransformer(random_state=t), ridge(t), **REMOVED
+    ),
+    "categories": lambda t: make_private_pipeline(
+        make_private_column_transformer(
+            (DPOneHotEncoder(random_state=t), [0]),
+            (DPTargetEncoder(target_bounds=(-3, 3), random_state=t), [1]),
+            (DPRobustScaler(random_state=t), [2]),
+        ),
+        ridge(t), **BY_ID,
+    ),
+    "columns": lambda t: make_private_pipeline(
+        DPSelectKBest(k=2, feature_bounds=(-2, 2), target_bounds=(-3, 3), random_state=t),
+        DPPCA(1, feature_bounds=(-2, 2), random_state=t), ridge(t), **BY_ID,
+    ),
+}  # fmt: skip
+
+
+def ridge(t):
+    return DPRidgeSkGD(target_bounds=(-3, 3), max_iter=2, random_state=t)
+
+
+def test_a_record_that_the_order_of_all_records_decides_is_found(monkeypatch):
+    def first_row(groups, n_records, *tables):
+        return np.unique(groups, return_index=True)[1]
+
+    monkeypatch.setattr(_private_transformer, "one_row_each", first_row)
+    with pytest.raises(LeakError, match="moved by"):
+        replayed("quantiles and means", 0)
+
+
+def test_one_record_of_each_person_is_drawn_by_this_persons_records_alone():
+    rng = np.random.default_rng(5)
+    ids = np.repeat(np.arange(300), 100)
+    frame = pd.DataFrame({"number": rng.normal(size=30_000), "word": rng.choice([*"abc"], 30_000)})
+    frame.loc[::7, "word"] = None
+    rows = one_row_each(ids, 30_000, frame)
+    assert ids[rows].tolist() == list(range(300))
+    assert kstest(rows % 100, "randint", (0, 100)).pvalue > 1e-3
+    order = rng.permutation(np.flatnonzero(ids != 7))  # others, in another order, without one
+    again = one_row_each(list(map(int, ids[order])), len(order), frame.iloc[order])
+    assert order[again].tolist() == np.delete(rows, 7).tolist()
+
+
+def test_a_fitted_pipeline_keeps_no_ids():
+    columns = make_private_column_transformer((DPStandardScaler(), [0, 1, 2]))
+    pipeline = make_private_pipeline(columns, ridge(None), **BY_ID)
+    assert b"PersonsOfRows" not in pickle.dumps(pipeline.fit(DATA.X, DATA.y, groups=DATA.ids))
+
+
+def test_a_record_that_a_person_has_often_is_drawn_often():
+    ids, words = np.repeat(np.arange(4000), 5), np.tile([*"xxxxy"], 4000)
+    drawn = words[one_row_each(ids, len(ids), [words])]
+    assert 0.17 < np.mean(drawn == "y") < 0.23
 
 
 def replayed(name, seed, arbitrary=False):
     (data, neighbour), rest = neighbours(seed)
-    if name == "add_remove":
+    if name.startswith("add_remove"):
         neighbour = rest
     fit = fit_of(FITS[name], weighted=seed % 2 == 1)
     found = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary)
-    assert not unpaid(found, found.returned[0].privacy_event_)
+    check_paid(found, found.returned[0].privacy_event_)
     return found
 
 
@@ -423,8 +502,6 @@ REFUSED = {
     "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
     "projections": ({"solver": CompGD()}, "SGD"),
     "intervals": ({"inference": True}, "inference=False"),
-    "no bounds": ({"feature_bounds": None}, "feature_bounds"),
-    "no bounds of the target": ({"target_bounds": None}, "target_bounds"),
     "scales that are released": ({"feature_scale": "private"}, "private"),
     "no noise": ({"epsilon": np.inf, "accountant": None}, "protects nobody"),
     "strengths": ({"penalty": "l2", "alpha": [0.1, 1.0]}, "strength"),
@@ -466,7 +543,7 @@ def test_other_records_are_refused():
     "ask",
     [
         lambda: DPStandardScaler(**BY_ID).fit(DATA.X),
-        lambda: make_private_scorer("r2", **BY_ID).planned_event(100),
+        lambda: make_private_scorer("r2", **BY_ID)(DPRidgeSkGD(**STATED), DATA.X, DATA.y),
         lambda: make_private_pipeline(DPRidgeSkGD(**STATED), **BY_ID).fit(DATA.X, DATA.y),
         lambda: make_private_column_transformer((DPStandardScaler(), [0]), **BY_ID).fit(DATA.X),
         lambda: PrivateSearchCV(

@@ -18,7 +18,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
 from ..utils._persons import OF_NEIGHBORING, relation_of
-from ..utils._typing import ArrayLike, Auto, Neighboring
+from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it
 
@@ -236,7 +236,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None) -> Self:
         """Fit all steps on one budget, charging the accountant before a record is used.
 
         Parameters
@@ -244,6 +244,8 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         X : {array-like, data frame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
             For steps that take it.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -256,10 +258,10 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
-        self._fit(X, y, "fit")
+        self._fit(X, y, groups, "fit")
         return self
 
-    def _fit(self, X, y, method):
+    def _fit(self, X, y, groups, method):
         """Fit all steps by a method of a plain one, whose answer is returned."""
         if self.charges_nothing:
             refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
@@ -270,7 +272,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
             self._take(plain, shares_={}, privacy_event_=nothing, privacy_spent_=spent)
             return answer
         fitted = self._pipeline()
-        answer = getattr(fitted, method)(X, y)
+        answer = getattr(fitted, method)(X, y, groups)
         start = len(_WITHIN) + 2
         self._take(
             fitted.named_steps[_WITHIN],
@@ -291,12 +293,12 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None):
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None):
         """Fit all steps on one budget, and transform X by them; each as its own `fit_transform`.
 
         Parameters
         ----------
-        X, y
+        X, y, groups
             As in `fit`.
 
         Returns
@@ -304,7 +306,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         X_transformed : {ndarray, data frame} of shape (n_samples, n_transformed_features)
             Not private.
         """
-        return self._fit(X, y, "fit_transform")
+        return self._fit(X, y, groups, "fit_transform")
 
     def transform(self, X: ArrayLike):
         """Transform records by the fitted steps, each by itself.

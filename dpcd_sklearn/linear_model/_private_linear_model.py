@@ -100,7 +100,7 @@ class PrivateLinearModel(
 
     _target_is_numeric = None
     _has_many_targets = False
-    _takes_ids, _checked = True, checked_records
+    _checked = checked_records
 
     if TYPE_CHECKING:  # attributes of a fit
         coef_: np.ndarray

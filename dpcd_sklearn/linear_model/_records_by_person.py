@@ -7,8 +7,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..privacy.sums._person_place import PersonPlace
-from ..utils._other_arrays import on_host
-from ..utils._persons import relation_of
+from ..privacy.sums._place import LocalPlace
+from ..utils._persons import ids_of, one_row_each, persons_of, relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 
 
@@ -20,26 +20,15 @@ def checked_records(model, X, y, sample_weight, groups):
     TypeError, ValueError
         If they are not, or ids are given where records or stated numbers of them are the unit.
     """
-    by_id = relation_of(model.neighboring)[1] is None
     if isinstance(X, RecordsOfAFit):
         refuse_ids(model, groups)
         return X
-    if groups is not None and not by_id:
-        raise ValueError(
-            "groups say whose records are, and the unit is not a person: write "
-            "neighboring=Persons() to protect persons by their ids, or leave groups out"
-        )
-    if not by_id:
+    if (groups := ids_of(model.neighboring, groups)) is None:
         return RecordsInMemory.checked(model, X, y, sample_weight)
     if math.isinf(model.epsilon):
         raise ValueError(
             "neighboring=Persons() with epsilon=inf protects nobody: leave it at a word, without "
             "groups, for a fit without noise"
-        )
-    if groups is None:
-        raise ValueError(
-            "neighboring=Persons() needs an id of the person for each record: fit(X, y, "
-            "groups=ids); or state how many records a person has, Persons(max_contributions)"
         )
     return RecordsByPerson.of(model, X, y, sample_weight, groups)
 
@@ -75,14 +64,23 @@ class RecordsByPerson(RecordsInMemory):
         found = cls.checked(model, X, y, sample_weight)
         if found.n_outputs > 1:
             raise ValueError("groups are for one target or two classes; fit a model a target")
-        persons = numbers_of_persons(groups, len(found._X))
+        _, persons = persons_of(groups, len(found._X))
+        weights = () if found._weights is None else (found._weights,)
+        rows = one_row_each(groups, len(found._X), found._X, found._y, *weights)
         order = np.argsort(persons, kind="stable")
         found._X, found._y = found._X[order], found._y[order]
         if found._weights is not None:
             found._weights = found._weights[order]
+        found._one_each = np.argsort(order)[rows]
         found._starts = np.append(0, np.cumsum(np.bincount(persons)))
         found.shape, found.in_arrays = (len(found._starts) - 1, found.shape[1]), False
         return found
+
+    def unscaled(self, with_target):
+        """One record of each person, so that a choice is one of records."""
+        rows = self._one_each
+        y = np.ascontiguousarray(self._y[rows], dtype=np.float64) if with_target else None
+        return LocalPlace(self._X[rows], y)
 
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)
@@ -101,28 +99,3 @@ class PersonArrays(NamedTuple):
     def place(self, bounds, n_threads):
         """Where they lie, with bounds as of PersonPlace; one thread reads them."""
         return PersonPlace(*self, bounds)
-
-
-def numbers_of_persons(groups, n_records):
-    """Ids as numbers from 0 on, in an order that follows the ids alone.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are no column of ids of one kind, integers or strings, one for each record.
-    """
-    groups = on_host(groups)
-    # of a list NumPy would choose one kind by all ids, and 1 and "1" would be one person
-    ids = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
-    if ids.shape != (n_records,):
-        raise ValueError(f"groups must have shape ({n_records},), an id a record, got {ids.shape}")
-    if ids.dtype.kind == "O":
-        kinds = {type(one) for one in ids}
-        kinds = {int if issubclass(kind, np.integer) else kind for kind in kinds}
-        if kinds != {str} and kinds != {int}:
-            raise TypeError(
-                "groups must hold ids of one kind, integers or strings, and none may be missing"
-            )
-    elif ids.dtype.kind not in "iuU":
-        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}")
-    return np.unique(ids, return_inverse=True)[1].reshape(-1)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import PrivacyLeakWarning
@@ -16,11 +17,12 @@ from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..utils._cells import read_labels
+from ..utils._compat import safe_indexing
 from ..utils._input import check_finite_target, read_input
-from ..utils._persons import relation_of
+from ..utils._persons import ids_of, one_row_each, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._shown import Shown
-from ..utils._typing import ArrayLike, Auto, Neighboring
+from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import warn
 from ._answers import Model, read
 from ._metrics import METRICS, ScoreFacts
@@ -89,7 +91,7 @@ class PrivateScorer(Shown):
     def _budget(self, n_samples):
         return promised(self.epsilon, self.delta, self.neighboring, self.n_public, n_samples)
 
-    def __call__(self, estimator, X: ArrayLike, y: ArrayLike) -> float:
+    def __call__(self, estimator, X: ArrayLike, y: ArrayLike, groups: Column = None) -> float:
         """Release the score of a fitted model on records, after a charge.
 
         Parameters
@@ -98,6 +100,8 @@ class PrivateScorer(Shown):
             Fitted; the records must not have decided on it but through private releases.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is scored.
 
         Returns
         -------
@@ -115,6 +119,10 @@ class PrivateScorer(Shown):
             raise nothing.
         """
         X, n_samples = read(X)
+        if (groups := ids_of(self.neighboring, groups)) is not None:
+            read_input(check_consistent_length, X, y, name="y")
+            rows = one_row_each(groups, n_samples, X, read_labels(y, self.classes))
+            X, y, n_samples = safe_indexing(X, rows), safe_indexing(y, rows), len(rows)
         event = self.event_of_records(n_samples)
         release = self.prepared(estimator, X, y, event)
         if self.accountant is None and counted_and_not(tree_of(estimator))[0]:

@@ -132,6 +132,11 @@ def asked_of(search, n_samples):
     coins, seed = _candidates.Coins(), search.random_state
     if is_tape(seed):
         coins, seed = seed, seed.seed
+    if relation_of(neighboring)[1] is None:
+        raise ValueError(
+            "neighboring=Persons() is not for searches, whose splits are of records: state how "
+            "many a person has, Persons(max_contributions)"
+        )
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
     slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:

@@ -20,15 +20,16 @@ from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, available_if
 from ..utils._input import reworded
 from ..utils._other_arrays import on_host
-from ..utils._persons import OF_NEIGHBORING
+from ..utils._persons import OF_NEIGHBORING, PersonsOfRows, ids_of, persons_of
 from ..utils._reproducible_noise import ReproducibleNoise
-from ..utils._typing import ArrayLike, Auto, Neighboring
+from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back
 from ._joint_plan import (
     check_steps,
     n_outputs_of,
     names_at_the_end,
+    of_columns_by_name,
     planned,
     refuse_what_steps_refuse,
     shares_of,
@@ -236,7 +237,7 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
             rows, _ = first_rows(n_features, whole=bool(self.public_steps))
-        with reworded(_by_name):
+        with reworded(of_columns_by_name):
             return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
@@ -254,13 +255,22 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
     # ---- fitting ----
 
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: object) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        groups: Column = None,
+        **params: object,
+    ) -> Self:
         """Fit all steps on one budget, charging the accountant before a record is used.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: steps read one record of each,
+            and a model as its own `fit` says.
         **params : dict
             For single steps, as ``name__parameter``: ``dplassocd__sample_weight``. As in
             scikit-learn's Pipeline.
@@ -276,17 +286,19 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
-        self._fit_copy("fit", X, y, params)
+        self._fit_copy("fit", X, y, groups, params)
         return self
 
     @available_if(lambda self: hasattr(Pipeline(self.steps), "fit_transform"))
     @np.errstate(all="ignore")
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, **params):
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None, **params
+    ):
         """Fit all steps on one budget, and transform X by all of them.
 
         Parameters
         ----------
-        X, y, **params
+        X, y, groups, **params
             As in `fit`.
 
         Returns
@@ -294,9 +306,9 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         X_transformed : array-like of shape (n_samples, n_transformed_features)
             Not private.
         """
-        return self._fit_copy("fit_transform", X, y, params)
+        return self._fit_copy("fit_transform", X, y, groups, params)
 
-    def _fit_copy(self, method, X, y, params):
+    def _fit_copy(self, method, X, y, groups, params):
         """Fit copies of the steps on one budget by a method of Pipeline; then take them.
 
         The steps that the user holds are never changed, so threads may share them.
@@ -308,6 +320,10 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         copy.steps = [(name, copy_of(step)) for name, step in stated]
         # 1. plan
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
+        relation = {"neighboring": self.neighboring, "n_public": self.n_public}
+        if (groups := ids_of(self.neighboring, groups)) is not None:
+            n_samples = len(persons_of(groups, n_samples)[0])
+            relation["neighboring"] = PersonsOfRows(self.neighboring.relation, groups)
         name, last = copy.steps[-1]
         with held_back() as warned:
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
@@ -327,7 +343,6 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
             ),
         )
         for part, own in zip(plan.steps, plan.budgets, strict=True):
-            relation = {"neighboring": self.neighboring, "n_public": self.n_public}
             part.step.set_params(
                 epsilon=own.epsilon,
                 delta=own.delta,
@@ -431,17 +446,6 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
                 )
             return Pipeline(self.steps[index], verbose=self.verbose)
         return super().__getitem__(index)
-
-
-def _by_name(message):
-    """Say how to plan columns that are picked by name; scikit-learn's words stop at the symptom."""
-    if not message.startswith("Specifying the columns using strings"):
-        return message
-    return (
-        "Columns are picked by name here, so a number of features is not enough: pass a data frame "
-        "of made-up rows in its place, with the columns and dtypes of X, as in accountant.cost("
-        "pipeline, n_samples, pd.DataFrame({'age': [0.0, 1.0], 'ward': ['a', 'b']}))"
-    )
 
 
 def make_private_pipeline(

@@ -31,7 +31,6 @@ class PrivateFit:
 
     # The recorder of an audit, which hands one to a copy of its own; clones have none.
     _recorder = None
-    _takes_ids = False  # whether its fit can be told whose records are
     _was_charged = False  # whether a ledger counts a fit of this object or of its copies
 
     if TYPE_CHECKING:  # attributes of a fit
@@ -70,7 +69,7 @@ class PrivateFit:
     def _budget(self, n_samples):
         """The Budget of a fit, with δ as a number and n a public one."""
         stated = self.epsilon, self.delta, self.neighboring, self.n_public
-        return promised(*stated, n_samples, by_id=self._takes_ids)
+        return promised(*stated, n_samples)
 
     def _refuse_unprotected_charge(self):
         """A ledger vouches for its entries: no entry for a fit that protects nobody."""

@@ -158,11 +158,11 @@ class Request:
         """The request with other fields, and with the searches and counts that suit these."""
         nothing = dict.fromkeys(("smoothness_share", "length_share", "counts_share"), 0.0)
         request = replace(self, scales=NOTHING, target_search=NO_TARGET, **nothing, **changes)
-        if request.by_id:
-            return request
         if request.finds_scales:
             request = replace(request, target_search=wanted_target(request))
             request = replace(request, scales=wanted_scales(request))
+        if request.by_id:  # all else that is released is of the sums of persons
+            return request
         request = replace(request, smoothness_share=smoothness_share(request))
         request = replace(request, length_share=length_share(request))
         return replace(request, counts_share=counts_share(request))

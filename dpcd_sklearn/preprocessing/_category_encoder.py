@@ -13,7 +13,7 @@ from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._persons import relation_of
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Column
 from ._columns import columns_of, names_of, refuse_another_kind
 from ._private_transformer import OF_BUDGET, PrivateTransformer
 
@@ -94,7 +94,7 @@ class CategoryEncoder(PrivateTransformer):
         """How many dense columns so many columns become; 0 where that is not wider."""
         return 0
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None):
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None):
         """Fit, and encode the records; a result that memory may not hold is refused before.
 
         Parameters
@@ -102,6 +102,8 @@ class CategoryEncoder(PrivateTransformer):
         X : {array-like, data frame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
             For encoders that look at it.
+        groups : array-like of shape (n_samples,), default=None
+            As in `fit`.
 
         Returns
         -------
@@ -109,15 +111,17 @@ class CategoryEncoder(PrivateTransformer):
             Not private.
         """
         self._refuse_large_output_of_fit(X)
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y, groups).transform(X)
 
     def _refuse_large_output_of_fit(self, X):
-        """The same before a charge; of add_remove the number of records is not looked at."""
+        """The same before a charge, where the number of records is public."""
         shape = getattr(X, "shape", ())
         if len(shape) == 2:  # as long a list of rows is not in memory itself
             self._validate_params()
-            replaced = relation_of(self.neighboring)[0] == "replace_one"
-            n_public = None if replaced else self.n_public
+            relation, max_contributions = relation_of(self.neighboring)
+            if max_contributions is None:
+                return
+            n_public = None if relation == "replace_one" else self.n_public
             self._refuse_large_output(n_public or shape[0], shape[1])
 
     def _event(self, n_features, budget):
@@ -153,7 +157,7 @@ class CategoryEncoder(PrivateTransformer):
         return stated
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
         """Find the categories that are not stated, charging before a record is used.
 
         Parameters
@@ -162,6 +166,8 @@ class CategoryEncoder(PrivateTransformer):
             Strings, numbers, booleans; None and NaN are missing, which is a category too.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -176,6 +182,7 @@ class CategoryEncoder(PrivateTransformer):
             If a parameter or X is invalid; nothing was charged.
         """
         columns, n_samples = columns_of(self, X, reset=True)
+        n_samples, columns = self._read_by_fit(groups, n_samples, columns)
         stated = self._stated()
         plan, receipt, key = self._planned(n_samples, len(columns)), None, None
         if plan.units:

@@ -16,7 +16,7 @@ from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
 from ..utils._tiles import row_tiles, within_range
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Column
 from ._bounded_map import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
 
@@ -161,7 +161,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         return length, length / 2  # so that the mean is known about as well as the rest
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
         """Find the components, charging the accountant before a record is used.
 
         Parameters
@@ -169,6 +169,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         X : {array-like, data frame} of shape (n_samples, n_features)
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -183,6 +185,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             If a parameter or X is invalid; nothing was charged.
         """
         X = self._read(X, reset=True)
+        _, X = self._read_by_fit(groups, X.shape[0], X)
         n_samples, n_features = X.shape
         lo, hi = self._bounds_or_unit(n_features)
         center = lo / 2 + hi / 2

@@ -17,7 +17,7 @@ from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
 from ..utils._compat import HasMethods, Interval, StrOptions
-from ..utils._persons import OF_NEIGHBORING, relation_of
+from ..utils._persons import OF_NEIGHBORING, ids_of, one_row_each, relation_of
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -128,6 +128,18 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if event.releases:
             units = tuple(self._units(event, n_features, n_samples, budget.n))
         return TransformerPlan(event, budget, units)
+
+    def _read_by_fit(self, groups, n_records, *arrays):
+        """A fit reads all records, or one of each person where ids say whose they are.
+
+        Their number comes before them; a list has the columns of a table.
+        """
+        groups = ids_of(self.neighboring, groups)
+        if groups is None:
+            return n_records, *arrays
+        rows = one_row_each(groups, n_records, *arrays)
+        taken = ([c[rows] for c in a] if isinstance(a, list) else a[rows] for a in arrays)
+        return len(rows), *taken
 
     def _paid(self, plan, n_features):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""

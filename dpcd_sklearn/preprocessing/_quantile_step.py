@@ -21,7 +21,7 @@ from ..privacy.sums._place import LocalPlace
 from ..utils._compat import fit_context
 from ..utils._input import read_records
 from ..utils._public import check_bounds
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Column
 from ._bounded_map import CHECKS
 from ._private_transformer import (
     OF_BUDGET,
@@ -66,7 +66,7 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
     # ---- fitting ----
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
         """Find quantiles, charging the accountant before a record is used.
 
         Parameters
@@ -75,6 +75,8 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
             The records; sparse ones only where zero stays zero.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -89,6 +91,7 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
             If a parameter or X is invalid; nothing was charged.
         """
         X = self._read(X, reset=True)
+        _, X = self._read_by_fit(groups, X.shape[0], X)
         bounds, plan = self._bounds(), self._planned(*X.shape)
         values, lo, hi = np.empty((0, X.shape[1])), None, None
         if plan.units:

@@ -18,7 +18,7 @@ from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._input import read_records
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Column
 from ._bounded_map import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
 from ._stated_target import read_target, stated_bounds, stated_classes
@@ -161,7 +161,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         return [*units, ColumnUnits(choices, n_chosen=k, width=n_features, **sizes)]
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: Column = None) -> Self:
         """Choose columns, charging the accountant before a record is used.
 
         Parameters
@@ -169,6 +169,8 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Numbers, or labels if `classes` are stated.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -184,6 +186,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         """
         X = read_records(self, X, **CHECKS)
         target, bounds = read_target(self, y, X.shape[0])
+        _, X, target = self._read_by_fit(groups, X.shape[0], X, target)
         target = np.eye(len(self.classes))[target] if bounds is None else target[:, np.newaxis]
         lo, hi = self._bounds(issparse(X))
         plan = self._planned(*X.shape)

@@ -24,7 +24,7 @@ from ..utils._compat import StrOptions, fit_context
 from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._tiles import map_cells
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Column
 from ._columns import columns_of, names_of
 from ._private_transformer import (
     OF_BUDGET,
@@ -208,7 +208,7 @@ class DPSimpleImputer(PrivateTransformer):
     # ---- fitting ----
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
         """Find what missing cells are filled with, charging before a record is used.
 
         Parameters
@@ -217,6 +217,8 @@ class DPSimpleImputer(PrivateTransformer):
             Numbers, or words as well where the strategy takes them; NaN and None are missing.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -232,12 +234,13 @@ class DPSimpleImputer(PrivateTransformer):
         """
         self._check_together()
         X, shape = self._read(X, reset=True)
+        n_samples, X = self._read_by_fit(groups, shape[0], X)
         bounds, fill = self._bounds(), self._constants(X)
-        plan = self._planned(*shape)
+        plan = self._planned(n_samples, shape[1])
         if not self.charges_nothing:
             receipt, key = self._paid(plan, shape[1])
             if self.strategy == "most_frequent":
-                (units,), place = plan.units, CategoryPlace(X, shape[0])
+                (units,), place = plan.units, CategoryPlace(X, n_samples)
                 oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
                 fill = _most_frequent(oracle.release_categories(), otherwise=fill)
             else:

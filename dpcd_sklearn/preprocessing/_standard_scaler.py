@@ -13,7 +13,7 @@ from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import fit_context
 from ..utils._input import read_records
-from ..utils._typing import ArrayLike, Auto, Seed
+from ..utils._typing import ArrayLike, Auto, Column, Seed
 from ._bounded_map import CHECKS, BoundedMap
 from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records, lacks_evidence
 
@@ -147,7 +147,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
         """Find centres and scales, charging the accountant before a record is used.
 
         Parameters
@@ -156,6 +156,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             The records. float32 and float64 are read in place, memory maps too.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -172,6 +174,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         X = read_records(self, X, **CHECKS)
         if issparse(X) and self.with_centering:
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
+        _, X = self._read_by_fit(groups, X.shape[0], X)
         plan = self._planned(*X.shape)
         (units,) = plan.units
         how, zooms = self._way(X.shape[1], plan.budget)

@@ -16,8 +16,8 @@ from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions, fit_context
-from ..utils._persons import relation_of
-from ..utils._typing import ArrayLike
+from ..utils._persons import ids_of, persons_of, relation_of
+from ..utils._typing import ArrayLike, Column
 from ._category_encoder import CategoryEncoder
 from ._columns import columns_of, each_once, names_of
 from ._stated_target import read_target, stated_bounds, stated_classes
@@ -224,7 +224,7 @@ class DPTargetEncoder(CategoryEncoder):
     # ---- fitting ----
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: Column = None) -> Self:
         """Find categories and means of the target, charging before a record is used.
 
         Parameters
@@ -233,6 +233,8 @@ class DPTargetEncoder(CategoryEncoder):
             Strings, numbers, booleans; None and NaN are missing, which is a category too.
         y : array-like of shape (n_samples,)
             Numbers, or labels if `classes` are stated.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: one record of each is read.
 
         Returns
         -------
@@ -248,6 +250,7 @@ class DPTargetEncoder(CategoryEncoder):
         """
         columns, n_samples = columns_of(self, X, reset=True)
         target, bounds = read_target(self, y, n_samples)
+        n_samples, columns, target = self._read_by_fit(groups, n_samples, columns, target)
         stated = self._stated()
         plan = self._planned(n_samples, len(columns))
         receipt, key = self._paid(plan, len(columns))
@@ -261,13 +264,16 @@ class DPTargetEncoder(CategoryEncoder):
         self._promise(plan)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike):
+    def fit_transform(self, X: ArrayLike, y: ArrayLike, groups: Column = None):
         """Fit, and encode each record: with `cv` by what the other folds say.
+
+        Folds are of persons where ids say whose the records are.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        y, groups : array-like of shape (n_samples,)
+            As in `fit`.
 
         Returns
         -------
@@ -275,10 +281,12 @@ class DPTargetEncoder(CategoryEncoder):
             Not private.
         """
         self._refuse_large_output_of_fit(X)
-        self.fit(X, y)
+        self.fit(X, y, groups)
         if self.cv is None:
             return self._looked_up(X, [self.encodings_], 1)
-        return self._looked_up(X, self._of_others, self.cv)
+        ids = ids_of(self.neighboring, groups)
+        persons = None if ids is None else persons_of(ids, len(ids))[1]
+        return self._looked_up(X, self._of_others, self.cv, persons)
 
     def fitted_without_records(self, X):
         """Fit a copy to nothing but the shape and the names: no category is found.
@@ -348,10 +356,12 @@ class DPTargetEncoder(CategoryEncoder):
         """
         return self._looked_up(X, None, 1)
 
-    def _looked_up(self, X, encodings, n_folds):
+    def _looked_up(self, X, encodings, n_folds, units=None):
+        """Encodings of records, by the fold of each one's unit of privacy: itself, or a person."""
         codes, n_samples = self._codes(X)
         self._refuse_large_output(n_samples, len(codes))
-        encodings, folds = encodings or [self.encodings_], np.arange(n_samples) % n_folds
+        encodings = encodings or [self.encodings_]
+        folds = (np.arange(n_samples) if units is None else units) % n_folds
         found = np.empty((n_samples, len(codes) * self._n_encodings))
         for fold, of_columns in enumerate(encodings):
             rows = np.flatnonzero(folds == fold)

@@ -78,7 +78,7 @@ def plan_of(request):
 
 
 def _plan_by_id(request):
-    """The plan of a fit over persons, by their ids: full gradients, within stated bounds.
+    """The plan of a fit over persons, by their ids: full gradients.
 
     Raises
     ------
@@ -94,8 +94,6 @@ def _plan_by_id(request):
         "inference=False": request.inference,
         "one strength of the penalty is stated": bool(request.strengths),
         "no feature_scale is 'private'": request.asks_for_smoothness,
-        "feature_bounds, row_norm_bound or feature_scale are stated": request.looks_for_features,
-        "target_bounds are stated": request.finds_target,
     }
     if needs := [words for words, fails in wrong.items() if fails]:
         raise ValueError(f"groups need that {' and that '.join(needs)}")

@@ -1,9 +1,15 @@
 """Neighbouring data sets as users state them: by a word, or as persons."""
 
+from hashlib import blake2b
 from numbers import Integral
 from typing import Literal
+from zlib import crc32
+
+import numpy as np
+from scipy.sparse import issparse
 
 from ._compat import Interval, StrOptions
+from ._other_arrays import on_host
 from ._public import MOST
 from ._stated import Stated
 
@@ -58,6 +64,24 @@ class Persons(Stated):
         self.relation = relation
 
 
+class PersonsOfRows(Persons):
+    """Persons of whom the ids are known: what a pipeline gives to the copies of its steps.
+
+    Parameters
+    ----------
+    relation : {"replace_one", "add_remove"}
+    ids : ndarray of shape (n_records,)
+        As they were checked by `persons_of`.
+    """
+
+    def __init__(self, relation, ids):
+        super().__init__(None, relation)
+        self.ids = ids
+
+    def __sklearn_clone__(self):
+        return self
+
+
 OF_NEIGHBORING = [StrOptions(set(NEIGHBORING)), Persons]  # as a constraint of a parameter
 
 
@@ -79,6 +103,132 @@ def relation_of(neighboring):
             f"{neighboring!r}"
         )
     return neighboring, 1
+
+
+# ---- ids of persons ------------------------------------------------------------------------------
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def ids_of(neighboring, groups):
+    """The ids that a fit, or the pipeline around it, was told; None where persons have none.
+
+    Raises
+    ------
+    ValueError
+        If ids are missing, or are given where they are not the unit.
+    """
+    by_id = relation_of(neighboring)[1] is None
+    if groups is not None and not by_id:
+        raise ValueError(
+            "groups say whose records are, and the unit is not a person: write "
+            "neighboring=Persons() to protect persons by their ids, or leave groups out"
+        )
+    groups = getattr(neighboring, "ids", groups)
+    if groups is None and by_id:
+        raise ValueError(
+            "neighboring=Persons() needs an id of the person for each record: fit(X, y, "
+            "groups=ids); or state how many records a person has, Persons(max_contributions)"
+        )
+    return groups
+
+
+def persons_of(groups, n_records):
+    """The ids of all persons in their order, and the number of the person of each record.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no column of ids of one kind, integers or strings, one for each record.
+    """
+    groups = on_host(groups)
+    # of a list NumPy would choose one kind by all ids, and 1 and "1" would be one person
+    ids = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
+    if ids.shape != (n_records,):
+        raise ValueError(f"groups must have shape ({n_records},), an id a record, got {ids.shape}")
+    if ids.dtype.kind == "O":
+        kinds = {type(one) for one in ids}
+        kinds = {int if issubclass(kind, np.integer) else kind for kind in kinds}
+        if kinds != {str} and kinds != {int}:
+            raise TypeError(
+                "groups must hold ids of one kind, integers or strings, and none may be missing"
+            )
+    elif ids.dtype.kind not in "iuU":
+        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}")
+    ids, persons = np.unique(ids, return_inverse=True)
+    return ids, persons.reshape(-1)
+
+
+def one_row_each(groups, n_records, *tables):
+    """The number of one row of each person, in the order of the ids.
+
+    It is drawn by a hash of the id, of the row's own cells, and of its rank among equal rows of
+    this person, so neither the rows of others nor any row number decide which one is taken: these
+    rows are a table of persons who have one record each.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_records,)
+    n_records : int
+    *tables : ndarrays, data frames, or lists of columns
+        All cells of the rows.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_persons,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the ids are not valid, or records are sparse.
+    """
+    ids, persons = persons_of(groups, n_records)
+    found = np.array([hash_of_id(one) for one in ids.tolist()], dtype=np.uint64)[persons]
+    for table in tables:
+        for column in _columns(table):
+            found = _mixed(found * _ODD + _hashes(column))
+    order = np.lexsort((found, persons))
+    persons, found = persons[order], found[order]
+    is_new = np.append(True, (np.diff(persons) > 0) | (found[1:] != found[:-1]))
+    places = np.arange(n_records)
+    rank = places - np.maximum.accumulate(np.where(is_new, places, 0))
+    drawn = np.lexsort((_mixed(found + rank.astype(np.uint64) * _ODD), persons))
+    return order[drawn[np.append(True, np.diff(persons) > 0)]]
+
+
+def hash_of_id(one, key=b""):
+    """An integer below 2^64 that an id and a key decide, and nothing else."""
+    digest = blake2b(str(one).encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _columns(table):
+    if issparse(table):
+        raise ValueError("groups need X as an array: sparse records have no sums by person")
+    if isinstance(table, list):
+        return table
+    if len(np.shape(table)) < 2:
+        return [table]
+    take = table.iloc.__getitem__ if hasattr(table, "iloc") else table.__getitem__
+    return [take((slice(None), j)) for j in range(table.shape[1])]
+
+
+def _hashes(column):
+    """A number of each cell, as uint64."""
+    cells = np.asarray(column)
+    if cells.dtype.kind not in "biuf" or cells.dtype.itemsize > 8:
+        texts = map(str, cells.tolist())
+        cells = [crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
+        return np.array(cells, dtype=np.uint64)
+    whole = np.dtype(f"{cells.dtype.byteorder}u{cells.dtype.itemsize}")
+    return np.ascontiguousarray(cells).view(whole).astype(np.uint64)
+
+
+def _mixed(numbers):
+    """Integers whose bits all follow all bits of these (Steele, Lea & Flood, 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 # ---- words --------------------------------------------------------------------------------------

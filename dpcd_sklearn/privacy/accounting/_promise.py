@@ -79,7 +79,7 @@ class Budget(NamedTuple):
         return log_excess(self.of_persons(event), self.epsilon, self.delta)
 
 
-def promised(epsilon, delta, neighboring, n_public, n_samples, *, by_id=False):
+def promised(epsilon, delta, neighboring, n_public, n_samples):
     """The Budget of a fit of so many records, or persons by their ids, as its parameters say.
 
     Raises
@@ -88,11 +88,6 @@ def promised(epsilon, delta, neighboring, n_public, n_samples, *, by_id=False):
         If the relation is unknown, `n_public` does not belong to it, or delta is no number.
     """
     relation, max_contributions = relation_of(neighboring)
-    if max_contributions is None and not by_id:
-        raise ValueError(
-            "neighboring=Persons() is for linear models that are told whose records are, "
-            "fit(X, y, groups=ids): state how many a person has, Persons(max_contributions)"
-        )
     n_public = public_number(relation, n_public)
     delta = resolved_delta(delta, n_samples, n_public)
     n = int(n_samples) if n_public is None else n_public
