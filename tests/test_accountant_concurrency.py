@@ -14,7 +14,6 @@ import cloudpickle
 import numpy as np
 import pytest
 from forks import forked
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -145,16 +144,6 @@ def test_a_refused_fit_raises_out_of_a_parallel_search():
     with pytest.raises(BudgetExceededError, match="remaining"):
         search.fit(np.ones((30, 2)), np.zeros(30))
     assert 0 < len(model.accountant.entries()) < 10
-
-
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
-def test_joblib_workers_share_the_budget(backend):
-    accountant, event = budget_for(7)
-    admitted = Parallel(n_jobs=2, backend=backend)(
-        delayed(charge_many)(accountant, event, 3) for _ in range(4)
-    )
-    assert sorted(sum(admitted, [])) == list(range(1, 8))
-    assert [entry.id for entry in accountant.entries()] == list(range(1, 8))
 
 
 # ---- races ------------------------------------------------------------------------------------

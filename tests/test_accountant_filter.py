@@ -149,16 +149,6 @@ def test_the_same_of_ten_thousand_releases():
     assert whole_budgets(seed=1, cases=30, most=10_000) == []
 
 
-@pytest.mark.parametrize("kind", WHOLE)
-def test_a_first_event_that_is_not_all_leaves_room_for_others(kind):
-    accountant = PrivacyAccountant(1.0, 1e-6)
-    accountant.charge(WHOLE[kind](0.5))
-    assert 0.3 < accountant.remaining() < 0.92
-    before = accountant.remaining()
-    accountant.charge(gaussian_fit_event(Budget(0.2, 1e-6, ONE), 9))
-    assert 0.0 < accountant.remaining() < before
-
-
 def test_a_later_event_is_never_admitted_by_its_own_curve():
     for whole in WHOLE.values():
         accountant = PrivacyAccountant(1.0, 1e-6)
@@ -179,16 +169,6 @@ def test_limits_are_those_of_the_proof(epsilon, delta):
     # the rounding that is given back stays within what gdp_mu rounded down
     assert ledger.limit == pytest.approx(gdp_mu(epsilon, 0.99 * delta) ** 2, rel=1e-9)
     assert gdp_delta(math.sqrt(ledger.limit), epsilon) + ledger.reserve <= delta
-
-
-@table("fits", [*range(2, 31), 1000])
-def test_a_limit_for_exactly_k_gaussian_fits_admits_exactly_k(fits):
-    ledger = stated(1.0, 1e-6)
-    event = gaussian(gdp_mu(1.0, 0.99e-6 * (1 - 1e-12)) ** 2 / fits, count=17)
-    first, later = (_filter.price(ledger, event, first).amount for first in (True, False))
-    assert first == later
-    assert admits(ledger, [first] * (fits - 1), later)
-    assert not admits(ledger, [first] * fits, later)
 
 
 @settings(max_examples=60, deadline=None)
@@ -320,14 +300,6 @@ def test_a_refusal_says_that_delta_is_short_where_epsilon_is_not():
     accountant.charge(search(1e-8))
 
 
-def test_a_first_event_beyond_the_budget_is_refused_by_however_little():
-    accountant = PrivacyAccountant(1.0 - 1e-7, 1e-6)
-    with pytest.raises(BudgetExceededError, match=r"remaining\(\) = 0\.999999"):
-        accountant.charge(gaussian_fit_event(Budget(1.0, 1e-6, ONE), 100))
-    assert accountant.entries() == []
-    accountant.charge(gaussian_fit_event(Budget(accountant.remaining(), 1e-6, ONE), 100))
-
-
 TUNED = FitEvent((GaussianEvent(50.0),))
 
 
@@ -388,14 +360,6 @@ def test_what_cannot_be_counted_is_refused(event, error):
     with pytest.raises(error):
         accountant.charge(event)
     assert accountant.entries() == []
-
-
-def test_single_precision_noise_multipliers_are_counted_in_double():
-    ledger = stated(5.0, 1e-5)
-    noise = np.float32(3.3)
-    single = _filter.price(ledger, FitEvent((GaussianEvent(noise, np.int64(3)),)), True)
-    double = _filter.price(ledger, FitEvent((GaussianEvent(float(noise), 3),)), True)
-    assert single == double and type(single.amount) is float
 
 
 def test_another_neighbouring_relation_is_refused_with_advice():

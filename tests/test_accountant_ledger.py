@@ -277,26 +277,6 @@ def test_report_reads_as_text_html_and_frame():
     assert len(PrivacyAccountant(5.0, 1e-5).report().to_frame()) == 0
 
 
-def test_a_report_tells_candidates_apart_and_stays_readable():
-    accountant = PrivacyAccountant(5.0, 1e-5)
-    for alpha in (0.1, 1.0):
-        for _ in range(2):
-            params = {"alpha": alpha, "max_iter": 10, "tol": 1e-6}
-            event = FitEvent((SelectionEvent(0.01, 40), GaussianEvent(200.0, 40)))
-            accountant.charge(event, estimator="DPLogisticGCD", params=params, n_samples=9)
-    accountant.charge(gaussian(0.001), estimator="DPLassoCD", params={"alpha": 7.0})
-    report = accountant.report()
-    lines = str(report).splitlines()
-    assert "DPLogisticGCD(alpha=0.1)" in lines[1] and "DPLogisticGCD(alpha=1)" in lines[3]
-    assert "40 × choice η=0.01, Gaussian z=200" in lines[1]
-    assert "max_iter" not in str(report)  # it tells nothing apart
-    assert max(map(len, lines)) <= 130
-    so_far = [float(line.split()[-1]) for line in lines[1:6]]
-    assert so_far == sorted(so_far)
-    assert report.epsilons[-1] == accountant.spent().epsilon
-    assert list(report.to_frame()["epsilon_so_far"]) == list(report.epsilons)
-
-
 def test_entries_are_a_list_a_data_frame_or_comma_separated_values():
     pd = pytest.importorskip("pandas")
     accountant = PrivacyAccountant(5.0, 1e-5)

@@ -9,7 +9,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from flat import SOLVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
@@ -17,7 +16,7 @@ from sklearn.base import clone
 from tables import table
 from unreleased import choices
 
-from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.loops import _gcd
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
@@ -107,21 +106,6 @@ def test_choices_have_the_law_of_the_exponential_mechanism(scores, size):
 def test_the_law_does_not_depend_on_the_window_of_octaves(scores, size, window, n_levels):
     choice = LazyChoice(3, window=window, n_levels=n_levels)
     drawn = choices(choice, scores, size, source(), DRAWS)
-    assert fits(drawn, law_of_orders(scores, size))
-
-
-@table("size", [1, 2])
-@every_shape
-def test_the_full_draw_would_have_passed(scores, size):
-    keys = np.empty((DRAWS, 6))
-    keys[:] = source(1).log_exponentials(DRAWS * 6).reshape(DRAWS, 6)
-    keys -= np.array(scores)
-    order = np.argsort(keys, axis=1)
-    drawn = np.empty((DRAWS, size), dtype=int)
-    drawn[:, 0] = order[:, 0]
-    if size == 2:
-        other = order // 2 != order[:, :1] // 2
-        drawn[:, 1] = order[np.arange(DRAWS), np.argmax(other, axis=1)]
     assert fits(drawn, law_of_orders(scores, size))
 
 
@@ -339,15 +323,6 @@ def test_more_choices_than_coordinates_are_refused(lazy):
             assert _gcd.solve(oracle, problem).n_updates == 2
 
 
-@table("lazy", [True, False])
-@table("l1", [2.0**40, 1e100, 1e307])
-def test_public_parts_beyond_the_proof_are_refused_alike(l1, lazy):
-    event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
-    oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3), lazy=lazy)
-    with pytest.raises((RuntimeError, ValueError)):
-        _gcd.solve(oracle, Problem(ElasticNet(l1), np.ones(3), 2, 1))
-
-
 @pytest.mark.parametrize("lazy", [True, False])
 def test_each_choice_is_paid_for(lazy):
     event = FitEvent((SelectionEvent(0.1, 5), GaussianEvent(1.0, 9)))
@@ -436,45 +411,8 @@ def test_without_noise_the_option_changes_nothing(model, data):
     assert (full.coef_ == lazy.coef_).all()
 
 
-def test_solvers_that_choose_nothing_have_no_selection():
-    choosing = {w for w, solver in SOLVERS.items() if "selection" in solver().get_params()}
-    assert choosing == {"gcd", "frank-wolfe"}
-
-
-@leaky
-def test_a_seed_repeats_a_lazy_fit(data):
-    fits = [
-        DPLogisticGCD(random_state=ReproducibleNoise(3), solver=GCD(selection="lazy"))
-        .fit(*data)
-        .coef_
-        for _ in range(2)
-    ]
-    assert (fits[0] == fits[1]).all()
-
-
-def test_a_lazy_fit_with_a_hundred_thousand_sparse_features():
-    rng = np.random.default_rng(0)
-    n, p = 4000, 100_000
-    rows, columns = rng.integers(0, n, 20_000), rng.integers(0, p, 20_000)
-    y = rng.integers(0, 2, n)
-    signal = sparse.csr_array((2.0 * y - 1, (np.arange(n), np.full(n, 77))), shape=(n, p))
-    A = sparse.csr_array((np.ones(20_000), (rows, columns)), shape=(n, p)) + signal
-    model = DPLogisticGCD(
-        l1_ratio=1.0, epsilon=20.0, max_iter=10, solver=GCD(block_size=2, selection="lazy")
-    )
-    model.fit(A, y)
-    assert np.argmax(np.abs(model.coef_[0])) == 77
-    assert np.count_nonzero(model.coef_) <= 20
-    assert model.score(A, y) > 0.9
-
-
 @table("bad", ["race", "Lazy", True, 1])
 @every_greedy
 def test_a_selection_that_is_none_is_refused(model, bad, data):
     with pytest.raises((ValueError, TypeError), match="selection"):
         clone(model).set_params(solver__selection=bad).fit(*data)
-
-
-def test_lazy_fits_warn_no_more_than_full_ones(data, recwarn):
-    DPLogisticGCD(solver=GCD(selection="lazy")).fit(*data)
-    assert not [w for w in recwarn if issubclass(w.category, PrivacyLeakWarning)]
