@@ -293,15 +293,6 @@ def test_a_budget_that_admits_nothing_says_so():
 
 # ---- composition -------------------------------------------------------------------------------
 
-RELEASES = [GaussianEvent(3.7), SelectionEvent(0.31), NonPrivateEvent()]
-several = pytest.mark.parametrize("count", [1, 2, 3, 17])
-
-
-def repeated(release, count):
-    if isinstance(release, GaussianEvent):
-        return GaussianEvent(release.noise_multiplier, count)
-    return SelectionEvent(release.eta, count)
-
 
 @given(st.lists(st.tuples(powers_of_ten(-1, 3), st.integers(1, 100)), min_size=1, max_size=5))
 @budgets

@@ -143,13 +143,3 @@ def test_what_is_allowed():
     partition = BlockSampling(5, (np.array([4, 0]), [1, 3, 2]))
     assert [block.tolist() for block in partition.blocks] == [[0, 4], [1, 2, 3]]
     assert BlockSampling(5, 2).importance([0, 0, 4, 4, 4]).probabilities.tolist() == [0, 0.5, 0.5]
-
-
-class Arrays:
-    """A sound sampling of every shape that a block may have."""
-
-    block_size = 2
-
-    def draw(self, generator, count):
-        kinds = [(1, 0), [2], np.array([3, 1], dtype=np.int8), np.array([1], dtype=np.uint64)]
-        return (kinds[generator.integers(4)] for _ in range(count))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpcd_sklearn.privacy.mechanisms as mechanisms
-from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
+from dpcd_sklearn.losses import LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
@@ -31,6 +31,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     PartitionUnits,
     PresentUnits,
     QuantileUnits,
+    RecordOracle,
     RunningUnits,
     ScoreUnits,
     SecondMomentUnits,
@@ -232,6 +233,14 @@ def test_the_table_has_all_units():
     }
     parents = {parent for kind in named for parent in kind.__mro__[1:]}
     assert named - parents == set(TABLE)
+
+
+def test_units_of_other_outputs_than_the_records_have_are_refused():
+    """Two outputs of three coordinates are not three of two."""
+    units = CoordinateUnits(of(G(1.0)), smoothness=np.ones(6), clip=1.0, n_outputs=2, **SIZES)
+    place = LocalPlace(np.ones((9, 1)), np.zeros(9))
+    with pytest.raises(ValueError, match="of 3 columns, not 2"):
+        RecordOracle(Receipt(units.event, None), units, place, loss=MultinomialLoss())
 
 
 @pytest.mark.parametrize("loss", [SquaredLoss(), LogisticLoss()])
