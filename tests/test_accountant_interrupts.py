@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 
-import numpy as np
 import pytest
 
 from dpcd_sklearn.exceptions import LedgerError
@@ -173,45 +172,3 @@ def test_a_holder_that_never_leaves_is_found_by_this_test(impatient):
     assert isinstance(of_another_thread(accountant.spent), LedgerError)
     del context  # as when the frame goes whose stack held it
     assert of_another_thread(accountant.spent) is None
-
-
-@pytest.mark.slow
-@needs_fork
-@needs_timer
-def test_thousands_of_interrupts_while_threads_charge_and_processes_fork(monkeypatch):
-    monkeypatch.setattr(_sqlite, "BUSY_SECONDS", 5.0)
-    accountant = PrivacyAccountant(5.0, 1e-5)
-    rng, stop, refused = np.random.default_rng(), threading.Event(), []
-
-    def work():
-        while not stop.is_set():
-            try:
-                accountant.charge(FitEvent((GaussianEvent(1e6),)))
-            except LedgerError as error:
-                refused.append(error)
-            stop.wait(0.005)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    other = threading.Thread(target=work)
-    other.start()
-    hits = 0
-    try:
-        while hits < 3000:
-            try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-4, 3e-3))
-                while True:
-                    accountant.spent()
-            except KeyboardInterrupt:
-                hits += 1
-            if hits % 100 == 0:
-                assert fork_that_charges(accountant)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        stop.set()
-        other.join()
-        signal.signal(signal.SIGALRM, before)
-    assert not refused
-    accountant.verify()

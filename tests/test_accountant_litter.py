@@ -113,14 +113,11 @@ def holder(folder):
     return process, Path(process.stdout.readline().strip()).parent
 
 
-@pytest.mark.parametrize("fatal", [signal.SIGTERM, signal.SIGKILL])
-def test_temporary_ledgers_of_the_dead_are_swept_and_of_the_living_are_not(
-    fatal, tmp_path, monkeypatch
-):
+def test_temporary_ledgers_of_the_dead_are_swept_and_of_the_living_are_not(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (dead, its_folder), (living, kept) = holder(tmp_path), holder(tmp_path)
     try:
-        dead.send_signal(fatal)
+        dead.kill()
         dead.wait(30)
         assert its_folder.exists() and kept.exists() and its_folder != kept
         ours = PrivacyAccountant(5.0, 1e-5)
@@ -165,12 +162,6 @@ def test_what_is_not_known_to_be_dead_and_ours_is_left_alone(tmp_path, monkeypat
     monkeypatch.setattr(os, "getuid", lambda: 12345)  # somebody else's
     PrivacyAccountant(5.0, 1e-5)
     assert swept.exists()
-
-
-def test_no_signal_handler_is_installed():
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    PrivacyAccountant(5.0, 1e-5).charge(SMALL)
-    assert before == [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
 
 
 # ---- messages -----------------------------------------------------------------------------------

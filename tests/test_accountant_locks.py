@@ -44,14 +44,6 @@ def asked(monkeypatch):
     return calls
 
 
-def test_the_fake_is_a_file_system_on_which_two_hold_the_lock(tmp_path, no_locks):
-    path = tmp_path / "x"
-    path.touch()
-    with _sqlite.connected(path) as one, _sqlite.connected(path) as other:
-        one.execute("BEGIN IMMEDIATE")
-        other.execute("BEGIN IMMEDIATE")
-
-
 def test_no_ledger_is_created_without_locks(tmp_path, no_locks):
     path = tmp_path / "a.ledger"
     with pytest.raises(LedgerError, match="no working locks.*nothing was released. Put the") as at:
@@ -147,13 +139,6 @@ def test_an_odd_interpreter_is_no_witness_and_a_forked_child_is(
     with pytest.raises(LedgerError, match=r"nobody could be asked.*nothing was released\. Allow"):
         PrivacyAccountant.open(path).charge(SMALL)
     assert len(PrivacyAccountant.open(path).entries()) == 1
-
-
-def test_a_frozen_program_is_not_started_again(tmp_path, monkeypatch, asked):
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    with contextlib.suppress(LedgerError):  # where no fork is
-        PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
-    assert asked == []
 
 
 def test_the_question_leaves_the_lock_and_the_ledger_as_they_were(tmp_path):

@@ -127,24 +127,6 @@ def test_one_row_makes_an_event_that_every_measure_takes(monkeypatch):
     assert "4 blurred releases of 0.2, under replace-one neighbours" in str(FIT)
 
 
-def test_one_row_composes_with_choices_on_their_tight_curve(monkeypatch):
-    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
-    choices = SelectionEvent(0.2, 4)
-    blurred, gaussian = FitEvent((choices, FIT)), FitEvent((choices, GaussianEvent(5.0, 4)))
-    assert epsilon_of(blurred, 1e-5) == pytest.approx(epsilon_of(gaussian, 1e-5), rel=1e-12)
-    assert gdp_squared(blurred) is None
-    monkeypatch.setitem(COSTS, BlurredEvent, dataclasses.replace(GAUSSIAN_ROW, mu_squared=None))
-    assert epsilon_of(blurred, 1e-5) > epsilon_of(gaussian, 1e-5)  # the best of many orders
-
-
-def test_a_row_of_a_pure_loss_alone_is_enough(monkeypatch):
-    monkeypatch.setitem(COSTS, BlurredEvent, PURE_ROW)
-    assert gdp_squared(FIT) is zcdp(FIT) is None
-    assert rdp(FIT, 3.0) == 0.8
-    assert epsilon_of(FIT, 1e-12) == 0.8
-    assert delta_of(FIT, 0.8) <= 1e-290
-
-
 def test_one_row_makes_an_event_that_the_ledger_counts(monkeypatch):
     monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
     accountant = ledger()
@@ -180,15 +162,6 @@ def test_the_numbers_of_a_new_event_are_checked_by_its_row(monkeypatch):
     assert accountant.entries() == []
 
 
-def test_a_new_event_can_be_tuned(monkeypatch):
-    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
-    search, twin = (
-        FitEvent((TuningEvent(base, "logarithmic", 5.0),))
-        for base in (FIT, FitEvent((GaussianEvent(5.0, 4),)))
-    )
-    assert epsilon_of(search, 1e-6) == pytest.approx(epsilon_of(twin, 1e-6), rel=1e-12)
-
-
 # ---- and without one it is refused everywhere ---------------------------------------------------
 
 
@@ -220,23 +193,8 @@ def test_an_event_without_a_row_is_refused(measure, stranger):
             measure(tuned)
 
 
-@pytest.mark.parametrize("stranger", [BlurredEvent(0.2, 4), HeirEvent(5.0)], ids=repr)
-def test_an_event_without_a_row_has_no_translation(stranger):
-    pytest.importorskip("dp_accounting", reason="an extra")
-    with pytest.raises(TypeError, match="no event like"):
-        FitEvent((stranger,)).to_dp_event()
-
-
 def test_no_noise_is_an_infinite_loss_in_every_column_that_is_stated():
     row, event = COSTS[NonPrivateEvent], NonPrivateEvent()
     assert row.mu_squared(event) == row.rho(event) == math.inf
     assert row.pure is row.choices is row.loss is None
     assert epsilon_of(FitEvent((SelectionEvent(1.0), event)), 0.1) == math.inf
-
-
-def test_the_columns_of_a_row_agree_with_each_other():
-    """Divergences of each event at every order, against ρ."""
-    for event in (SelectionEvent(0.3, 3), PoissonSampledEvent(0.1, 2.0, 3)):
-        fit, row = FitEvent((event,)), COSTS[type(event)]
-        for order in (1.01, 2.0, 50.0, 1e5):
-            assert rdp(fit, order) <= order * row.rho(event) * (1 + 1e-12)

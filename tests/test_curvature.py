@@ -5,7 +5,6 @@ norm. How far neighbours move them, and their noise, is in test_neighbours.py.
 """
 
 import math
-import signal
 
 import numpy as np
 import pytest
@@ -492,30 +491,6 @@ def test_the_whole_event_is_what_was_asked_for():
         assert 1.3 * (1 - 1e-9) <= epsilon_of(event, 1e-7) <= 1.3 * (1 + 1e-9)
 
 
-def test_units_refuse_what_is_not_proved():
-    event = curvature_fit_event(Budget(1.0, 1e-6), 5, 0.2)
-    sizes = {"n_samples": 9, "n_normalizer": 9, "row_norm": 2.0}
-    with pytest.raises(ValueError, match="4,002 coordinates"):
-        CurvatureUnits(event, smoothness=np.ones(4002), **sizes)
-    for norm in (0.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match="row_norm"):
-            CurvatureUnits(event, smoothness=np.ones(3), **(sizes | {"row_norm": norm}))
-    with pytest.raises(ValueError, match="records"):
-        CurvatureUnits(event, smoothness=np.ones(3), **(sizes | {"n_samples": 2**29}))
-    for epsilon, delta in ((1e-14, 1e-30), (1e300, 1e-6)):
-        with pytest.raises(ValueError, match="noise multiplier"):
-            CurvatureUnits(
-                curvature_fit_event(Budget(epsilon, delta), 5, 0.2),
-                smoothness=np.ones(3),
-                **sizes,
-            )
-    one = type(event)(event.releases[:1])
-    with pytest.raises(TypeError, match="one curvature"):
-        CurvatureUnits(one, smoothness=np.ones(3), **sizes)
-    with pytest.raises(TypeError, match="two moments"):
-        MomentUnits(event, smoothness=np.ones(3), n_samples=9, n_normalizer=9)
-
-
 # ---- oracles ------------------------------------------------------------------------------------
 
 
@@ -612,42 +587,3 @@ def test_moments_are_released_once():
     oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
     with pytest.raises(RuntimeError, match="paid for once"):
         oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
-
-
-# ---- interrupts ---------------------------------------------------------------------------------
-
-
-ONES = np.asfortranarray(np.eye(101))
-PASSES = {
-    "gram": lambda sums: sums.gram(20.0, 2.0**12),
-    "row_sums": lambda sums: sums.row_sums(20.0, 2.0**12, 2.0**12),
-    "measure": lambda sums: sums.measure(ONES, 1.0, 1.0),
-    "image_grams": lambda sums: sums.image_grams(
-        ONES, np.zeros(101), 1.0, 1.0, 1.0, 1.0, 2.0**12
-    ),
-}  # fmt: skip
-
-
-class _LeftError(Exception):
-    """The error that the handler of a signal raises."""
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
-@pytest.mark.parametrize("name", PASSES)
-def test_a_pass_over_rows_is_left_at_a_tile_when_a_signal_comes(name):
-    """The handler's error comes out of the pass itself, and not after it."""
-
-    def handler(*_):
-        raise _LeftError
-
-    # pages of zeros are no memory, and a pass over them takes seconds
-    sums = sums_of(np.zeros((8_000_000, 100), dtype=np.float32), np.zeros(8_000_000))
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(_LeftError) as at:
-            PASSES[name](sums)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert any(entry.name.endswith(f".{name}") for entry in at.traceback)

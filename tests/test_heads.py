@@ -53,14 +53,6 @@ def test_a_head_on_wide_features_learns_what_its_budget_pays_for(heads, stated):
     assert model.solver_ == "skgd" and np.mean(scores) > 0.945
 
 
-def test_a_planned_head_of_a_thousand_classes_is_the_head_that_is_fitted():
-    rng = np.random.default_rng(1)
-    X, y = rng.standard_normal((60, 99)).astype(np.float32), rng.integers(0, 3, 60)
-    model = fitted(X, y, classes=range(1000), epsilon=4.0)
-    assert model.privacy_event_ == model.planned_event(60, 99, 1000)
-    assert model.coef_.shape == (1000, 99) and model.coef_.dtype == np.float32
-
-
 @pytest.mark.parametrize("stated", [{}, {"row_norm_bound": 1.0}], ids=["nothing", "rows"])
 def test_sparse_rows_of_few_entries_are_not_walked_for_as_long_as_dense_ones(stated):
     """As long, they end at .88 to .90, where they are at .97 to .98."""

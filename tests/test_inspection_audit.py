@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPRidgeSkGD, PrivacyAccountant
-from dpcd_sklearn.inspection import AuditDisplay, AuditResult, BudgetDisplay, audit
+from dpcd_sklearn.inspection import BudgetDisplay, audit
 from dpcd_sklearn.inspection import _release_audit as audits
 from dpcd_sklearn.inspection._bounds import error_bound
 from dpcd_sklearn.inspection._release_claims import least_error, mu_shown
@@ -123,16 +123,6 @@ def test_what_releases_nothing_one_by_one_is_refused():
 
 
 # ---- pictures -----------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("one_pair")
-def test_the_picture_is_that_of_the_result():
-    pytest.importorskip("matplotlib", reason="plots are an extra")
-    display = AuditDisplay.from_estimator(MODEL, np.ones((40, 1)), n_runs=100)
-    assert isinstance(display.result, AuditResult)
-    assert display.ax_.get_title().startswith(display.result.verdict)
-    again = AuditDisplay(display.result).plot(ax=display.ax_)
-    assert again.figure_ is display.figure_
 
 
 @pytest.mark.parametrize("by", ["entry", "time"])

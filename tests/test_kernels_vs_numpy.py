@@ -177,60 +177,6 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, joint):
         case.assert_sums(seen[0], coef, block, limit, joint)
 
 
-@table("dtype", [np.float32, np.float64])
-@table("bounded", [False, True])
-@table("n", [16_383, 16_384, 33_001])
-def test_sums_after_a_step_of_one_are_the_twins_across_long_tiles(n, bounded, dtype):
-    case = Case(n=n, p=17, dtype=dtype, bounded=bounded, weighted=True, loss=LOSSES[1])
-    coef, seen = np.zeros(18), []
-    coef[5] = 0.8
-    for layout in LAYOUTS:
-        sums, limit = case.sums_of(layout).of(case.everything, coef, joint=False)
-        seen.append(sums)
-        assert_array_equal(sums, seen[0])
-    case.assert_sums(seen[0], coef, case.everything, limit, False)
-
-
-@table("loss", LOSSES)
-@table("layout", LAYOUTS)
-def test_sums_follow_the_iterate_over_many_steps(layout, loss):
-    case = Case(loss=loss, bounded=True)
-    rng = np.random.default_rng(5)
-    asked, coef = case.sums_of(layout), np.zeros(len(case.M))
-    for _ in range(30):
-        step = rng.normal(0, 0.1, len(case.M)) * rng.integers(0, 2, len(case.M))
-        size = rng.choice([1, 2, 5, 11, 12, 12, 12])  # blocks and, often, everything
-        block = np.sort(rng.choice(len(case.M), size, replace=False))
-        joint = bool(rng.integers(2))
-        coef += step
-        sums, limit = asked.of(block, step, joint=joint)
-        case.assert_sums(sums, coef, block, limit, joint)
-    again, _ = asked.of(block, np.zeros(len(case.M)), joint=joint)
-    assert_array_equal(again, sums)  # no step, no change
-
-
-@pytest.mark.parametrize("joint", [False, True], ids=["coordinates", "joint"])
-def test_every_layout_has_the_same_bits_after_many_steps(joint):
-    case = Case(p=21, weighted=True)
-    each = [case.sums_of(layout) for layout in LAYOUTS]
-    steps = np.random.default_rng(6).normal(0, 0.3, (20, len(case.M)))
-    for step in steps:
-        sums = [one.of(case.everything, step, joint=joint)[0] for one in each]
-        for other in sums[1:]:
-            assert_array_equal(other, sums[0])
-
-
-def test_a_single_column_is_read_with_any_stride():
-    case = Case(p=1)
-    coef = np.array([0.3, -0.2])
-    expected, _ = case.sums_of().of([0, 1], coef, joint=True)
-    for stride in (2, 5, -1):
-        wide = np.zeros((case.n, abs(stride)))
-        wide[:, 0] = case.X[:: np.sign(stride), 0]
-        asked = case.sums_of(lambda X, wide=wide, s=stride: wide[:: int(np.sign(s)), :1])
-        assert_array_equal(asked.of([0, 1], coef, joint=True)[0], expected)
-
-
 # ---- releases: the twin knows the noise --------------------------------------------------------
 
 
@@ -357,47 +303,6 @@ def test_greedy_descent_is_its_twin(options, averaging, eta):
     assert len({tuple(i) for i in twin.iterates}) > 5  # something moved
 
 
-def test_a_release_after_a_step_is_of_the_new_iterate_whatever_was_summed_before():
-    case = Case(p=3, z=0.1, eta=5.0, weighted=True)
-    step = {"step_size": 5.0, "penalty": ElasticNet()}
-    oracle, noise = case.oracle(), NoiseSource(KEY)
-    moved = _gcd.solve(oracle, problem_of(case, 1, **step)).coef
-    assert moved.any()
-    block, _ = twin_of_argmax(case, noise, np.zeros(4), ElasticNet())
-    case.release(noise, np.zeros(4), block, joint=False)
-    # the greedy fit's oracle, asked once more without a choice
-    ((j,),) = SingleSampling(4).draw(np.random.default_rng(0), 1)
-    found = _cd.solve(
-        oracle, problem_of(case, 1, **step), SingleSampling(4), np.random.default_rng(0)
-    )
-    expected = -5.0 / case.M[j] * case.release(noise, moved, np.array([j]), joint=False)
-    assert_allclose(found.coef[j], expected[0], **CLOSE)
-    pair = [case.release(NoiseSource(KEY), w, np.array([j]), False) for w in (moved, 0 * moved)]
-    assert abs(pair[0] - pair[1]) > 1e-4  # the step shows
-
-
-@pytest.mark.parametrize("solver", [_cd, _gcd, _skgd])
-def test_every_layout_releases_the_same_bits(solver):
-    case = Case(p=9, eta=0.5, weighted=True, loss=LOSSES[1])
-    problem = problem_of(case, 60)
-    sampling = BlockSampling(10, 4) if solver is _skgd else SingleSampling(10)
-    seen = []
-    for layout in LAYOUTS:
-        oracle = case.oracle(layout)
-        seen.append(solver.solve(oracle, problem, sampling, np.random.default_rng(4)).coef)
-        assert_array_equal(seen[-1], seen[0])
-
-
-def test_noise_is_new_in_every_fit_without_a_key():
-    case = Case(p=3)
-    problem, sampling = problem_of(case, 1), FullSampling(4)
-    coefs = [
-        _skgd.solve(case.oracle(key=None), problem, sampling, np.random.default_rng(0)).coef[-1]
-        for _ in range(50)
-    ]
-    assert len(set(coefs)) == 50
-
-
 # ---- without noise -----------------------------------------------------------------------------
 
 
@@ -414,70 +319,6 @@ def test_without_noise_a_step_follows_the_plain_mean_gradient(layout, loss, boun
     oracle, sampling = case.oracle(layout, event=event), FullSampling(len(case.M))
     found = _skgd.solve(oracle, problem, sampling, np.random.default_rng(0))
     assert_allclose(found.coef, coef, rtol=1e-10, atol=1e-12)
-
-
-# ---- records at the edge of what doubles can hold ----------------------------------------------
-
-HUGE, TINY, DENORMAL = 1e300, 1e-300, 5e-324
-
-
-EXTREME_ROWS = [
-    np.full(9, HUGE),
-    np.resize([HUGE, -HUGE], 9),
-    np.full(9, DENORMAL),
-    np.resize([HUGE, TINY, -1.0, DENORMAL, 0.0], 9),
-    np.zeros(9),
-]
-EXTREME_WEIGHTS = [0.0, 1.0, DENORMAL, 1e308]
-
-
-@table("layout", LAYOUTS)
-@table("joint", [False, True])
-@table("loss", LOSSES)
-@table("step", [0.0, 1.0, -1e200, 1e308])
-def test_a_record_of_extremes_stays_bounded_and_touches_no_other(layout, joint, loss, step):
-    case, i = Case(n=37, p=9, loss=loss, weighted=True), 20
-    coef = np.full(10, step) * np.resize([1, -1, 1], 10)  # 1e308: infinite and NaN margins too
-
-    def sums_of(records):
-        return case.sums_of(layout, records).of(case.everything, coef, joint=joint)
-
-    others, _ = sums_of(np.delete(np.arange(37), i))
-    for x, y, weight in itertools.product(EXTREME_ROWS, (0.0, 1.0, -HUGE), EXTREME_WEIGHTS):
-        case.X[i], case.y[i], case.weights[i] = x, y, weight
-        one, limit = sums_of([i])
-        assert_array_equal(one, np.rint(one))  # finite, too
-        assert np.max(np.abs(one)) <= limit
-        if joint:
-            assert np.linalg.norm(one) <= limit * (1 + 2.0**-40) + np.sqrt(10) / 2
-        assert_array_equal(sums_of(slice(None))[0], others + one)
-
-
-def test_the_same_layouts_of_extremes_have_the_same_bits():
-    case = Case(n=64, p=13)
-    rng = np.random.default_rng(8)
-    case.X[:] = rng.choice([HUGE, -HUGE, TINY, DENORMAL, 0.0, 1.0, -1.0, 1e160], case.X.shape)
-    case.y[:] = rng.choice([0.0, HUGE, -HUGE, DENORMAL], case.n)
-    steps = rng.choice([0.0, 1.0, 1e-300, 1e200], (5, 14))
-    for joint in (False, True):
-        each = [case.sums_of(layout) for layout in LAYOUTS]
-        for step in steps:
-            sums = [one.of(case.everything, step, joint=joint)[0] for one in each]
-            for other in sums:
-                assert_array_equal(other, sums[0])
-
-
-def test_records_beyond_the_bounds_count_as_those_on_them():
-    case = Case(p=4, bounded=True)
-    lo, hi, _ = case.bounds
-    far = Case(p=4, bounded=True)
-    far.X[:5], case.X[:5] = HUGE, hi
-    far.X[5:9], case.X[5:9] = -HUGE, lo
-    for joint in (False, True):
-        coef = np.full(5, 0.3)
-        sums, _ = far.sums_of().of(case.everything, coef, joint=joint)
-        expected, _ = case.sums_of().of(case.everything, coef, joint=joint)
-        assert_array_equal(sums, expected)
 
 
 # ---- what can't be read is refused -------------------------------------------------------------
@@ -506,14 +347,9 @@ def test_records_in_another_form_are_refused(spoil, error):
         ("y", np.zeros(301, dtype=np.float32)),
         ("weights", np.ones(302)),
         ("M", np.ones(11)),
-        ("M", np.full(12, 1e-31)),
-        ("M", np.full(12, np.nan)),
-        ("clip", 0.0),
-        ("clip", np.nan),
-        ("clip", 1e31),
     ],
 )
-def test_arrays_of_another_length_and_numbers_out_of_range_are_refused(attribute, value):
+def test_arrays_of_another_length_or_type_are_refused(attribute, value):
     case = Case()
     setattr(case, attribute, value)
     with pytest.raises(ValueError):

@@ -9,7 +9,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from flat import SOLVERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
@@ -17,12 +16,12 @@ from sklearn.base import clone
 from tables import table
 from unreleased import choices
 
-from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyLeakWarning
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.loops import _gcd
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, Rule
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle
 from dpcd_sklearn.privacy.noise import NoiseSource
@@ -107,21 +106,6 @@ def test_choices_have_the_law_of_the_exponential_mechanism(scores, size):
 def test_the_law_does_not_depend_on_the_window_of_octaves(scores, size, window, n_levels):
     choice = LazyChoice(3, window=window, n_levels=n_levels)
     drawn = choices(choice, scores, size, source(), DRAWS)
-    assert fits(drawn, law_of_orders(scores, size))
-
-
-@table("size", [1, 2])
-@every_shape
-def test_the_full_draw_would_have_passed(scores, size):
-    keys = np.empty((DRAWS, 6))
-    keys[:] = source(1).log_exponentials(DRAWS * 6).reshape(DRAWS, 6)
-    keys -= np.array(scores)
-    order = np.argsort(keys, axis=1)
-    drawn = np.empty((DRAWS, size), dtype=int)
-    drawn[:, 0] = order[:, 0]
-    if size == 2:
-        other = order // 2 != order[:, :1] // 2
-        drawn[:, 1] = order[np.arange(DRAWS), np.argmax(other, axis=1)]
     assert fits(drawn, law_of_orders(scores, size))
 
 
@@ -315,17 +299,6 @@ def test_without_noise_to_speak_of_the_paths_are_those_of_the_full_draw(penalty,
     assert np.abs(paths[0][-1] - paths[1][-1]).max() < 0.02
 
 
-@pytest.mark.parametrize("rule", [Rule.GS_S, Rule.GS_R, Rule.GS_Q], ids=lambda r: Rule(r).name)
-def test_moves_out_of_the_domain_are_no_candidates(rule):
-    event = FitEvent((SelectionEvent(1.0, 400), GaussianEvent(9.0, 400)))
-    oracle = oracle_of(np.ones((9, 3)), -np.ones(9), event, np.ones(3), lazy=True)
-    problem = Problem(BoxPenalty(0.0, 0.5), np.ones(3), 3, 200, rule=rule, n_chosen=2, path_every=1)
-    path = _gcd.solve(oracle, problem).path
-    assert path.min() >= 0
-    assert path.max() <= 0.5
-    assert (path.max(axis=0) > 0).all()
-
-
 @pytest.mark.parametrize("lazy", [True, False])
 def test_more_choices_than_coordinates_are_refused(lazy):
     event = FitEvent((SelectionEvent(1.0, 9), GaussianEvent(1.0, 9)))
@@ -337,15 +310,6 @@ def test_more_choices_than_coordinates_are_refused(lazy):
                 _gcd.solve(oracle, problem)
         else:  # though there is one direction left for each that has a penalty
             assert _gcd.solve(oracle, problem).n_updates == 2
-
-
-@table("lazy", [True, False])
-@table("l1", [2.0**40, 1e100, 1e307])
-def test_public_parts_beyond_the_proof_are_refused_alike(l1, lazy):
-    event = FitEvent((SelectionEvent(1.0, 1), GaussianEvent(1.0, 1)))
-    oracle = oracle_of(np.ones((10, 2)), np.ones(10), event, np.ones(3), lazy=lazy)
-    with pytest.raises((RuntimeError, ValueError)):
-        _gcd.solve(oracle, Problem(ElasticNet(l1), np.ones(3), 2, 1))
 
 
 @pytest.mark.parametrize("lazy", [True, False])
@@ -370,15 +334,6 @@ def test_more_choices_at_once_than_the_lazy_draw_is_for_are_drawn_in_full():
         oracle = oracle_of(A, A[:, 0].copy(), event, np.ones(70), lazy=lazy, key=bytes(32))
         paths.append(_gcd.solve(oracle, problem).coef)
     assert (paths[0] == paths[1]).all()
-
-
-@pytest.mark.parametrize("lazy", [True, False])
-def test_without_noise_the_largest_scores_are_chosen(lazy):
-    problem = Problem(ElasticNet(), M, 3, 1, n_chosen=2)
-    event = FitEvent((NonPrivateEvent(),))
-    oracle = oracle_of(X, Y, event, M, lazy=lazy, loss=LogisticLoss())
-    best = np.argsort(-np.abs(G) / np.sqrt(M))[:2]
-    assert set(np.flatnonzero(_gcd.solve(oracle, problem).coef)) == set(best)
 
 
 def test_nobody_copies_scores_of_records():
@@ -436,45 +391,8 @@ def test_without_noise_the_option_changes_nothing(model, data):
     assert (full.coef_ == lazy.coef_).all()
 
 
-def test_solvers_that_choose_nothing_have_no_selection():
-    choosing = {w for w, solver in SOLVERS.items() if "selection" in solver().get_params()}
-    assert choosing == {"gcd", "frank-wolfe"}
-
-
-@leaky
-def test_a_seed_repeats_a_lazy_fit(data):
-    fits = [
-        DPLogisticGCD(random_state=ReproducibleNoise(3), solver=GCD(selection="lazy"))
-        .fit(*data)
-        .coef_
-        for _ in range(2)
-    ]
-    assert (fits[0] == fits[1]).all()
-
-
-def test_a_lazy_fit_with_a_hundred_thousand_sparse_features():
-    rng = np.random.default_rng(0)
-    n, p = 4000, 100_000
-    rows, columns = rng.integers(0, n, 20_000), rng.integers(0, p, 20_000)
-    y = rng.integers(0, 2, n)
-    signal = sparse.csr_array((2.0 * y - 1, (np.arange(n), np.full(n, 77))), shape=(n, p))
-    A = sparse.csr_array((np.ones(20_000), (rows, columns)), shape=(n, p)) + signal
-    model = DPLogisticGCD(
-        l1_ratio=1.0, epsilon=20.0, max_iter=10, solver=GCD(block_size=2, selection="lazy")
-    )
-    model.fit(A, y)
-    assert np.argmax(np.abs(model.coef_[0])) == 77
-    assert np.count_nonzero(model.coef_) <= 20
-    assert model.score(A, y) > 0.9
-
-
 @table("bad", ["race", "Lazy", True, 1])
 @every_greedy
 def test_a_selection_that_is_none_is_refused(model, bad, data):
     with pytest.raises((ValueError, TypeError), match="selection"):
         clone(model).set_params(solver__selection=bad).fit(*data)
-
-
-def test_lazy_fits_warn_no_more_than_full_ones(data, recwarn):
-    DPLogisticGCD(solver=GCD(selection="lazy")).fit(*data)
-    assert not [w for w in recwarn if issubclass(w.category, PrivacyLeakWarning)]

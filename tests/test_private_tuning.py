@@ -12,18 +12,13 @@ from dpcd_sklearn.privacy.accounting import (
     Budget,
     CoveredEvent,
     FitEvent,
-    GaussianEvent,
-    Loss,
-    PoissonSampledEvent,
     TuningEvent,
     _tuning,
     cover,
     epsilon_of,
     gaussian_fit_event,
-    greedy_fit_event,
     loss_of,
     of_points,
-    search_fit_event,
 )
 
 LAWS = ["logarithmic", "geometric", -0.5, 0.3, 4.0, "poisson"]
@@ -299,22 +294,6 @@ def test_mutants_of_subsets_are_broken_by_enumeration(monkeypatch, name, mutant)
     assert most_broken_subset(5)[0] > 1.01
 
 
-@pytest.mark.parametrize(("n", "noise"), [(20, 15.72), (49, 21.14)])
-def test_subsets_cost_less_than_draws_that_miss_as_seldom(n, noise):
-    """Noise multipliers at (1, 1e-6), of which the page tells."""
-    least = {
-        law: _least_noise(law, mean) for law, mean in (("subset", 0.95 * n), ("poisson", 3 * n))
-    }
-    assert least["subset"] == pytest.approx(noise, rel=1e-3)
-    assert 1.18 < least["poisson"] / least["subset"] < 1.32
-
-
-def _least_noise(law, mean):
-    event, release = search_fit_event(Budget(1.0, 1e-6), law, float(mean), 1, True, 1)
-    assert 0.999 < epsilon_of(event, 1e-6) <= 1.0
-    return release.noise_multiplier
-
-
 # ---- what it is worth ---------------------------------------------------------------------------
 
 
@@ -334,57 +313,6 @@ def test_a_gaussian_run_and_its_search_are_as_near_as_the_page_says(law, forward
 
     assert forwards * 0.99 < total(1.0) <= forwards
     assert 0.99 < total(base) <= 1.0
-
-
-def test_more_runs_cost_more_and_one_run_at_least_itself():
-    run = gaussian_fit_event(Budget(1.0, 1e-6), 1)
-    for law in LAWS:
-        means = [1.5, 3.0, 10.0, 100.0]
-        costs = [epsilon_of(FitEvent((TuningEvent(run, law, m),)), 1e-6) for m in means]
-        assert (np.diff(costs) > 0).all(), law
-        assert costs[0] > 1.0, law
-
-
-@pytest.mark.parametrize(
-    "base",
-    [
-        greedy_fit_event(Budget(0.5, 1e-6), 20, 0.5),
-        FitEvent((PoissonSampledEvent(0.1, 2.0, 10),)),
-        FitEvent((GaussianEvent(1e-3),)),  # so wide that exponentials overflow
-    ],
-    ids=lambda e: type(e.releases[0]).__name__,
-)
-@pytest.mark.parametrize("law", ["logarithmic", "poisson", 0.5], ids=str)
-def test_every_base_has_a_loss_and_a_search_costs_more_than_a_run(base, law):
-    alone = epsilon_of(base, 1e-6)
-    search = epsilon_of(FitEvent((TuningEvent(base, law, 10.0),)), 1e-6)
-    assert alone < search < 12 * alone
-
-
-def test_the_loss_of_a_whole_is_that_of_its_parts():
-    """Two searches and a Gaussian by one grid, against the sum of all their pairs of losses."""
-    run = gaussian_fit_event(Budget(0.3, 1e-6), 1)
-    searches = [TuningEvent(run, law, 5.0) for law in ("logarithmic", "geometric")]
-    whole = loss_of(FitEvent((*searches, GaussianEvent(8.0))), 1e-18)
-    one, other = (loss_of(FitEvent((s,)), 1e-18) for s in searches)
-    for epsilon in (0.0, 0.5, 1.0):
-        finite = sum(
-            mass
-            * Loss(masses=other.masses, first=other.first, step=other.step, mu=1 / 8).delta(
-                epsilon - loss
-            )
-            for mass, loss in zip(one.masses, one.losses, strict=True)
-            if mass > 1e-25
-        )
-        assert finite * (1 - 1e-9) <= whole.delta(epsilon) <= finite * 1.01 + 1e-15
-
-
-@pytest.mark.parametrize("mean", [1.0001, 1.7, 10.0, 1e6])
-def test_the_law_of_a_logarithmic_search_has_the_stated_mean(mean):
-    gamma = _tuning.success_probability(0.0, mean)
-    found = (1 / gamma - 1) / math.log(1 / gamma)
-    assert found == pytest.approx(mean, rel=1e-6)
-    assert _tuning.success_probability(1.0, mean) == 1 / mean
 
 
 def test_probabilities_are_those_of_the_generating_function():
@@ -427,17 +355,6 @@ def test_the_ends_of_the_uniform_number_give_the_ends_of_the_law():
     assert _tuning.draw_count("geometric", 4.0, lambda size: [0] * size) == 1
     assert _tuning.draw_count("poisson", 4.0, lambda size: [0] * size) == 0
     assert _tuning.draw_count("geometric", 4.0, lambda size: [2**64 - 1] * size) > 500
-
-
-def test_a_law_in_fixed_point_is_whole():
-    for law in LAWS:
-        k, term, ratio = _tuning._law(law, 3.0)
-        total = term
-        for _ in range(6000):
-            top, bottom = ratio(k)
-            term, k = term * top // bottom, k + 1
-            total += term
-        assert abs(total - 2**320) < 2**330 / 2**200
 
 
 @table(

@@ -4,7 +4,6 @@ import functools
 import itertools
 import math
 import pickle
-import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import sparse, special, stats
 from tables import table
 
 from dpcd_sklearn.plan import _scale_choices
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, NonPrivateEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
 from dpcd_sklearn.privacy.mechanisms._quantiles import (
@@ -163,21 +162,6 @@ def test_counts_of_a_target_are_those_of_a_column_and_no_weight_is_seen():
     np.testing.assert_array_equal(place.counts("target", edges=edges), expected)
 
 
-def test_counts_of_a_memory_map_are_read_in_place_and_nothing_is_copied(tmp_path):
-    X = np.random.default_rng(0).standard_normal((50_000, 20))
-    path = tmp_path / "X.npy"
-    np.save(path, X)
-    X = np.load(path, mmap_mode="r")
-    expected = octaves_twin(X)
-    tracemalloc.start()
-    found = LocalPlace(X).counts("features")
-    LocalPlace(X).counts("features", edges=(np.full(20, -1.0), np.ones(20)))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    np.testing.assert_array_equal(found, expected)
-    assert peak < X.nbytes / 20
-
-
 @table("hi", [[1.0, 1.0], [2.0, 0.5], [2.0, np.inf], [2.0, np.nan], [2.0]])
 def test_edges_that_divide_nothing_are_refused(hi):
     for cells in {"edges": ([1.0, 1.0], hi)}, {"around": ([1.0, 1.0], np.subtract(hi, 1.0))}:
@@ -221,17 +205,6 @@ def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
     assert max(most) == score_sensitivity(quantile, neighboring)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.2, 0.375, 0.5, 0.9])
-def test_an_interval_that_holds_one_point_holds_no_spread_record(share):
-    x = (np.arange(1000) < 1000 * share).astype(float)[:, np.newaxis]
-    for center in 0.0, 0.3, 1.0:
-        counts = LocalPlace(x).counts("features", around=(np.array([center]), np.array([1e-3])))
-        scores = interval_scores(counts, Fraction(3, 8))[0] / 8
-        holds_both = np.searchsorted(_quantiles.REACHES, max(center, 1 - center) / 1e-3)
-        assert (scores[:holds_both] == -375).all()
-        assert scores[-1] == -max(1000 * min(share, 1 - share) - 375, 0)
-
-
 def test_the_best_interval_is_the_shortest_with_so_many_spread_records():
     x = np.random.default_rng(0).normal(50, 7, (4001, 1))
     counts = LocalPlace(x).counts("features", around=(np.array([50.0]), np.array([1e-6])))
@@ -269,24 +242,6 @@ def test_apart_from_zeros_a_cell_holds_the_quantile_of_the_others_if_zero_is_not
             missing = max(wanted - (others <= cell).sum(), (others < cell).sum() - wanted, 0)
             too_many = (x == 0).sum() - quantile * len(x)
             assert Fraction(int(scores[cell]), quantile.denominator) == -max(missing, too_many)
-
-
-@pytest.mark.parametrize("share", [0.35, 0.45, 0.5, 0.55, 0.65])
-def test_of_zeros_and_ones_every_octave_but_theirs_is_far_from_holding_the_median(share):
-    x = (np.arange(1000) < 1000 * share).astype(float)
-    counts = LocalPlace(x[:, np.newaxis]).counts("features")
-    scores = quantile_scores(counts, MEDIAN, zero_apart=True)[0] / 2
-    right = 0 if share <= 0.5 else 1 - _counts.LOWEST
-    assert scores[right] == 0
-    scores[[0, 1 - _counts.LOWEST]] = -np.inf
-    assert scores.max() <= -150  # one from all of them would be 0 or 50 off
-
-
-def test_absurd_scales_do_not_tie_with_the_right_one():
-    # longitudes lie between two powers of two: every octave above is as good for a threshold
-    X = np.random.default_rng(0).uniform(114, 124, (1000, 1))
-    scores = quantile_scores(LocalPlace(X).counts("features"), MEDIAN, zero_apart=True)[0]
-    assert (np.sort(scores)[-2:] == [-1000, 0]).all()  # half of the records, in halves
 
 
 def test_scores_are_cut_where_their_rounding_is_paid_for():
@@ -364,22 +319,6 @@ def test_a_prior_multiplies_the_odds_of_a_choice(quantile, neighboring):
     assert np.abs(np.log(law / plain)).max() > 1
 
 
-def test_a_prior_moves_no_odds_between_neighbours_by_more_than_the_range():
-    """The loss is bounded with any public prior: ratios of two laws differ by e^η at most."""
-    rng = np.random.default_rng(0)
-    eta, most = 1.0, 0.0
-    for _ in range(300):
-        counts = rng.poisson(rng.choice([1, 10]), 8)
-        other = counts.copy()
-        here, there = rng.integers(8, size=2)
-        counts[here], other[there] = counts[here] + 1, other[there] + 1
-        prior = np.exp(rng.uniform(-16, 16, 8))
-        ratio = [exact_law(c, MEDIAN, eta, "replace_one", prior) for c in (counts, other)]
-        loss = np.log(ratio[0] / ratio[1])
-        most = max(most, loss.max() - loss.min())
-    assert 0.9 * eta < most <= eta * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("odds", [0.0, -1.0, math.exp(-16.1), math.exp(16.1), math.inf, math.nan])
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
@@ -450,32 +389,6 @@ def test_no_more_than_what_was_paid_for_is_released_and_nothing_else_is_read():
         pickle.dumps(oracle)
 
 
-def test_a_part_of_an_event_pays_for_scales_and_leaves_the_rest():
-    scales, gradients = SelectionEvent(0.5, 3), GaussianEvent(2.0, 10)
-    receipt = charge(None, FitEvent((scales, gradients)))
-    oracle = QuantileOracle(receipt, QuantileUnits(FitEvent((scales,))), FixedCounts([1, 2], 3))
-    oracle.release_quantiles("features", [MEDIAN])
-    receipt.redeem(FitEvent((gradients,)))
-    with pytest.raises(RuntimeError):
-        receipt.redeem(FitEvent((scales,)))
-
-
-@pytest.mark.parametrize(
-    "releases",
-    [(), (GaussianEvent(1.0),), (SelectionEvent(1.0), SelectionEvent(1.0))],
-    ids=str,
-)
-def test_other_events_pay_for_no_quantile(releases):
-    with pytest.raises(TypeError, match="one SelectionEvent"):
-        QuantileUnits(FitEvent(releases))
-
-
-@pytest.mark.parametrize("eta", [0.0, 2.0**-27, 2.0**11, math.nan])
-def test_ranges_that_are_not_proved_are_refused(eta):
-    with pytest.raises(ValueError, match="bounded range"):
-        QuantileUnits(FitEvent((SelectionEvent(eta),)))
-
-
 @pytest.mark.parametrize("quantile", [0.5, Fraction(0), Fraction(1), "1/2"])
 def test_a_quantile_is_a_public_fraction(quantile):
     event = FitEvent((SelectionEvent(0.5, 5),))
@@ -523,31 +436,6 @@ def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width
     assert 1 < half_width[0] / (2 * np.median(np.abs(X))) <= 2
 
 
-def test_only_heavy_tails_go_beyond_bounds_from_quartiles():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(50, 10, 4001), rng.lognormal(0, 2, 4001), rng.random(4001)])
-    center, narrow = scales_without_noise(X, "quartiles")
-    same_center, wide = scales_without_noise(X, "tails")
-    np.testing.assert_array_equal(center, same_center)
-    np.testing.assert_array_equal(wide > narrow, [False, True, False])
-    assert (np.mean(np.abs(X - center) > wide, axis=0) <= 0.05).all()
-    assert np.mean(np.abs(X - center) > narrow, axis=0)[1] > 0.05
-
-
-def test_columns_that_are_mostly_one_number_are_as_wide_as_the_rest_of_it():
-    """Standardised indicators: all but the rarest of them; and a narrow column stays narrow."""
-    rng = np.random.default_rng(0)
-    X = (rng.random((4001, 5)) < [0.5, 0.3, 0.15, 0.06, 0.9]).astype(float)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    X = np.column_stack([X, rng.normal(500, 0.3, 4001)])
-    gap = np.ptp(X, axis=0)
-    center, half_width = scales_without_noise(X, "tails", evidence=700.0)
-    assert (half_width[:5] > gap[:5] / 4).all() and (half_width[:5] < 4 * gap[:5]).all()
-    assert half_width[5] <= 16 and abs(center[5] - 500) < 4
-    _, without_tails = scales_without_noise(X, "quartiles")  # which are those of octaves, then
-    assert (without_tails[:5] > gap[:5] / 8).all() and (without_tails[:5] < 4 * gap[:5]).all()
-
-
 def test_columns_that_are_asked_about_are_those_that_are_paid_for():
     event = FitEvent((SelectionEvent(50.0, 5),))
     X = np.array([[0.1, 10, 1000]] * 99)
@@ -567,16 +455,6 @@ def test_scales_of_a_constant_column_are_positive_and_finite(value):
         center, half_width = scales_without_noise(np.full((9, 2), value), how)
         assert np.isfinite(center).all() and np.isfinite(half_width).all()
         assert (half_width > 0).all()
-
-
-@pytest.mark.parametrize("how", ["tails", "quartiles", "octaves"])
-def test_scales_take_all_the_choices_that_are_planned_for_them(how):
-    event = FitEvent((SelectionEvent(5.0, _scale_choices.n_choices(3, how)),))
-    X = np.linspace(1, 2, 99 * 3).reshape(99, 3)
-    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
-    _scale_choices.find_scales(oracle, "features", how, 99 * 5.0)
-    with pytest.raises(RuntimeError, match="only 0 choices are left"):
-        oracle.release_quantiles("target", [MEDIAN])
 
 
 def test_scales_of_the_target_and_of_the_row_norm():

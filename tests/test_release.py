@@ -24,13 +24,6 @@ pytestmark = pytest.mark.skipif(
     not (CHECKOUT / "CITATION.cff").is_file(), reason="the checkout is not here"
 )
 
-PROMISED = {
-    *("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "MANIFEST.in"),
-    *("SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", "pyproject.toml", "setup.py"),
-    *("paper/paper.md", "paper/paper.bib", "conda/recipe.yaml", ".ci/run"),
-    *("doc/deprecation.rst", "doc/checklists.rst", "tests/unreleased.pyx"),
-    *("dpcd_sklearn/py.typed", "dpcd_sklearn/privacy/proofs/README.md"),
-}
 LEFT_OUT = {".gitignore"}
 
 
@@ -70,73 +63,6 @@ def test_every_place_states_the_same_version():
     assert len(set(stated.values())) == 1, stated
 
 
-def test_the_highlights_begin_with_this_version():
-    first = re.search(r"^([\d.]+)\n-+$", read("doc/highlights.rst"), re.M)[1]
-    version = pyproject()["project"]["version"]
-    assert re.match(rf"{re.escape(first)}([.]0)?\D|{re.escape(first)}[.]\d", version)
-
-
-def test_a_version_before_the_final_one_is_not_called_stable():
-    project = pyproject()["project"]
-    (status,) = [name for name in project["classifiers"] if name.startswith("Development Status")]
-    unfinished = re.search(r"(a|b|rc|dev)\d+$", project["version"]) is not None
-    assert unfinished == ("Stable" not in status and "Mature" not in status)
-
-
-# --- citation and paper ------------------------------------------------------------------------
-
-
-def test_the_citation_has_the_fields_of_its_format():
-    citation, project = in_yaml("CITATION.cff"), pyproject()["project"]
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["message"] and citation["title"].startswith("dpcd_sklearn")
-    assert [author["name"] for author in citation["authors"]] == [
-        author["name"] for author in project["authors"]
-    ]
-    assert citation["license"] == project["license"]
-    assert citation["keywords"] == project["keywords"]
-    allowed = {"type", "title", "authors", "conference", "journal", "year", "doi"}
-    for reference in citation["references"]:
-        assert {"type", "title", "authors", "year"} <= set(reference) <= allowed
-        assert all({"family-names", "given-names"} == set(name) for name in reference["authors"])
-
-
-def flat_text(latex):
-    """A title of the bibliography without braces and accents, in small letters."""
-    return re.sub(r"\\['\"`^~]|[{}\\]", "", latex).lower()
-
-
-def test_the_citation_and_the_paper_cite_the_same_four_papers():
-    found = re.findall(r"title = \{(.*)\},?$", bibliography(), re.M)
-    titles = {flat_text(title) for title in found}
-    cited = {reference["title"].lower() for reference in in_yaml("CITATION.cff")["references"]}
-    assert len(cited) == 4 and cited <= titles
-
-
-def bibliography():
-    return read("paper/paper.bib")
-
-
-def test_the_paper_has_what_the_journal_asks_for():
-    _, head, body = read("paper/paper.md").split("---\n", 2)
-    head = yaml.safe_load(head)
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
-    assert (CHECKOUT / "paper" / head["bibliography"]).is_file()
-    assert {author["affiliation"] for author in head["authors"]} <= {
-        affiliation["index"] for affiliation in head["affiliations"]
-    }
-    sections = re.findall(r"^# (.*)$", body, re.M)
-    required = "Summary", "Statement of need", "State of the field", "Software design"
-    required += "Research impact statement", "AI usage disclosure", "Acknowledgements", "References"
-    assert tuple(sections) == required
-    assert 750 <= len(body.split()) <= 1750
-
-
-def test_all_that_the_paper_cites_is_in_its_bibliography_and_nothing_else():
-    cited = set(re.findall(r"@(\w+)", read("paper/paper.md").split("---\n", 2)[2]))
-    assert cited == set(re.findall(r"^@\w+\{(\w+),", bibliography(), re.M))
-
-
 # --- the sdist --------------------------------------------------------------------------------
 
 
@@ -150,11 +76,6 @@ def in_sdist(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     (listed,) = folder.glob("*.egg-info/SOURCES.txt")
     return set(listed.read_text(encoding="utf-8").splitlines())
-
-
-def test_every_promised_file_is_in_the_sdist(in_sdist):
-    workflows = {path.relative_to(CHECKOUT).as_posix() for path in WORKFLOWS}
-    assert workflows and PROMISED | workflows <= in_sdist
 
 
 def test_the_sdist_holds_whatever_the_repository_holds(in_sdist):
@@ -198,10 +119,6 @@ def test_a_workflow_can_be_read_and_says_that_it_was_never_run(path):
     for script in re.findall(r"\.ci/\w+(?:\.py)?", text):
         assert (CHECKOUT / script).is_file(), script
     assert "http" not in text, "addresses of indexes are variables of the repository"
-
-
-def test_the_three_workflows_are_there():
-    assert {path.stem for path in WORKFLOWS} >= {"tests", "wheels", "nightly"}
 
 
 def test_builds_in_workflows_and_in_the_recipe_ask_for_what_pyproject_asks_for():

@@ -21,7 +21,6 @@ from dpcd_sklearn.privacy.accounting import (
     delta_of,
     epsilon_of,
     gaussian_fit_event,
-    gdp_delta,
     gdp_squared,
     rdp,
     zcdp,
@@ -56,7 +55,7 @@ def mixture(rate, mean):
 # ---- each event ---------------------------------------------------------------------------------
 
 
-@table("order", [1.3, 2.0, 7.5, 40.0])
+@table("order", [1.3, 7.5, 40.0])
 @table(("rate", "z"), [(0.01, 0.8), (0.2, 1.5), (0.6, 0.5), (1e-4, 3.0)])
 @table("neighboring", RELATIONS)
 def test_a_sampled_gaussian_is_its_pair_of_mixtures(neighboring, rate, z, order):
@@ -116,12 +115,6 @@ def test_only_gaussians_are_gaussian_private():
     assert zcdp(FitEvent((TuningEvent(BASE, "geometric", 3.0),))) is None
 
 
-@pytest.mark.parametrize("measure", [gdp_squared, zcdp, lambda event: rdp(event, 2.0)])
-def test_an_unknown_event_is_refused(measure):
-    with pytest.raises(TypeError, match="no accounting is known"):
-        measure(FitEvent((object(),)))
-
-
 @pytest.mark.parametrize("event", [*EVENTS, TuningEvent(BASE, "logarithmic", 5.0)], ids=str)
 def test_delta_falls_with_epsilon_and_inverts_it_safely(event):
     fit = FitEvent((event,))
@@ -136,11 +129,6 @@ def test_delta_falls_with_epsilon_and_inverts_it_safely(event):
 def test_choices_alone_never_cost_more_than_the_sum_of_their_ranges():
     assert epsilon_of(FitEvent((SelectionEvent(0.2, 3), SelectionEvent(0.5))), 1e-12) <= 1.1
     assert epsilon_of(FitEvent((SelectionEvent(0.2), NonPrivateEvent())), 1e-6) == math.inf
-
-
-def test_the_curve_of_gaussians_is_exact_in_both_directions():
-    fit = FitEvent((GaussianEvent(4.0, 7),))
-    assert delta_of(fit, 1.3) == gdp_delta(math.sqrt(7) / 4, 1.3)
 
 
 def test_samples_need_the_relation_of_their_fit():

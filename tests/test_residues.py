@@ -93,13 +93,6 @@ def test_losses_compose_as_pairs_do_on_whatever_grids():
         assert (told <= np.array([again.delta(x) for x in e]) * (1 + 1e-9) + 1e-13).all()
 
 
-def test_a_curve_on_a_grid_is_that_point_by_point():
-    loss = loss_of(greedy_fit_event(Budget(0.5, 1e-6, ONE), 7, 0.8), 1e-18)
-    found = loss.deltas(-30, 4, 50)
-    for i, delta in enumerate(found):
-        assert delta == pytest.approx(loss.delta((-30 + 4 * i) * loss.step), rel=1e-9)
-
-
 def test_points_above_chords_do_not_make_a_curve_less_convex():
     e = 0.02 * np.arange(-300, 301)
     bumpy = gdp_delta(0.7, e) * (1 + 0.2 * (np.arange(601) % 7 == 0))

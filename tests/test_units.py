@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpcd_sklearn.privacy.mechanisms as mechanisms
-from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
+from dpcd_sklearn.losses import LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
@@ -31,6 +31,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     PartitionUnits,
     PresentUnits,
     QuantileUnits,
+    RecordOracle,
     RunningUnits,
     ScoreUnits,
     SecondMomentUnits,
@@ -57,27 +58,35 @@ SMOOTHNESS = [
 CLIPS = [{"clip": value} for value in (0.0, -1.0, math.nan, math.inf, 1e-31, 1e31)]
 NORMS = [{"row_norm": value} for value in (0.0, -1.0, math.nan, math.inf, 1e15, 0.99)]
 OUTPUTS = [{"n_outputs": n} for n in (0, -1)]
+# that mean no noise, no end, or no release that an oracle of gradients knows
+EVENTS = [{"event": of(G(z, 4))} for z in (0.0, -1.0, math.nan)]
+EVENTS += [{"event": of(G(1.0, count))} for count in (0, -1)]
+EVENTS += [{"event": of(*two)} for two in ([G(1.0), G(1.0)], [NonPrivateEvent(), G(1.0)])]
+EVENTS += [{"event": of(of(G(1.0, 4)))}]
+CHOICES = [{"event": of(SelectionEvent(eta, 3), G(2.0, 5))} for eta in (0.0, math.nan, math.inf)]
+SAMPLES = [{"event": of(PoissonSampledEvent(r, 2.0))} for r in (0.0, 1.5, math.nan, 2.0**-41)]
+SAMPLES += [{"event": of(PoissonSampledEvent(0.5, 0.0))}]
+SAMPLES += [{"event": of(*[PoissonSampledEvent(0.5, 2.0)] * 2)}]
 TABLE = {
     CoordinateUnits: (
         {"event": of(G(2.0, 5), SelectionEvent(0.1, 3)), "smoothness": np.ones(2), "clip": 1.0}
         | SIZES,
         [
-            *MANY, *NORMALIZERS, *SMOOTHNESS, *CLIPS, *OUTPUTS,
+            *MANY, *NORMALIZERS, *SMOOTHNESS, *CLIPS, *OUTPUTS, *EVENTS, *CHOICES,
             {"n_outputs": 3}, {"n_chosen": 2**40}, {"largest_score": 1e30}, {"step": 1e12},
             {"largest_score": math.nan}, {"step": math.nan},
             *({"event": of(G(z, 5))} for z in (1e-12, 1e300)),
             *({"event": of(SelectionEvent(eta, 3))} for eta in (2.0**11, 1e-300)),
-            {"event": of(G(2.0, 1), G(3.0, 1))}, {"event": of(PoissonSampledEvent(2.0, 0.5, 1))},
+            {"event": of(SelectionEvent(1.0, -1), G(2.0, 5))}, *SAMPLES,
         ],
     ),
     MeanUnits: (
         {"event": of(G(2.0, 5)), "smoothness": np.ones(2), "clip": 1.0, "anchor_clip": 1.0} | SIZES,
         [
-            *MANY, *NORMALIZERS, *SMOOTHNESS, *CLIPS, *OUTPUTS,
+            *MANY, *NORMALIZERS, *SMOOTHNESS, *CLIPS, *OUTPUTS, *EVENTS, *SAMPLES,
             *({"anchor_clip": one["clip"]} for one in CLIPS),
             *({"event": of(G(z, 5))} for z in (1e-12, 1e300)),
-            {"event": of(PoissonSampledEvent(2.0, 2.0**-41, 1))},
-            {"event": of(G(2.0, 1), G(3.0, 1))}, {"event": of(SelectionEvent(0.1, 3))},
+            {"event": of(SelectionEvent(1.0, 4))},
         ],
     ),
     CurvatureUnits: (
@@ -134,8 +143,9 @@ TABLE = {
     QuantileUnits: (
         {"event": of(SelectionEvent(0.1, 3))},
         [
-            {"event": of(SelectionEvent(1e-300, 3))}, {"event": of(SelectionEvent(1e6, 3))},
-            {"event": of(G(2.0))}, {"event": of(SelectionEvent(0.1, 3), SelectionEvent(0.1, 3))},
+            *({"event": of(SelectionEvent(eta, 3))} for eta in (0.0, 2.0**-27, 2.0**11, math.nan)),
+            {"event": of(G(2.0))}, {"event": of()},
+            {"event": of(SelectionEvent(0.1, 3), SelectionEvent(0.1, 3))},
         ],
     ),
     PartitionUnits: (
@@ -223,6 +233,14 @@ def test_the_table_has_all_units():
     }
     parents = {parent for kind in named for parent in kind.__mro__[1:]}
     assert named - parents == set(TABLE)
+
+
+def test_units_of_other_outputs_than_the_records_have_are_refused():
+    """Two outputs of three coordinates are not three of two."""
+    units = CoordinateUnits(of(G(1.0)), smoothness=np.ones(6), clip=1.0, n_outputs=2, **SIZES)
+    place = LocalPlace(np.ones((9, 1)), np.zeros(9))
+    with pytest.raises(ValueError, match="of 3 columns, not 2"):
+        RecordOracle(Receipt(units.event, None), units, place, loss=MultinomialLoss())
 
 
 @pytest.mark.parametrize("loss", [SquaredLoss(), LogisticLoss()])
