@@ -1,26 +1,24 @@
 """BoundsScaler is a map fixed by public bounds, equal for all records and layouts."""
 
-import doctest
 import pickle
 import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from tables import pass_checks, table
 
-from dpcd_sklearn.preprocessing import BoundsScaler, _bounds_scaler
+from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.utils import _tiles
 
 CSR_AND_CSC = [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]
@@ -78,11 +76,6 @@ def test_scikit_learns_checks_hold_without_an_exception(scaler):
     pass_checks(scaler, expected={})
 
 
-def test_doctests_of_the_module_run():
-    result = doctest.testmod(_bounds_scaler)
-    assert result.attempted > 0 and result.failed == 0
-
-
 @table(
     ("bounds", "with_centering", "takes_sparse"),
     [
@@ -94,6 +87,8 @@ def test_doctests_of_the_module_run():
         (([-1, 0], [1, 2]), True, False),
         (([-1, 0], [1, 2]), False, True),
         ({"a": (-1, 1)}, True, False),
+        ([(-1, 1), (-2, 2)], True, True),
+        ([0, 1], True, False),
         ((-np.inf, np.inf), True, False),
         ("nonsense", True, False),
         ((1, 2, 3), True, False),
@@ -124,16 +119,6 @@ def test_works_as_a_step_of_a_pipeline_and_as_a_target_transformer():
     assert_allclose(target.fit(X, y).predict(X), y, atol=1e-12)
 
 
-def test_unfitted_scaler_refuses_to_map():
-    for method in ("transform", "inverse_transform"):
-        with pytest.raises(NotFittedError):
-            getattr(BoundsScaler(), method)(X)
-
-
-def test_html_repr_shows_the_parameters():
-    assert "with_centering" in BoundsScaler((0, 7))._repr_html_()
-
-
 # --- the map --------------------------------------------------------------------------------------
 
 
@@ -156,17 +141,6 @@ def test_float32_respects_bounds_that_float32_cannot_hold(lo, hi):
     assert_array_equal(Z, twin(data, np.float64(lo), np.float64(hi)).astype(np.float32))
 
 
-def test_bounds_map_to_the_ends_and_the_middle_to_zero():
-    Z = BoundsScaler((20, 100)).fit([[0.0]]).transform([[20.0], [60.0], [100.0]])
-    assert_array_equal(Z.ravel(), [-1, 0, 1])
-
-
-def test_without_centering_zero_stays_zero_and_the_larger_bound_maps_to_one():
-    scaler = BoundsScaler((-2, 8), with_centering=False).fit([[0.0]])
-    Z = scaler.transform([[-5.0], [-2.0], [0.0], [4.0], [8.0], [9.0]])
-    assert_array_equal(Z.ravel(), [-0.25, -0.25, 0, 0.5, 1, 1])
-
-
 @pytest.mark.parametrize("with_centering", [True, False])
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e308, 5e-324])
 def test_column_with_equal_bounds_becomes_zero_and_comes_back_as_the_bound(value, with_centering):
@@ -181,14 +155,6 @@ def test_result_lies_exactly_within_minus_one_and_one(problem):
     Z = scaler.fit_transform(X)
     assert Z.dtype == X.dtype and Z.shape == X.shape
     assert (np.abs(Z) <= 1).all()  # also refuses NaN
-
-
-@given(problem=problems())
-def test_image_of_a_record_does_not_depend_on_other_records(problem):
-    scaler, X = problem
-    Z = scaler.fit_transform(X)
-    for i, x in enumerate(X):
-        assert_array_equal(clone(scaler).fit_transform(x[None])[0], Z[i])
 
 
 @given(problem=problems())
@@ -211,13 +177,6 @@ def test_sparse_and_dense_give_the_same_numbers(problem, container):
     assert isinstance(Z, container) and Z.dtype == X.dtype
     assert Z.nnz == S.nnz  # the structure is kept, no entry appears
     assert_array_equal(Z.toarray(), dense)
-
-
-@given(problem=problems())
-def test_mapping_is_monotone_in_every_feature(problem):
-    scaler, X = problem
-    Z = scaler.fit_transform(np.sort(X, axis=0))
-    assert (np.diff(Z.astype(np.float64), axis=0) >= 0).all()
 
 
 @given(
@@ -254,13 +213,6 @@ def test_tiles_cover_every_entry_once(monkeypatch, shape, order):
 
 
 # --- nothing is learnt, nothing is told -----------------------------------------------------------
-
-
-@settings(max_examples=50)
-@given(X=hnp.arrays(np.float64, (4, 3), elements=st.floats(allow_nan=False, allow_infinity=False)))
-def test_fit_learns_nothing_from_the_values(X):
-    scaler, other = BoundsScaler((LO, HI)).fit(X), BoundsScaler((LO, HI)).fit(np.zeros((9, 3)))
-    assert pickle.dumps(vars(scaler)) == pickle.dumps(vars(other))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -447,40 +399,6 @@ def test_set_output_gives_frames_with_names(library, output):
     assert_array_equal(Z.to_numpy(), twin(X, LO, HI))
 
 
-def test_dict_must_name_every_column_and_no_other(library):
-    frame = frame_of(library, X)
-    with pytest.raises(ValueError, match=r"no bounds for column\(s\) \['b'\]$"):
-        BoundsScaler({"a": (0, 1), "c": (0, 1)}).fit(frame)
-    with pytest.raises(ValueError, match=r"bounds for unknown column\(s\) \['age'\]$"):
-        BoundsScaler({**NAMED, "age": (0, 1)}).fit(frame)
-    with pytest.raises(ValueError, match=r"column\(s\) \['a', 'b', 'c'\]; .* \['d', 'e'\]$"):
-        BoundsScaler({"d": (0, 1), "e": (0, 1)}).fit(frame)
-
-
-def test_dict_names_the_column_with_a_wrong_pair(library):
-    frame = frame_of(library, X)
-    for pair, error in [
-        ((3, 1), ValueError),
-        ((0, np.nan), ValueError),
-        ((0, 1, 2), TypeError),
-        (("x", "y"), TypeError),
-        (7, TypeError),
-        (([0, 1], 2), ValueError),
-    ]:
-        with pytest.raises(error, match=r"bounds\['b'\]"):
-            BoundsScaler({**NAMED, "b": pair}).fit(frame)
-
-
-def test_dict_needs_column_names():
-    for data in (X, sparse.csr_matrix(X)):
-        with pytest.raises(ValueError, match="X has no column names"):
-            BoundsScaler(NAMED).fit(data)
-    # Names of an earlier fit do not count.
-    scaler = BoundsScaler(NAMED).fit(frame_of(pytest.importorskip("pandas"), X))
-    with pytest.raises(ValueError, match="X has no column names"):
-        scaler.fit(X)
-
-
 def test_sparse_columns_of_a_data_frame_stay_sparse():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).astype(pd.SparseDtype(np.float64, 0.0))
@@ -507,6 +425,8 @@ def test_sparse_columns_of_a_data_frame_stay_sparse():
         (("0", "1"), TypeError, "bounds: lo must hold numbers"),
         ((None, 1), TypeError, "bounds: lo must hold numbers"),
         ((False, True), TypeError, "bounds: lo must hold numbers"),
+        ([0, 16], TypeError, "^bounds.*write"),
+        (np.array([0.0, 16.0]), TypeError, "^bounds.*write"),
         ("01", ValueError, "'bounds' parameter of BoundsScaler"),
         (None, ValueError, "'bounds' parameter of BoundsScaler"),
         (3.0, ValueError, "'bounds' parameter of BoundsScaler"),
@@ -537,14 +457,3 @@ def test_nan_and_infinity_break_the_promise_on_the_domain(make, value):
     for call in (scaler.fit, scaler.fit(X).transform, scaler.inverse_transform):
         with pytest.raises(ValueError, match="contains (NaN|infinity)"):
             call(make(bad))
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_empty_data_is_refused(shape):
-    with pytest.raises(ValueError, match="Found array with 0"):
-        BoundsScaler().fit(np.empty(shape))
-
-
-def test_another_number_of_features_is_refused():
-    with pytest.raises(ValueError, match="X has 2 features, but BoundsScaler is expecting 3"):
-        BoundsScaler().fit(X).transform(X[:, :2])
