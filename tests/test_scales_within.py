@@ -66,23 +66,6 @@ def test_wide_bounds_on_rows_cost_next_to_nothing_beside_none_at_all():
         assert stated > nothing - 0.02
 
 
-@pytest.mark.parametrize(("epsilon", "width"), [(1.0, 20.0), (10.0, 100.0)])
-def test_a_scaler_of_wide_bounds_is_no_worse_than_no_scaler(epsilon, width):
-    """It leaves columns that are narrow beside their distance from zero."""
-    X, y, _ = table()
-    params = {"classes": [0, 1], "epsilon": epsilon}
-    nothing = scores(seeded(DPLinearClassifier, params), X, y)
-    models = [
-        make_private_pipeline(
-            BoundsScaler((-width, 2 * width)),
-            DPLinearClassifier(classes=[0, 1]),
-            epsilon=epsilon,
-        )
-        for _ in range(5)
-    ]
-    assert scores(models, X, y) > nothing - 0.02
-
-
 def test_after_a_scaler_that_found_scales_they_are_not_looked_for_again():
     for scaler, count in ((DPStandardScaler(), 0), (BoundsScaler((-9, 9)), 5 * P)):
         pipeline = make_private_pipeline(scaler, DPLinearClassifier(classes=[0, 1]), epsilon=3.0)
