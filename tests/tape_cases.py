@@ -487,6 +487,11 @@ for _name, _records, _make in [
     ("raises at unknown labels", two,
      estimator(DPLinearClassifier, classes=[0, 1, 2, -1, 2**53 + 1, -(2**63)],
                unknown_label="raise")),
+    ("a loud penalty", numbers, estimator(DPRidgeSkGD, 1e6)),
+    ("a narrow clip", numbers, estimator(DPLassoCD, clip=1e-6)),
+    ("a wide clip", two, estimator(DPLogisticGCD, classes=[0, 1], clip=1e6)),
+    ("long steps", numbers,
+     estimator(DPLinearRegressor, solver=SkGD(step_size=1e3, averaging="last"), alpha=0.1)),
     ("warm start", numbers, lambda tape: Twice(
         DPLinearRegressor(warm_start=True, random_state=tape, max_iter=2))),
     ("warm start, gcd", two, lambda tape: Twice(

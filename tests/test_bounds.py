@@ -113,10 +113,13 @@ def test_a_wrong_dict_names_the_column_and_is_not_charged(model, change, message
     assert not accountant.entries()
 
 
-def test_a_dict_needs_names_of_columns():
+def test_a_dict_needs_names_of_columns_and_those_of_an_earlier_fit_do_not_count():
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abc"))
     for data in (X, sparse.csr_matrix(X)):
         with pytest.raises(ValueError, match="feature_bounds is a dict.*X has no column names"):
             DPLassoCD(feature_bounds=NAMED).fit(data, Y)
+        with pytest.raises(ValueError, match="X has no column names"):
+            BoundsScaler(NAMED).fit(frame).fit(data)
 
 
 @pytest.mark.parametrize("bounds", [[0, 1], [(0, 1), (0, 1)], np.array([0, 1]), {"y": (0, 1)}])
@@ -177,16 +180,3 @@ def test_the_scaler_reads_the_same_forms(bounds):
     scaler = BoundsScaler(bounds).fit(pd.DataFrame(X, columns=list("abc")))
     assert_array_equal(scaler.lo_, LO)
     assert_array_equal(scaler.hi_, HI)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "takes"), [([(-1, 1), (-2, 2)], True), ([(-1, 1), (0, 2)], False), ([0, 1], False)]
-)
-def test_the_scalers_tag_reads_lists(pairs, takes):
-    assert BoundsScaler(pairs).__sklearn_tags__().input_tags.sparse is takes
-
-
-@pytest.mark.parametrize("bounds", [[0, 16], np.array([0.0, 16.0])])
-def test_the_scaler_refuses_what_is_ambiguous(bounds):
-    with pytest.raises(TypeError, match=r"^bounds.*write"):
-        BoundsScaler(bounds).fit(X)

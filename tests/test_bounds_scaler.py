@@ -1,26 +1,20 @@
 """BoundsScaler is a map fixed by public bounds, equal for all records and layouts."""
 
-import doctest
-import pickle
 import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from tables import pass_checks, table
 
-from dpcd_sklearn.preprocessing import BoundsScaler, _bounds_scaler
+from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.utils import _tiles
 
 CSR_AND_CSC = [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]
@@ -78,11 +72,6 @@ def test_scikit_learns_checks_hold_without_an_exception(scaler):
     pass_checks(scaler, expected={})
 
 
-def test_doctests_of_the_module_run():
-    result = doctest.testmod(_bounds_scaler)
-    assert result.attempted > 0 and result.failed == 0
-
-
 @table(
     ("bounds", "with_centering", "takes_sparse"),
     [
@@ -94,6 +83,8 @@ def test_doctests_of_the_module_run():
         (([-1, 0], [1, 2]), True, False),
         (([-1, 0], [1, 2]), False, True),
         ({"a": (-1, 1)}, True, False),
+        ([(-1, 1), (-2, 2)], True, True),
+        ([0, 1], True, False),
         ((-np.inf, np.inf), True, False),
         ("nonsense", True, False),
         ((1, 2, 3), True, False),
@@ -103,35 +94,6 @@ def test_sparse_tag_tells_whether_zero_stays_zero(bounds, with_centering, takes_
     tags = BoundsScaler(bounds, with_centering=with_centering).__sklearn_tags__()
     assert tags.input_tags.sparse is takes_sparse
     assert tags.requires_fit and not tags.input_tags.allow_nan
-
-
-def test_clone_and_pickle_map_as_the_original():
-    scaler = BoundsScaler((LO, HI), with_centering=False, copy=False)
-    copied = clone(scaler)
-    assert_array_equal(copied.bounds[0], LO)
-    assert copied.with_centering is False and copied.copy is False
-    expected = scaler.fit(X).transform(X.copy())
-    assert_array_equal(pickle.loads(pickle.dumps(scaler)).transform(X.copy()), expected)
-    assert_array_equal(copied.fit(X).transform(X.copy()), expected)
-
-
-def test_works_as_a_step_of_a_pipeline_and_as_a_target_transformer():
-    y = X[:, 0]
-    model = make_pipeline(BoundsScaler((-100, 100)), LinearRegression()).fit(X, y)
-    assert_allclose(model.predict(X), y, atol=1e-12)
-    assert_allclose(model[:-1].inverse_transform(model[:-1].transform(X)), X, atol=1e-12)
-    target = TransformedTargetRegressor(LinearRegression(), transformer=BoundsScaler((-100, 100)))
-    assert_allclose(target.fit(X, y).predict(X), y, atol=1e-12)
-
-
-def test_unfitted_scaler_refuses_to_map():
-    for method in ("transform", "inverse_transform"):
-        with pytest.raises(NotFittedError):
-            getattr(BoundsScaler(), method)(X)
-
-
-def test_html_repr_shows_the_parameters():
-    assert "with_centering" in BoundsScaler((0, 7))._repr_html_()
 
 
 # --- the map --------------------------------------------------------------------------------------
@@ -156,17 +118,6 @@ def test_float32_respects_bounds_that_float32_cannot_hold(lo, hi):
     assert_array_equal(Z, twin(data, np.float64(lo), np.float64(hi)).astype(np.float32))
 
 
-def test_bounds_map_to_the_ends_and_the_middle_to_zero():
-    Z = BoundsScaler((20, 100)).fit([[0.0]]).transform([[20.0], [60.0], [100.0]])
-    assert_array_equal(Z.ravel(), [-1, 0, 1])
-
-
-def test_without_centering_zero_stays_zero_and_the_larger_bound_maps_to_one():
-    scaler = BoundsScaler((-2, 8), with_centering=False).fit([[0.0]])
-    Z = scaler.transform([[-5.0], [-2.0], [0.0], [4.0], [8.0], [9.0]])
-    assert_array_equal(Z.ravel(), [-0.25, -0.25, 0, 0.5, 1, 1])
-
-
 @pytest.mark.parametrize("with_centering", [True, False])
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e308, 5e-324])
 def test_column_with_equal_bounds_becomes_zero_and_comes_back_as_the_bound(value, with_centering):
@@ -181,14 +132,6 @@ def test_result_lies_exactly_within_minus_one_and_one(problem):
     Z = scaler.fit_transform(X)
     assert Z.dtype == X.dtype and Z.shape == X.shape
     assert (np.abs(Z) <= 1).all()  # also refuses NaN
-
-
-@given(problem=problems())
-def test_image_of_a_record_does_not_depend_on_other_records(problem):
-    scaler, X = problem
-    Z = scaler.fit_transform(X)
-    for i, x in enumerate(X):
-        assert_array_equal(clone(scaler).fit_transform(x[None])[0], Z[i])
 
 
 @given(problem=problems())
@@ -211,13 +154,6 @@ def test_sparse_and_dense_give_the_same_numbers(problem, container):
     assert isinstance(Z, container) and Z.dtype == X.dtype
     assert Z.nnz == S.nnz  # the structure is kept, no entry appears
     assert_array_equal(Z.toarray(), dense)
-
-
-@given(problem=problems())
-def test_mapping_is_monotone_in_every_feature(problem):
-    scaler, X = problem
-    Z = scaler.fit_transform(np.sort(X, axis=0))
-    assert (np.diff(Z.astype(np.float64), axis=0) >= 0).all()
 
 
 @given(
@@ -256,13 +192,6 @@ def test_tiles_cover_every_entry_once(monkeypatch, shape, order):
 # --- nothing is learnt, nothing is told -----------------------------------------------------------
 
 
-@settings(max_examples=50)
-@given(X=hnp.arrays(np.float64, (4, 3), elements=st.floats(allow_nan=False, allow_infinity=False)))
-def test_fit_learns_nothing_from_the_values(X):
-    scaler, other = BoundsScaler((LO, HI)).fit(X), BoundsScaler((LO, HI)).fit(np.zeros((9, 3)))
-    assert pickle.dumps(vars(scaler)) == pickle.dumps(vars(other))
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("bounds", [(-1, 1), (-1e300, 1e300), (-1.7e308, 1.7e308), (1e39, 1e40)])
 def test_outliers_are_clipped_without_warning_or_floating_point_error(bounds, dtype):
@@ -274,20 +203,6 @@ def test_outliers_are_clipped_without_warning_or_floating_point_error(bounds, dt
         Z = scaler.fit_transform(data)
         scaler.inverse_transform(data)
     assert (np.abs(Z) <= 1).all()
-
-
-def test_fitted_attributes_are_the_public_bounds():
-    scaler = BoundsScaler((LO, HI)).fit(X)
-    assert_array_equal(scaler.lo_, LO)
-    assert_array_equal(scaler.hi_, HI)
-    assert_array_equal(scaler.center_, [5, 0, 5])
-    assert_array_equal(scaler.half_width_, [5, 4, 0])
-    scaler = BoundsScaler((LO, HI), with_centering=False).fit(X)
-    assert_array_equal(scaler.center_, [0, 0, 5])
-    assert_array_equal(scaler.half_width_, [10, 4, 0])
-    scaler = BoundsScaler((0, 2)).fit(X)
-    for name in ("lo_", "hi_", "center_", "half_width_"):
-        assert getattr(scaler, name).shape == (3,)
 
 
 def test_fitted_scaler_does_not_follow_later_changes_of_its_parameters():
@@ -363,11 +278,6 @@ def test_a_matrix_that_calls_itself_canonical_is_not_believed():
     assert_array_equal(BoundsScaler().fit(S).transform(S).toarray(), [[1.0, 1.0]])
 
 
-def test_sparse_data_without_entries_is_fine():
-    Z = BoundsScaler().fit_transform(sparse.csr_matrix((3, 2)))
-    assert Z.nnz == 0 and Z.shape == (3, 2)
-
-
 # --- copy -----------------------------------------------------------------------------------------
 
 
@@ -391,12 +301,6 @@ def test_copy_false_copies_what_it_must_not_write(make):
     Z = Z.toarray() if sparse.issparse(Z) else Z
     assert_array_equal(Z, twin(X, -4.0, 4.0))
     assert_array_equal(data.toarray() if sparse.issparse(data) else data, X)
-
-
-def test_fit_never_writes():
-    for data in (X.copy(), sparse.csr_matrix(X)):
-        BoundsScaler(copy=False).fit(data)
-        assert abs(data - X).max() == 0
 
 
 def test_copy_false_leaves_data_frames_alone():
@@ -437,50 +341,6 @@ def test_frames_are_mapped_by_column_name_and_names_are_kept(library):
     assert_array_equal(Z, BoundsScaler((LO, HI)).fit_transform(X))
 
 
-@pytest.mark.parametrize("output", ["pandas", "polars"])
-def test_set_output_gives_frames_with_names(library, output):
-    wanted = pytest.importorskip(output)
-    frame = frame_of(library, X)
-    Z = BoundsScaler(NAMED).set_output(transform=output).fit_transform(frame)
-    assert isinstance(Z, wanted.DataFrame)
-    assert list(Z.columns) == ["a", "b", "c"]
-    assert_array_equal(Z.to_numpy(), twin(X, LO, HI))
-
-
-def test_dict_must_name_every_column_and_no_other(library):
-    frame = frame_of(library, X)
-    with pytest.raises(ValueError, match=r"no bounds for column\(s\) \['b'\]$"):
-        BoundsScaler({"a": (0, 1), "c": (0, 1)}).fit(frame)
-    with pytest.raises(ValueError, match=r"bounds for unknown column\(s\) \['age'\]$"):
-        BoundsScaler({**NAMED, "age": (0, 1)}).fit(frame)
-    with pytest.raises(ValueError, match=r"column\(s\) \['a', 'b', 'c'\]; .* \['d', 'e'\]$"):
-        BoundsScaler({"d": (0, 1), "e": (0, 1)}).fit(frame)
-
-
-def test_dict_names_the_column_with_a_wrong_pair(library):
-    frame = frame_of(library, X)
-    for pair, error in [
-        ((3, 1), ValueError),
-        ((0, np.nan), ValueError),
-        ((0, 1, 2), TypeError),
-        (("x", "y"), TypeError),
-        (7, TypeError),
-        (([0, 1], 2), ValueError),
-    ]:
-        with pytest.raises(error, match=r"bounds\['b'\]"):
-            BoundsScaler({**NAMED, "b": pair}).fit(frame)
-
-
-def test_dict_needs_column_names():
-    for data in (X, sparse.csr_matrix(X)):
-        with pytest.raises(ValueError, match="X has no column names"):
-            BoundsScaler(NAMED).fit(data)
-    # Names of an earlier fit do not count.
-    scaler = BoundsScaler(NAMED).fit(frame_of(pytest.importorskip("pandas"), X))
-    with pytest.raises(ValueError, match="X has no column names"):
-        scaler.fit(X)
-
-
 def test_sparse_columns_of_a_data_frame_stay_sparse():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).astype(pd.SparseDtype(np.float64, 0.0))
@@ -507,6 +367,8 @@ def test_sparse_columns_of_a_data_frame_stay_sparse():
         (("0", "1"), TypeError, "bounds: lo must hold numbers"),
         ((None, 1), TypeError, "bounds: lo must hold numbers"),
         ((False, True), TypeError, "bounds: lo must hold numbers"),
+        ([0, 16], TypeError, "^bounds.*write"),
+        (np.array([0.0, 16.0]), TypeError, "^bounds.*write"),
         ("01", ValueError, "'bounds' parameter of BoundsScaler"),
         (None, ValueError, "'bounds' parameter of BoundsScaler"),
         (3.0, ValueError, "'bounds' parameter of BoundsScaler"),
@@ -537,14 +399,3 @@ def test_nan_and_infinity_break_the_promise_on_the_domain(make, value):
     for call in (scaler.fit, scaler.fit(X).transform, scaler.inverse_transform):
         with pytest.raises(ValueError, match="contains (NaN|infinity)"):
             call(make(bad))
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_empty_data_is_refused(shape):
-    with pytest.raises(ValueError, match="Found array with 0"):
-        BoundsScaler().fit(np.empty(shape))
-
-
-def test_another_number_of_features_is_refused():
-    with pytest.raises(ValueError, match="X has 2 features, but BoundsScaler is expecting 3"):
-        BoundsScaler().fit(X).transform(X[:, :2])

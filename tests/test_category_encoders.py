@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from tables import table
 
@@ -19,7 +18,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
-from dpcd_sklearn.inspection import CoefficientDisplay, PrivacyReport, find_leaks
+from dpcd_sklearn.inspection import CoefficientDisplay, PrivacyReport
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -28,7 +27,7 @@ from dpcd_sklearn.preprocessing import (
     DPStandardScaler,
     DPTargetEncoder,
 )
-from dpcd_sklearn.privacy.accounting import FitEvent, epsilon_of
+from dpcd_sklearn.privacy.accounting import FitEvent
 
 N = 6000
 ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
@@ -112,15 +111,6 @@ def test_arrays_lists_and_frames_are_the_same_table(frame):
     np.testing.assert_array_equal(sparse.transform(frame).toarray(), expected)
 
 
-def test_frames_come_out_with_names(frame):
-    encoder = DPOneHotEncoder(epsilon=5.0, max_categories=4).set_output(transform="pandas")
-    Z = encoder.fit_transform(frame)
-    assert list(Z.columns) == list(encoder.get_feature_names_out())
-    assert Z.shape == (N, 12) and set(np.unique(Z)) == {0.0, 1.0}
-    Z = DPOrdinalEncoder(epsilon=5.0).set_output(transform="pandas").fit_transform(frame)
-    assert list(Z.columns) == list(frame.columns)
-
-
 @table("cells", [["infrequent", "b"], [1, "1"], ["unused0", "c"], ["", "_"]])
 @table("library", ["pandas", "polars"])
 def test_names_of_columns_are_there_once_whatever_is_released(cells, library):
@@ -187,33 +177,6 @@ def test_what_is_no_category_and_no_column_is_said_before_the_charge(frame):
 
 
 # ---- in a pipeline -------------------------------------------------------------------------------
-
-
-def mixed(frame, **options):
-    y = (frame["colour"] == "red").astype(int)
-    table = frame.assign(weight=np.random.default_rng(1).normal(50, 9, len(frame)))
-    columns = make_column_transformer(
-        (DPOneHotEncoder(max_categories=5), ["colour", "size", "grade"]),
-        (DPStandardScaler(), ["weight"]),
-        sparse_threshold=0,
-    )
-    model = DPLinearClassifier(classes=[0, 1])
-    return make_private_pipeline(columns, model, epsilon=1.0, delta=1e-6, **options), table, y
-
-
-def test_a_mixed_table_is_one_entry_of_what_was_planned(frame):
-    accountant = PrivacyAccountant(1.0, 1e-6)
-    pipeline, table, y = mixed(frame, accountant=accountant)
-    planned = pipeline.planned_event(N, table[:3], 2)
-    pipeline.fit(table, y)
-    (entry,) = accountant.entries()
-    assert entry.event == str(planned) and pipeline.privacy_event_ == planned
-    assert 0.999 < epsilon_of(planned, 1e-6) <= 1.0
-    lo, hi = pipeline.told_["dplinearclassifier"]["feature_bounds"]
-    assert lo.tolist() == [0.0] * 15 + [-1.0] and hi.tolist() == [1.0] * 16
-    assert pipeline.score(table, y) > 0.9
-    assert len(pipeline[:-1].get_feature_names_out()) == 16
-    assert len(find_leaks(pipeline)) == 0
 
 
 @table("fit_intercept", [True, False])
@@ -292,27 +255,6 @@ def test_intervals_behind_an_encoder_cover_what_they_say(epsilon):
         intervals, _ = case_04(seed, "first", epsilon)
         covered += [intervals[name][0] < true < intervals[name][1] for name, true in truth.items()]
     assert abs(np.mean(covered) - 0.95) < 4 * (0.95 * 0.05 / 900) ** 0.5
-
-
-def test_an_encoder_that_is_told_all_takes_no_share(frame):
-    encoder = DPOneHotEncoder([["red", "green", "blue"]])
-    y = (frame["colour"] == "red").astype(int)
-    model = DPLinearClassifier(classes=[0, 1])
-    pipeline = make_private_pipeline(encoder, model, epsilon=1.0).fit(frame[["colour"]], y)
-    assert pipeline.shares_ == {"dplinearclassifier": 1.0}
-    assert pipeline.told_["dplinearclassifier"]["feature_bounds"] == (0.0, 1.0)
-
-
-def test_bounds_of_numbers_of_categories_are_told(frame):
-    y = (frame["colour"] == "red").astype(int)
-    model = DPLinearClassifier(classes=[0, 1])
-    for encoder, high in (
-        (DPOrdinalEncoder(max_categories=6), 5.0),
-        (DPOrdinalEncoder([["red", "green"]]), 2.0),
-    ):
-        pipeline = make_private_pipeline(encoder, clone(model), epsilon=1.0)
-        pipeline.fit(frame[["colour"]], y)
-        assert pipeline.told_["dplinearclassifier"]["feature_bounds"] == (0.0, high)
 
 
 # ---- more than memory holds ---------------------------------------------------------------------

@@ -1,16 +1,12 @@
 """More than two classes: which loss, what all of them share, and unknown labels."""
 
-import copy
 import itertools
 import math
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from flat import flat
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +18,6 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.losses import MultinomialLoss
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.solvers import GCD, SkGD
@@ -58,17 +53,6 @@ def test_the_number_of_classes_chooses_the_loss(estimator, n_classes):
     plain = model.to_sklearn()
     assert_array_equal(plain.predict(X), model.predict(X))
     assert_allclose(plain.predict_proba(X), model.predict_proba(X), atol=1e-12)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_multinomial_models_have_a_row_a_class_from_three_on(n_classes):
-    y = np.arange(len(X)) % n_classes
-    model = DPLinearClassifier("multinomial", max_iter=3).fit(X, y)
-    rows = n_classes if n_classes > 2 else 1
-    assert model.coef_.shape == (rows, 4)
-    assert model.intercept_.shape == (rows,)
-    assert model.predict_proba(X).shape == (len(X), n_classes)
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 def test_classes_that_never_occur_have_a_row_and_no_error():
@@ -147,25 +131,6 @@ def test_a_sampling_is_of_features_whatever_the_number_of_classes():
     assert (model.intercept_ != 0).all() and model.n_iter_ == 10
 
 
-@pytest.mark.parametrize(
-    "params",
-    [{"solver": "skgd"}, {"solver": "skgd", "sampling": "block"}, {"solver": "cd"},
-     {"solver": "gcd"}, {"solver": "gcd", "selection": "lazy"}, {"solver": "gcd", "block_size": 4}],
-    ids=str,
-)  # fmt: skip
-def test_every_layout_releases_the_same_bits(params):
-    options = {"classes": CLASSES, "max_iter": 20, "feature_scale": 1.0, **params}
-    model = flat(DPLinearClassifier, random_state=ReproducibleNoise(0), **options)
-    layouts = [np.ascontiguousarray, np.asfortranarray, sparse.csr_array, sparse.csc_array]
-    records = X * (X > 1.5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReproducibleNoiseWarning)
-        found = [clone(model).fit(layout(records), Y).coef_ for layout in layouts]
-    assert np.isfinite(found[0]).all() and found[0].any()
-    for coef in found[1:]:
-        assert_array_equal(coef, found[0])
-
-
 # ---- all of them together ------------------------------------------------------------------------
 
 
@@ -184,27 +149,6 @@ def test_all_classes_are_one_charge_and_share_the_releases(solver, epsilon):
     two = clone(model).set_params(classes=[0, 1]).planned_event(*X.shape)
     counts = [[r.count for r in event.releases] for event in (model.privacy_event_, two)]
     assert counts[0] == counts[1]  # a release is of all classes, be they two or three
-
-
-def test_no_two_classes_share_their_noise():
-    zeros = np.zeros_like(X)
-    options = {"classes": CLASSES, "solver": "skgd", "max_iter": 5, "fit_intercept": False}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        model = DPLinearClassifier(random_state=ReproducibleNoise(0), **options).fit(zeros, Y)
-        again = DPLinearClassifier(random_state=ReproducibleNoise(0), **options).fit(zeros, Y)
-    assert_array_equal(model.coef_, again.coef_)
-    assert len(np.unique(model.coef_)) == model.coef_.size
-
-
-@pytest.mark.parametrize("clip", [False, True])
-def test_many_classes_leave_as_scikit_learns(clip):
-    bounds = (np.zeros(4), np.full(4, 5.0))
-    model = DPLinearClassifier(epsilon=20.0, classes=CLASSES, feature_bounds=bounds).fit(X, Y)
-    plain = model.to_sklearn(clip=clip)
-    records = X if clip else np.clip(X, *model.feature_bounds_)  # narrower ones were found
-    assert_array_equal(plain.predict(records), model.predict(X))
-    assert_allclose(plain.predict_proba(records), model.predict_proba(X), atol=1e-12)
 
 
 def test_a_path_is_kept_class_by_class():
@@ -244,62 +188,6 @@ LABELS = {
     "words": (np.array(["a", "b", "c"]), "z"),
     "objects": (np.array([("a",), None, 3.5], dtype=object), "z"),
 }
-
-
-def with_label(y, label):
-    """The labels with another one in the fourth place, in the same container."""
-    changed = copy.deepcopy(y)
-    changed[3] = label
-    return changed
-
-
-HALVES = np.repeat([0, 1], 30)
-LETTERS = np.where(HALVES, "b", "a").astype("<U9")
-CATEGORIES = pd.Categorical(LETTERS, categories=["a", "b", "strange"])
-CONTAINERS = [
-    (HALVES, [0, 1], [2, -5, 2**40]),
-    (HALVES.astype(np.uint8), [0, 1], [255]),
-    (HALVES * 1.0, [0, 1], [2.5, -1e300]),
-    (LETTERS, ["a", "b"], ["strange", ""]),
-    (LETTERS.astype(object), ["a", "b"], ["strange", 3, None, 1.5, math.inf]),
-    (HALVES.tolist(), [0, 1], [7, "strange", 2.5, None, b"strange", 1j, 2**70, (1,)]),
-    (LETTERS.tolist(), ["a", "b"], ["strange", 7, 2.5, b"strange", None]),
-    (pd.Series(HALVES, dtype="Int64"), [0, 1], [5]),
-    (pd.Series(LETTERS, dtype="string"), ["a", "b"], ["strange"]),
-    (pd.Series(CATEGORIES), ["a", "b"], ["strange"]),
-]
-
-
-@both
-def test_labels_outside_of_classes_change_no_error_warning_or_charge(estimator):
-    rng, failures = np.random.default_rng(0), []
-    records = rng.normal(size=(60, 2))
-
-    def told(y, classes):
-        model = estimator(classes=classes, feature_bounds=(-1, 1), max_iter=2)
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
-                model.fit(records, y)
-            except Exception as error:
-                return repr(error)
-        return str(model.privacy_event_), model.classes_.tolist(), [str(w.message) for w in warned]
-
-    for y, classes, strange in CONTAINERS:
-        expected = told(y, classes)
-        assert isinstance(expected, tuple), expected
-        failures += [
-            (type(y), label) for label in strange if told(with_label(y, label), classes) != expected
-        ]
-    assert not failures
-
-
-def test_what_stands_for_an_unknown_label_is_in_the_repr():
-    assert "unknown_label='first'" in repr(DPLinearClassifier(classes=[0, 1]))
-    assert "unknown_label" not in repr(DPLinearClassifier())
-    for word in ("first", "raise"):
-        model = DPLinearClassifier(classes=[0, 1], unknown_label=word)
-        assert eval(repr(model)).get_params() == model.get_params()
 
 
 @both

@@ -8,10 +8,8 @@ import pytest
 from sklearn.decomposition import PCA
 from tables import table
 
-from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
-from dpcd_sklearn.inspection import find_leaks
-from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import DPPCA, DPStandardScaler
+from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn.preprocessing import DPPCA
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import _second_moments as mechanism
@@ -138,18 +136,3 @@ def test_more_columns_than_are_held_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="4,001 columns"):
         DPPCA(accountant=accountant).fit(np.zeros((2, 4001)))
     assert accountant.entries() == []
-
-
-def test_in_a_pipeline_it_is_told_bounds_and_pays_its_part(X):
-    y = (X[:, 0] > 0.1).astype(int)
-    accountant = PrivacyAccountant(3.0, 1e-6)
-    pipeline = make_private_pipeline(
-        DPStandardScaler(), DPPCA(3), DPLinearClassifier(classes=[0, 1]),
-        epsilon=3.0, delta=1e-6, accountant=accountant,
-    )  # fmt: skip
-    planned = pipeline.planned_event(N, P, 2)
-    pipeline.fit(100 * X, y)
-    (entry,) = accountant.entries()
-    assert entry.event == str(planned)
-    assert pipeline.told_["dppca"] == {"feature_bounds": (-1.0, 1.0)}
-    assert pipeline.score(100 * X, y) > 0.7 and len(find_leaks(pipeline)) == 0

@@ -92,20 +92,6 @@ def test_the_event_of_all_steps_costs_what_is_claimed_and_hardly_less(name, epsi
     assert epsilon * (1 - 1e-6) <= cost <= epsilon
 
 
-def test_what_the_steps_released_is_the_event_that_was_charged():
-    for model, y in MODELS.values():
-        accountant = ledger()
-        fitted = pipeline(model, delta=1e-5, accountant=accountant).fit(X, y)
-        of_steps = joined([step.privacy_event_ for _, step in fitted.steps])
-        assert of_steps == fitted.privacy_event_ == fitted.planned_event(N, P)
-        assert epsilon_of(of_steps, 1e-5) <= 1.0
-        assert fitted.privacy_spent_ == (1.0, 1e-5)
-        (entry,) = accountant.entries()
-        assert (entry.estimator, entry.n_samples, entry.n_features) == ("PrivatePipeline", N, P)
-        assert len(entry.releases) == len(of_steps.releases)
-        assert ledger().cost(fitted, N, P).amount == entry.amount
-
-
 def test_one_private_step_has_all_of_the_budget():
     alone = DPRidgeSkGD(epsilon=0.7, feature_bounds=(-1.0, 1.0), **TARGET)
     piped = make_private_pipeline(BoundsScaler((0, 1e5)), DPRidgeSkGD(**TARGET), epsilon=0.7)
@@ -257,15 +243,6 @@ def test_parts_are_taken_once_and_nothing_else_is():
         joined([scaling, FitEvent((GaussianEvent(1.0),), "add_remove")])
 
 
-def test_without_an_accountant_noise_may_be_left_out_and_with_one_not():
-    assert pipeline(epsilon=math.inf).fit(X, Y).score(X, Y) > 0.99
-    with pytest.raises(ValueError, match="epsilon=inf"):
-        pipeline(epsilon=math.inf, accountant=ledger()).fit(X, Y)
-    testing = ledger(testing=True)
-    pipeline(epsilon=math.inf, accountant=testing).fit(X, Y)
-    assert testing.spent().epsilon == math.inf
-
-
 def test_noise_that_is_known_is_refused_before_anything_is_charged():
     seeded = DPRidgeSkGD(random_state=ReproducibleNoise(0), **TARGET)
     accountant = ledger()
@@ -393,16 +370,6 @@ def test_parameters_of_single_steps_reach_them():
     model.fit(X, labels, dplinearclassifier__sample_weight=weights)
     assert list(model.classes_) == ["no", "yes"]
     assert list(clone(model).fit(X, labels).classes_) == ["no", "third", "yes"]
-
-
-def test_add_remove_is_told_to_every_step():
-    accountant = ledger(neighboring="add_remove", n_public=N)
-    params = {"neighboring": "add_remove", "n_public": N, "delta": 1e-5}
-    pipeline(accountant=accountant, **params).fit(X[:-7], Y[:-7])
-    (entry,) = accountant.entries()
-    assert entry.n_samples == N
-    with pytest.raises(ValueError, match="needs n_public"):
-        pipeline(neighboring="add_remove", delta=1e-5).fit(X, Y)
 
 
 def test_a_sparse_table_is_planned_as_such():

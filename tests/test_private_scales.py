@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tables import table
-from test_found_scales import heard_keys
-from test_smoothness import LAYOUTS, RELATIONS
+from test_smoothness import RELATIONS
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -21,15 +20,12 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
 from dpcd_sklearn.inspection._released_answers import Tape
-from dpcd_sklearn.partitions import fit_partitions
-from dpcd_sklearn.pipeline import PrivatePipeline
 from dpcd_sklearn.plan import _smoothness as of_engines
 from dpcd_sklearn.plan._solver_plan import SolverPlan
-from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
 from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS, squares_sensitivity
-from dpcd_sklearn.solvers import SGD, _coordinates
+from dpcd_sklearn.solvers import SGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P, DELTA = 4000, 3, 1e-6
@@ -127,21 +123,6 @@ def test_more_columns_than_are_held_are_not_looked_at():
     assert shares[0] > 0 == shares[1]
 
 
-@table("epsilon", [1e-3, 1e3, 1e6, 1e9, 1e300])
-@table("n_public", [3, 10**4, 10**9, 2**53])
-def test_no_budget_and_no_number_of_records_breaks_a_plan(epsilon, n_public):
-    """Whatever mean squares would be refused for is known before the charge."""
-    model = DPRidgeSkGD(neighboring="add_remove", n_public=n_public, **LOOSE, **TARGET)
-    model.set_params(epsilon=epsilon, delta=1e-9)
-    try:
-        event = model.planned_event(n_public, P)
-    except ValueError:
-        with pytest.raises(ValueError, match="noise multiplier"):
-            clone(model).set_params(feature_scale=None, solver="skgd").planned_event(n_public, P)
-        return
-    assert epsilon_of(event, 1e-9) <= epsilon
-
-
 # ---- M_j -----------------------------------------------------------------------------------------
 
 
@@ -234,42 +215,6 @@ def test_loose_bounds_cost_descents_little():
     assert ours > plain + 0.4
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_same_noise_gives_the_same_model_in_every_layout_and_in_parts(fit_intercept, dtype):
-    model = clone(RIDGE).set_params(fit_intercept=fit_intercept, random_state=ReproducibleNoise(0))
-    rounded = X.astype(np.float32)
-    expected = clone(model).fit(rounded.astype(dtype), Y)
-    for name, make in LAYOUTS.items():
-        if name in ("C", "F") or not fit_intercept:  # sparse records are never centred
-            found = clone(model).fit(make(rounded.astype(dtype)), Y)
-            assert_array_equal(found.coef_, expected.coef_)
-    parts = [(k, rounded[k::3].astype(dtype), Y[k::3]) for k in range(3)]
-    found = fit_partitions(clone(model), lambda task: [task(*part) for part in parts])
-    assert_array_equal(found.coef_, expected.coef_)
-
-
-def test_mean_squares_have_a_stream_of_noise_of_their_own(monkeypatch):
-    oracles = (of_engines, "SmoothnessOracle"), (_coordinates, "RecordOracle")
-    keys = heard_keys(monkeypatch, *oracles)
-    for seed in (ReproducibleNoise(0), None):
-        model = clone(RIDGE).set_params(random_state=seed)
-        model.fit(X, Y)
-    ours, theirs, *fresh = keys
-    assert len(ours) == len(theirs) == 32 and ours != theirs
-    assert fresh == [None, None]  # the operating system's entropy
-
-
-def test_add_remove_never_uses_the_true_number():
-    events, shares = set(), set()
-    for n in (1, 30, N):
-        model = clone(RIDGE).set_params(neighboring="add_remove", n_public=N)
-        plan = plan_of_fit(model, X[:n], Y[:n])
-        events.add(model.privacy_event_)
-        shares.add(plan.request.smoothness_share)
-    assert len(events) == len(shares) == 1 and shares.pop() > 0
-
-
 def test_what_does_not_go_with_other_parameters_leaves_the_bounds(monkeypatch):
     """Paid for is carried out: greedy scores of M_j that the plan did not know may be too large."""
     nothing = np.full(P, -1.0), np.zeros(P)
@@ -298,9 +243,6 @@ def _most_alpha(model):
         alpha *= 2
 
 
-# ---- words, and what they go with ----------------------------------------------------------------
-
-
 @table(
     ("model", "message"),
     [
@@ -327,24 +269,6 @@ def test_auto_takes_a_descent():
         plain = clone(model).set_params(feature_scale=None)._plan(10**6, P, 1)
         assert type(plain).__name__ == "NewtonPlan"
         assert type(model._plan(10**6, P, 1)).__name__ != "NewtonPlan"
-
-
-def test_without_noise_smoothness_is_that_of_the_records():
-    model = DPRidgeSkGD(alpha=0.1, epsilon=math.inf, solver="skgd", feature_bounds=(-20, 20))
-    plans = [plan_of_fit(clone(model).set_params(feature_scale=f), X, Y) for f in ("private", None)]
-    assert_array_equal(*(plan.geometry.smoothness for plan in plans))
-
-
-def test_warm_starts_and_pipelines_pay_and_fit():
-    ledger = PrivacyAccountant(6.0, 1e-5)
-    model = clone(RIDGE).set_params(warm_start=True, accountant=ledger)
-    model.fit(X, Y).fit(X, Y)
-    assert len(ledger.entries()) == 2 and np.isfinite(model.coef_).all()
-    last = DPRidgeSkGD(max_iter=3, feature_bounds=(-1, 1), feature_scale="private", **TARGET)
-    pipe = PrivatePipeline([("scale", BoundsScaler(bounds=(-20, 20))), ("fit", last)], epsilon=1.0)
-    pipe.set_params(delta=DELTA).fit(X, Y)
-    assert epsilon_of(pipe.privacy_event_, DELTA) <= 1.0
-    assert pipe.privacy_event_.releases[0].count == 1
 
 
 # --- the mean row of classifiers whose features have one scale ------------------------------------
@@ -390,16 +314,6 @@ def test_one_scale_has_a_centre_that_is_paid_for_in_the_same_event(centers):
         other = clone(model).set_params(**params)._plan(*X.shape, 1)
         assert other.part_of("smoothness") is None
     assert clone(model)._plan(*X.shape, 1, sparse=True).part_of("smoothness") is None
-
-
-def test_the_mean_row_has_noise_of_its_own(centers):
-    X, y = sizes()
-    model = DPLinearClassifier(epsilon=1.0, classes=[0, 1], random_state=ReproducibleNoise(0))
-    model.fit(X, y)
-    model.fit(X, y)
-    model.set_params(random_state=None).fit(X, y)
-    assert_array_equal(centers[0], centers[1])
-    assert (centers[0] != centers[2]).any()
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from tables import table
 
@@ -47,7 +47,6 @@ from dpcd_sklearn.model_selection import (
 from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import (
     Budget,
@@ -59,7 +58,6 @@ from dpcd_sklearn.privacy.accounting import (
     gaussian_fit_event,
     gdp_epsilon,
     gdp_squared,
-    search_fit_event,
 )
 from dpcd_sklearn.privacy.accounting._tuning import draw_count, missed
 from dpcd_sklearn.solvers import CD
@@ -157,12 +155,6 @@ def test_the_whole_search_is_what_was_stated(distribution, refit, epsilon):
     runs, *rest = event.releases
     assert isinstance(runs, TuningEvent) and len(rest) == refit
     assert gdp_squared(runs.base) is not None
-
-
-def test_a_run_has_two_thirds_of_the_budget():
-    search = PrivateSearchCV(RIDGE, GRID, epsilon=1.0, delta=1e-6, **SECRET)
-    (runs,) = search.planned_event(600, 3).releases
-    assert epsilon_of(runs.base, 1e-6) == pytest.approx(0.714, abs=2e-3)
 
 
 @pytest.mark.parametrize("refit", [False, True])
@@ -273,17 +265,6 @@ def test_a_subset_needs_lists(options, text):
         search.planned_event(1000, 3)
 
 
-@table("facts", [(500, 1.0), (2000, 0.3), (700, 1.0), (1200, 0.5), (3000, 0.3), (250, 2.0)])
-def test_fits_that_choose_with_the_budget_of_a_run_only_can_be_searched(facts):
-    n, epsilon = facts
-    grid = {"alpha": [1e-3, 0.1, 10.0]}
-    lasso = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-2, 2))
-    for model, p in ((RIDGE, 5), (lasso, 10)):
-        for options in ({}, SECRET):
-            search = PrivateSearchCV(model, grid, epsilon=epsilon, delta=1e-6, **options)
-            assert epsilon_of(search.planned_event(n, p), 1e-6) <= epsilon
-
-
 @pytest.mark.parametrize(
     ("validation", "n_seen"),
     [
@@ -377,13 +358,6 @@ def test_one_entry_reserved_before_the_first_fit(data, monkeypatch):
     assert cost.amount == entry.amount and cost.epsilon == pytest.approx(1.0)
     # the first charge counts by its own curve, whose tail is heavier than that of a Gaussian
     assert 1.0 < accountant.spent().epsilon <= 1.6 < accountant.cost(search, 40, 1).counted
-
-
-def test_a_budget_admits_one_search_that_is_calibrated_to_all_of_it():
-    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-3)
-    search, X, y = toy(accountant=accountant)
-    search.fit(X, y)
-    assert len(accountant.entries()) == 1 and accountant.remaining() == 0.0
 
 
 def test_a_refused_search_has_fitted_nothing(calls):
@@ -548,31 +522,6 @@ def test_candidates_that_have_another_solver_with_less_budget_are_covered(n, p, 
         assert "covered" in str(event)
 
 
-def test_of_a_small_grid_every_candidate_is_planned_and_of_a_large_one_some():
-    coins = _candidates.Coins()
-    assert len(_candidates.prototypes([{"a": [1, 2, 3], "b": [4, 5]}, {"a": [1]}], coins)) == 7
-    many = _candidates.prototypes([{"a": list(range(9)), "b": stats.uniform()}], coins)
-    assert len(many) == _candidates.MOST_PLANNED
-
-
-def test_each_candidate_is_planned_once_with_the_budget_of_a_run(monkeypatch):
-    """The model of a pipeline is planned with its share, and with what the scaler leaves."""
-    model = make_private_pipeline(DPStandardScaler(), DPLinearClassifier(classes=[0, 1]))
-    grid = {"dplinearclassifier__alpha": [10.0**-k for k in range(12)]}
-    made, real = [], SolverPlan.__init__
-
-    def counted(self, *args, **fixed):
-        made.append(self)
-        real(self, *args, **fixed)
-
-    monkeypatch.setattr(SolverPlan, "__init__", counted)
-    plan = plan_of(PrivateSearchCV(model, grid), 10_000, (5, 1, False))
-    # one more plan says that there are choices, and two find what a run may have
-    assert len(made) <= 2 * (12 + 1 + 1)
-    budgets = {round(math.log(one.epsilon), 5) for one in plan.prototypes}
-    assert len(plan.prototypes) == 12 and len(budgets) == 1
-
-
 # ---- it works where scikit-learn's tools do ------------------------------------------------------
 
 
@@ -668,22 +617,6 @@ def test_data_frames_and_sparse_records(data):
     assert list(search.feature_names_in_) == list("abc")
     model = clone(RIDGE).set_params(feature_bounds=None)
     PrivateSearchCV(model, GRID, epsilon=5.0, n_iter=2).fit(sparse.csr_array(X), y)
-
-
-def test_mixed_tables_in_a_private_pipeline(data):
-    pandas = pytest.importorskip("pandas")
-    X, y, _ = data
-    towns = [["north"], ["south"]]
-    frame = pandas.DataFrame(X, columns=list("abc")).assign(town=np.resize(towns, len(y)))
-    words = OneHotEncoder(
-        categories=[["north", "south"]], handle_unknown="ignore", sparse_output=False
-    )
-    table = ColumnTransformer([("town", words, ["town"]), ("numbers", "passthrough", ["a", "b"])])
-    model = make_private_pipeline(table, clone(RIDGE))
-    search = PrivateSearchCV(model, {"dpridgeskgd__alpha": [0.01, 1.0]}, epsilon=5.0, n_iter=2)
-    search.fit(frame, y)
-    assert search.privacy_event_ == search.planned_event(len(y), frame.iloc[:1])
-    assert search.predict(frame).shape == y.shape
 
 
 # ---- bad input: a clear error, nothing charged ---------------------------------------------------
@@ -810,11 +743,6 @@ def test_records_that_are_none_are_refused(data):
     refused(words, X, labels.astype(str), ValueError, "no label of y")
 
 
-def test_a_budget_that_admits_no_noise_of_the_grid_is_refused(data):
-    search = PrivateSearchCV(clone(RIDGE), GRID, epsilon=1e-9, scoring="r2")
-    refused(search, *data[:2], ValueError, "noise|eps")
-
-
 # ---- the audit of a whole search -----------------------------------------------------------------
 
 
@@ -851,20 +779,6 @@ def test_an_audit_of_a_whole_search_does_not_contradict_it_and_a_seventh_of_the_
     least = (1 - 1e-2) / (1 + math.exp(2.0))  # of (2, 1e-2)-DP, on average over both
     assert stats.binom.cdf(errors_of_guesses(1.0, 400), 400, least) > 1e-6
     assert stats.binom.cdf(errors_of_guesses(0.15, 400), 400, least) < 1e-3
-
-
-def test_calibration_is_monotone_and_exact():
-    last = 0.0
-    for epsilon in (0.01, 0.1, 1.0, 5.0, 100.0):
-        for gaussian in (True, False):
-            event, release = search_fit_event(
-                Budget(epsilon, 1e-6), "logarithmic", 10.0, 1, gaussian, 0
-            )
-            assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
-        assert 1 / release.noise_multiplier > last
-        last = 1 / release.noise_multiplier
-    with pytest.raises(ValueError, match="epsilon"):
-        search_fit_event(Budget(1e-30, 1e-30), "logarithmic", 10.0, 1, True, 0)
 
 
 def test_shuffled_splits_may_be_scored_several_times():

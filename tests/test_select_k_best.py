@@ -6,18 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest
 from tables import table
 
 from dpcd_sklearn import (
-    DPLinearClassifier,
     DPLinearRegressor,
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import DPSelectKBest, DPStandardScaler
+from dpcd_sklearn.preprocessing import DPSelectKBest
 from dpcd_sklearn.privacy.accounting import FitEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits, _questions
@@ -35,9 +33,7 @@ def records():
 
 def oracle_of(X, target, k=1, eta=1.0, neighboring="replace_one"):
     event = FitEvent((SelectionEvent(eta, k),), neighboring)
-    units = ColumnUnits(
-        event, n_chosen=k, width=X.shape[1], n_samples=len(X), n_normalizer=len(X)
-    )
+    units = ColumnUnits(event, n_chosen=k, width=X.shape[1], n_samples=len(X), n_normalizer=len(X))
     place = TargetPlace(X, target, np.zeros(X.shape[1]), np.ones(X.shape[1]))
     return ColumnOracle(charge(None, event), units, place)
 
@@ -182,23 +178,6 @@ def test_of_few_columns_all_are_kept_unless_a_number_is_stated(X):
     assert selector.transform(X[:, :7]).shape == (N, 7)
     assert selector.privacy_event_.releases[1].count == 7
     assert DPSelectKBest().fit(X, X[:, 0]).get_support().sum() == 10
-
-
-def test_a_pipeline_tells_bounds_to_it_and_on(X):
-    X, y = 50 + 10 * X, (X[:, 4] > 0).astype(int)
-    accountant = PrivacyAccountant(3.0, 1e-6)
-    pipeline = make_private_pipeline(
-        DPStandardScaler(), DPSelectKBest(3, classes=[0, 1]), DPLinearClassifier(classes=[0, 1]),
-        epsilon=3.0, delta=1e-6, accountant=accountant,
-    )  # fmt: skip
-    planned = pipeline.planned_event(N, P, 2)
-    pipeline.fit(X, y)
-    (entry,) = accountant.entries()
-    assert entry.event == str(planned)
-    assert pipeline.told_["dpselectkbest"]["feature_bounds"] == (-1.0, 1.0)
-    assert pipeline.told_["dplinearclassifier"]["feature_bounds"] == (-1.0, 1.0)
-    assert 4 in pipeline[1].ranking_ and pipeline.score(X, y) > 0.8
-    assert clone(pipeline)[1].feature_bounds is None and len(find_leaks(pipeline)) == 0
 
 
 def test_a_target_of_numbers_has_no_labels_to_leak():

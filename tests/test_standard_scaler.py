@@ -7,16 +7,13 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
 from tables import table
 
 from dpcd_sklearn import (
-    DPRidgeSkGD,
     PrivacyAccountant,
 )
 from dpcd_sklearn.preprocessing import DPStandardScaler, RowNormClipper
-from dpcd_sklearn.privacy.accounting import SelectionEvent, epsilon_of
+from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 3000, 4
@@ -58,14 +55,6 @@ def test_centres_and_scales_are_those_of_the_columns(X, epsilon):
     assert (np.quantile(np.abs(Z), 0.9, axis=0) > 0.3).all()
 
 
-def test_a_tenth_of_the_records_far_away_moves_little(X):
-    scales = DPStandardScaler(epsilon=1.0).fit(X).scale_
-    with_outliers = X.copy()
-    with_outliers[: N // 10] = 1e300
-    moved = DPStandardScaler(epsilon=1.0).fit(with_outliers).scale_
-    assert (moved < 3 * scales).all()
-
-
 @pytest.mark.parametrize("with_centering", [True, False])
 def test_a_column_that_is_mostly_zero_becomes_the_indicator_of_not_zero(with_centering):
     X = np.zeros((2000, 1))
@@ -80,14 +69,6 @@ def test_of_a_column_that_is_mostly_zero_the_size_of_others_is_found():
     X[::5, 0] = np.linspace(1, 1e6, 4000)
     scaler = DPStandardScaler(epsilon=1.0).fit(X)
     assert scaler.center_ == [0] and 1e4 < scaler.scale_[0] < 4e6
-
-
-def test_a_pipeline_on_raw_columns_comes_close_to_least_squares(X):
-    y = 50 + X @ ([1, -1, 0.5, 2] / WIDTHS) + np.random.default_rng(2).normal(size=N)
-    scaler = DPStandardScaler(epsilon=0.5)
-    model = DPRidgeSkGD(epsilon=4.0, feature_bounds=(-1, 1), target_bounds=(30, 70))
-    pipe = make_pipeline(scaler, model).fit(X, y)
-    assert pipe.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.1
 
 
 # --- layouts ------------------------------------------------------------------------------------
@@ -116,17 +97,6 @@ def test_equal_records_in_other_layouts_give_equal_scales_and_images(S, with_cen
         assert Z.dtype == dtype and np.abs(Z).max() <= 1
 
 
-def test_sparse_records_are_never_centred_and_nothing_is_charged(S):
-    accountant = PrivacyAccountant(1.0, 1e-6)
-    with pytest.raises(ValueError, match="with_centering=False"):
-        DPStandardScaler(accountant=accountant).fit(S.tocsr())
-    assert accountant.entries() == []
-    assert not DPStandardScaler().__sklearn_tags__().input_tags.sparse
-    scaler = DPStandardScaler(with_centering=False, accountant=accountant).fit(S.tocsr())
-    np.testing.assert_array_equal(scaler.center_, np.zeros(P))
-    assert scaler.__sklearn_tags__().input_tags.sparse
-
-
 def test_what_is_within_bounds_comes_back(X):
     scaler = DPStandardScaler(epsilon=1.0).fit(X)
     Z = scaler.transform(X)
@@ -140,16 +110,6 @@ def test_records_are_not_written_unless_asked_to(X):
     np.testing.assert_array_equal(X, kept)
     scaler = DPStandardScaler(copy=False).fit(X)
     assert scaler.transform(X) is X and np.abs(X).max() <= 1 and Z.shape == X.shape
-
-
-# --- what does not leak -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("with_centering", "count"), [(True, 20), (False, 5)])
-def test_the_event_is_one_of_choices_alone(with_centering, count):
-    scaler = DPStandardScaler(epsilon=1.0, with_centering=with_centering)
-    (release,) = scaler.planned_event(1000, 5).releases
-    assert isinstance(release, SelectionEvent) and release.count == count
 
 
 # --- RowNormClipper -----------------------------------------------------------------------------
@@ -178,15 +138,12 @@ def test_long_rows_are_scaled_down_and_short_ones_stay(S, layout, dtype):
     np.testing.assert_allclose(Z[3], [1.2, -1.6, 0, 0], rtol=1e-6)
 
 
-def test_the_clipper_is_stateless_and_maps_each_record_by_itself(X):
-    whole = RowNormClipper(0.5).transform(X)
-    parts = np.vstack([RowNormClipper(0.5).transform(X[i : i + 1]) for i in range(50)])
-    np.testing.assert_array_equal(whole[:50], parts)
+def test_the_clipper_needs_no_fit_and_writes_only_where_it_is_asked_to(X):
     kept = X.copy()
-    RowNormClipper(0.5).transform(X)
+    clipped = RowNormClipper(0.5).transform(X)
     np.testing.assert_array_equal(X, kept)
     assert RowNormClipper(0.5, copy=False).transform(X) is X
-    np.testing.assert_array_equal(X, whole)
+    np.testing.assert_array_equal(X, clipped)
 
 
 def test_repeated_sparse_entries_count_as_their_sum():
@@ -199,12 +156,6 @@ def test_a_norm_that_bounds_nothing_is_refused(X, norm):
     for method in ("fit", "transform"):
         with pytest.raises((TypeError, ValueError), match="norm"):
             getattr(RowNormClipper(norm), method)(X)
-
-
-def test_clipped_frames_keep_their_names(X):
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    Z = RowNormClipper().set_output(transform="pandas").fit_transform(frame)
-    assert list(Z.columns) == list("abcd")
 
 
 # --- tails --------------------------------------------------------------------------------------
@@ -249,17 +200,3 @@ def test_tails_without_a_centre_are_refused_before_the_charge():
     with pytest.raises(ValueError, match="with_tails=True needs with_centering=True"):
         scaler.fit(delays())
     assert accountant.entries() == []
-
-
-# --- far from zero, and in other units ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("place", [0.0, 150.0, -3e3, 1e5, 1e8])
-@pytest.mark.parametrize("unit", [1e-30, 1e-9, 1.0, 1e15, 1e30])
-def test_columns_far_from_zero_are_found_in_any_unit(place, unit):
-    rng = np.random.default_rng(0)
-    X = (rng.normal(size=(20_000, 2)) + [place, place / 2]) * unit
-    scaler = DPStandardScaler(epsilon=5.0).fit(X)
-    Z = scaler.transform(X)
-    assert (np.abs(Z.mean(axis=0)) < 0.2).all()
-    assert ((0.15 < Z.std(axis=0)) & (Z.std(axis=0) < 0.6)).all()

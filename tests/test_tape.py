@@ -50,7 +50,9 @@ def check(case, seed, arbitrary):
     fit = functools.partial(case.fit, ledger=seed % 10 == 0)
     replayed = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary, removed=removed)
     assert replayed.returned is not None, "a case that is refused looks at nothing"
-    model, _, accountant = replayed.returned
+    model, used, accountant = replayed.returned
+    if getattr(used, "dtype", np.dtype(object)).kind == "f":  # whatever was answered
+        assert np.isfinite(getattr(used, "data", used)).all()
     if hasattr(model, "planned_event"):
         assert model.privacy_event_ == planned(model, data)
     if accountant is not None:

@@ -7,15 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import TargetEncoder
 
-from dpcd_sklearn import (
-    DPLinearClassifier,
-    DPLinearRegressor,
-    PrivacyAccountant,
-)
 from dpcd_sklearn.compose import make_private_column_transformer
-from dpcd_sklearn.inspection import find_leaks
-from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import DPStandardScaler, DPTargetEncoder
+from dpcd_sklearn.preprocessing import DPTargetEncoder
 
 N = 12_000
 TOWNS = ["Lens", "Lille", "Roubaix", "Tourcoing"]
@@ -144,37 +137,3 @@ def test_means_of_much_noise_are_drawn_to_that_of_all():
 def test_folds_cost_nothing_more(frame):
     events = [DPTargetEncoder(cv=cv, delta=1e-6).planned_event(N, 2) for cv in (None, 2, 5)]
     assert events[0] == events[1] == events[2]
-
-
-# ---- in a pipeline -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_classes", [0, 2, 3])
-def test_in_a_pipeline_it_tells_bounds_and_pays_its_part(frame, rent, n_classes):
-    if n_classes:
-        classes, y = CLASSES[n_classes], labels_of(rent, n_classes)
-        encoder, model = DPTargetEncoder(classes=classes), DPLinearClassifier(classes=classes)
-        told = 0.0, 1.0
-    else:
-        y, told = rent, (0.0, 1500.0)
-        encoder = DPTargetEncoder(target_bounds=(0, 1500), cv=2)
-        model = DPLinearRegressor(target_bounds=(0, 1500))
-    accountant = PrivacyAccountant(3.0, 1e-6)
-    pipeline = make_private_pipeline(encoder, model, epsilon=3.0, delta=1e-6, accountant=accountant)
-    planned = pipeline.planned_event(N, frame[:2], max(n_classes, 1))
-    pipeline.fit(frame, y)
-    (entry,) = accountant.entries()
-    assert entry.event == str(planned)
-    (facts,) = pipeline.told_.values()
-    assert facts["feature_bounds"] == told
-    assert pipeline.score(frame, y) > 0.6 and len(find_leaks(pipeline)) == 0
-
-
-def test_it_stands_beside_other_steps_on_one_budget(frame, rent):
-    columns = make_private_column_transformer(
-        (DPTargetEncoder(target_bounds=(0, 1500)), ["town"]), (DPStandardScaler(), ["rooms"])
-    )
-    pipeline = make_private_pipeline(
-        columns, DPLinearRegressor(target_bounds=(0, 1500)), epsilon=2.0, delta=1e-6
-    )
-    assert pipeline.fit(frame, rent).score(frame, rent) > 0.8

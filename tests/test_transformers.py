@@ -320,8 +320,10 @@ def test_more_columns_than_there_are_are_refused_before_the_charge(step, public)
     encoder = DPOneHotEncoder(max_categories=2)  # its width is public, whatever it finds
     model = DPLinearRegressor(target_bounds=(-1, 1))
     for X, before, widest in (
-        (plain, (), P), (pd.DataFrame(plain, columns=[*"abc"]), (), P),
-        (plain, (columns,), 5), (plain[:, :1], (encoder,), 2),
+        (plain, (), P),
+        (pd.DataFrame(plain, columns=[*"abc"]), (), P),
+        (plain, (columns,), 5),
+        (plain[:, :1], (encoder,), 2),
     ):
         alone = clone(step).set_params(**{width: widest + 1})
         steps = [clone(one) for one in (*before, alone, model)]
@@ -450,6 +452,14 @@ def test_in_a_pipeline_it_pays_its_part_and_tells_what_is_known(name):
     assert pipeline.score(frame, y) > (0.6 if name == "ordinal" else floor)
     assert len(find_leaks(pipeline)) == 0
     assert list(pipeline[0].transform(frame).columns) == list(pipeline[0].get_feature_names_out())
+
+
+@table("step", [DPPCA(2), DPSelectKBest(2, classes=[0, 1])])
+def test_a_scaler_tells_the_next_step_its_bounds(step):
+    X, model = records_of("numbers"), DPLinearClassifier(classes=[0, 1])
+    pipeline = make_private_pipeline(DPStandardScaler(), step, model, epsilon=3.0)
+    pipeline.fit(X, (X[:, 0] > 3).astype(int))
+    assert pipeline.told_[type(step).__name__.lower()] == {"feature_bounds": (-1.0, 1.0)}
 
 
 @table(
