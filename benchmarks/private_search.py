@@ -199,6 +199,7 @@ def main(arguments=None):
     if options.quick:
         options.problems, options.epsilons, options.seeds = ["madelon"], [1.0], 2
     warnings.simplefilter("ignore", FewRecordsWarning)  # of shares of a budget that is compared
+    warnings.filterwarnings("ignore", message="each of .* candidates")
     start, measured = time.perf_counter(), {}
     for name in options.problems:
         try:

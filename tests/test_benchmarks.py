@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tables import table
 
 import dpcd_sklearn
 
@@ -48,75 +48,52 @@ def test_quick_table_of_california(data_folder):
 
 
 @needs_benchmarks
-def test_missing_data_are_left_out_with_a_reason(tmp_path):
-    printed = run("--quick", data=tmp_path)
-    assert "california is left out" in printed and "DPCD_DATA" in printed
+@table(
+    ("script", "arguments", "name"),
+    [
+        ("reproduce_papers.py", ("--quick",), "california"),
+        ("heads.py", (), "fashion_mnist"),
+        ("loose_bounds.py", ("--only", "abalone"), "abalone"),
+        ("private_search.py", ("--quick",), "madelon"),
+    ],
+)
+def test_missing_data_are_left_out_with_a_reason(script, arguments, name, tmp_path):
+    printed = run(*arguments, data=tmp_path, script=script)
+    assert f"{name} is left out" in printed and "DPCD_DATA" in printed
+
+
+# Of each script the smallest problems, the data that it needs, and a row that it prints.
+PRINTED = [
+    ("growth.py", "--quick", None, r"^DP\w+, a pass over the map"),
+    ("ledger.py", "--quick", None, r"^ *1,000 +\S"),
+    ("ill_conditioned.py", "--repeat 1 --only 1e4", None, r"^\| made up, 1e4"),
+    ("simulated_problems.py", "--number 12 --repeat 1 --worst 3", None, r"^\| all +\| \d+ \|"),
+    ("default_fits.py", "--small --repeat 1 --only newton", None, r"^\|.*newton"),
+    (
+        "heads.py",
+        "--records 3000 --epsilon 10 --only pixels --iterations 20",
+        "fashion_mnist",
+        r"\| 784 \|",
+    ),
+    ("loose_bounds.py", "--only abalone --epsilon 10 --splits 1", "abalone", r"^\| abalone \| 10"),
+    ("private_search.py", "--quick", "madelon", r"^counted grid +\S+ \("),
+    (
+        "cluster.py",
+        "--records 131072 --features 5 --solvers skgd --partitions 1 2",
+        None,
+        r"^skgd +same ",
+    ),
+]
 
 
 @pytest.mark.slow
 @needs_benchmarks
-def test_quick_growth_prints_times_and_slopes_and_draws_them(tmp_path):
-    pytest.importorskip("matplotlib")
-    printed = run("--quick", "--plots", str(tmp_path), script="growth.py")
-    tables = printed.split("\nTime in ms against ")[1:]
-    assert [table.split(" (")[0] for table in tables] == [
-        "records n", "features p", "stored entries"
-    ]  # fmt: skip
-    for table in tables:
-        head, *rows = table.split("\n\n")[1].splitlines()
-        assert len(rows) == 8  # kernels and whole fits
-        for row in rows:
-            cells = [float(cell) for cell in row[26:].split()]
-            assert len(cells) == len(head.split()) and np.nanmin(cells[:-1]) > 0
-            # a step is a difference of fits, which a busy machine may hide
-            assert "step" in row or np.isfinite(cells).all()
-    assert len(re.findall(r"^DP\w+, a pass over the map", printed, flags=re.MULTILINE)) == 6
-    assert (tmp_path / "growth.png").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_quick_ledger_prints_a_line_for_each_number_of_entries():
-    table = run("--quick", script="ledger.py").split("\n\n")[-1].splitlines()
-    assert table[0].split()[:2] == ["entries", "charge"]
-    lines = [line.split() for line in table[1:]]
-    assert [line[0] for line in lines] == ["0", "10", "1,000"]
-    for _, charge, commit, rest, *others in lines:
-        assert 0 < float(commit) < float(charge) and 0 < float(rest)
-        assert all(float(cell) > 0 for cell in others)
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_newton_steps_pay_on_ill_conditioned_records(tmp_path):
-    printed = run("--repeat", "1", "--only", "1e4", data=tmp_path, script="ill_conditioned.py")
-    rows = [line for line in printed.splitlines() if line.startswith("| made up, 1e4")]
-    ratios = [float(row.split("|")[7]) for row in rows]
-    assert len(rows) == 3 and ratios[2] < 0.8  # .53 at epsilon = 10
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_problems_made_up_at_random_are_fitted_with_newton_steps_and_without():
-    printed = run("--number", "12", "--repeat", "1", "--worst", "3", script="simulated_problems.py")
-    rows = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("| ")][1:]
-    counts = {row[0].strip(): int(row[1]) for row in rows}
-    assert all(float(row[2]) >= 0 for row in rows)  # no NaN
-    kinds = ("task", "bounds", "weights")
-    assert all(sum(n for name, n in counts.items() if name.split()[0] == kind) == counts["all"]
-               for kind in kinds)  # fmt: skip
-    worst = [float(line.split(":")[0]) for line in printed.splitlines()[-3:]]
-    assert worst == sorted(worst, reverse=True)
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_default_fits_are_put_beside_scikit_learns():
-    printed = run("--small", "--repeat", "1", "--only", "newton", script="default_fits.py")
-    rows = [line.split(" | ") for line in printed.splitlines()[2:]]
-    assert len(rows) == 12 and all("newton" in row[1] for row in rows)
-    # at ε = 10 there is hardly a difference in the scores, whatever the noise
-    assert all(abs(float(row[5]) - float(row[6].strip(" |"))) < 0.03 for row in rows[2::3])
+@pytest.mark.parametrize(("script", "arguments", "data", "row"), PRINTED)
+def test_a_benchmark_prints_its_table(script, arguments, data, row, data_folder):
+    if data is not None and not (data_folder / f"{data}.npz").is_file():
+        pytest.skip(f"{data}.npz is not among the benchmark data")
+    printed = run(*arguments.split(), data=data_folder, script=script)
+    assert re.search(row, printed, flags=re.MULTILINE) and "nan" not in printed
 
 
 @needs_benchmarks
@@ -157,76 +134,6 @@ def test_a_fall_since_the_stored_run_is_printed(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     for word in ("worst fit fell", "fell"):
         assert f"\n{word}: 1\n  iris, nothing stated " in printed
-
-
-@needs_benchmarks
-def test_heads_without_their_data_say_so(tmp_path):
-    printed = run(data=tmp_path, script="heads.py")
-    assert "fashion_mnist is left out" in printed and "DPCD_DATA" in printed
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_heads_on_pixels_stand_beside_the_head_without_privacy(data_folder):
-    if not (data_folder / "fashion_mnist.npz").is_file():
-        pytest.skip("fashion_mnist.npz is not among the benchmark data")
-    asked = "--records", "3000", "--epsilon", "10", "--only", "pixels", "--iterations", "20"
-    printed = run(*asked, data=data_folder, script="heads.py")
-    rows = [line.split("|") for line in printed.splitlines() if "| 784 |" in line]
-    best, *private = (float(row[5]) for row in rows)
-    assert len(private) == 2 and 0.6 < min(private) <= max(private) < best + 0.05
-
-
-@needs_benchmarks
-def test_loose_bounds_without_their_data_say_so(tmp_path):
-    printed = run("--only", "abalone", data=tmp_path, script="loose_bounds.py")
-    assert "abalone is left out" in printed and "DPCD_DATA" in printed
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_loose_bounds_cost_less_with_released_mean_squares(data_folder):
-    if not (data_folder / "abalone.npz").is_file():
-        pytest.skip("abalone.npz is not among the benchmark data")
-    asked = "--only", "abalone", "--epsilon", "10", "--splits", "1"
-    printed = run(*asked, data=data_folder, script="loose_bounds.py")
-    rows = [line.strip("| ").split(" | ") for line in printed.splitlines()[2:]]
-    assert [row[:3] for row in rows] == [["abalone", "10", wide] for wide in ("1", "3", "10")]
-    cells = np.array([row[3:] for row in rows], dtype=float)
-    assert (cells[2, 1::2] > cells[2, ::2]).all()
-
-
-@needs_benchmarks
-def test_a_private_search_without_its_data_says_so(tmp_path):
-    printed = run("--quick", data=tmp_path, script="private_search.py")
-    assert "madelon is left out" in printed and "DPCD_DATA" in printed
-
-
-@pytest.mark.slow
-@needs_benchmarks
-def test_quick_private_search_prints_a_line_for_each_way(data_folder, tmp_path):
-    pytest.importorskip("matplotlib")
-    if not (data_folder / "madelon.npz").is_file():
-        pytest.skip("madelon.npz is not among the benchmark data")
-    arguments = ("--quick", "--plots", str(tmp_path))
-    printed = run(*arguments, data=data_folder, script="private_search.py")
-    ways = ["search", "search, shape -.5", "search, geometric", "search, Poisson", "search, refit"]
-    for row in ("defaults", *ways, "counted grid"):
-        median = re.search(rf"^{row} +(\S+) \(", printed, flags=re.MULTILINE)[1]
-        assert 0 <= float(median) < 0.8
-    assert (tmp_path / "private_search.png").stat().st_size > 10_000
-
-
-@pytest.mark.slow  # test_dask holds the bits of clusters, partitions and solvers
-@needs_benchmarks
-def test_a_cluster_gives_the_bits_of_one_machine():
-    printed = run(
-        *("--records", "131072", "--features", "5", "--solvers", "skgd", "--partitions", "1", "2"),
-        script="cluster.py",
-    )
-    assert re.search(r"^skgd +same ", printed, flags=re.MULTILINE)
-    assert "    2 partitions" in printed
-    assert re.search(r"^ +1e\+10 +1000 ", printed, flags=re.MULTILINE)
 
 
 RDATASETS = """

@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 from flat import flat
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import ElasticNet, HuberRegressor, Lasso, LogisticRegression, Ridge
@@ -412,29 +412,3 @@ def test_auto_solves_whatever_any_solver_can(loss, penalty, constraint):
     else:
         with pytest.raises(ValueError, match="change one of them"):
             model.planned_event(*sizes)
-
-
-# --- projections ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1.0, 1e12, 1e150])
-@pytest.mark.parametrize("ball", [L1Ball, L2Ball])
-def test_projections_are_the_nearest_points_in_the_norm_of_m(ball, size, global_random_seed):
-    rng = np.random.default_rng(global_random_seed)
-    for p, radius in itertools.product((1, 2, 7, 50), (1e-3, 0.3, 1.0, 30.0)):
-        M, coef = rng.exponential(size=p) + 1e-3, size * rng.normal(size=p)
-        u = ball(radius).project(coef, M)
-        length = np.linalg.norm(u, 1 if ball is L1Ball else 2)
-        assert length <= radius * (1 + 1e-12)
-        # M (coef - u) is in the normal cone: its product with no point of the ball exceeds that
-        # with u
-        outward = M * (coef - u) / size
-        steepest = np.abs(outward).max() if ball is L1Ball else np.linalg.norm(outward)
-        assert_allclose(outward @ u, radius * steepest, rtol=1e-9, atol=1e-13)
-
-
-@pytest.mark.parametrize("ball", [L1Ball, L2Ball])
-def test_a_projection_leaves_points_inside_where_they_are(ball):
-    M = np.array([1.0, 9.0])
-    for coef in ([0.5, -0.5], [0.0, 0.0], [1.0, 0.0]):
-        assert_array_equal(ball(1.0).project(np.array(coef), M), coef)

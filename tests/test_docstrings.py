@@ -73,27 +73,3 @@ def test_what_the_guarantee_rests_on_is_never_left_out(name):
     for objects, without, _ in GROUPS[:3]:
         assert name not in without
         assert all(f"\n    {name} : " in each.__doc__ for each in objects)
-
-
-def test_other_words_are_noticed():
-    def one(n):
-        """A.
-
-        Parameters
-        ----------
-        n : int
-            Number of records.
-        """
-
-    def other(n):
-        """A.
-
-        Parameters
-        ----------
-        n : int
-            How many records.
-        """
-
-    with pytest.raises(AssertionError, match="How many"):
-        compare([one, other])
-    compare([one, other], without={"n"})

@@ -321,10 +321,3 @@ def test_verbose_prints_public_numbers(capsys, verbose, n_lines):
     if lines:
         assert lines[0] == f"DPLassoCD: 1000 updates, {model.privacy_event_}"
         assert lines[-1] == "DPLassoCD: 1000 of 1000 updates"
-
-
-@pytest.mark.parametrize("solver", ["lbfgs", "saga", "cholesky"])
-def test_a_solver_of_scikit_learn_is_refused_by_the_name_that_it_has_here(solver):
-    model = DPLinearRegressor(solver=solver)
-    with pytest.raises(ValueError, match="Here it is solver='auto'"):
-        model.fit([[0.0], [1.0]], [0.0, 1.0])

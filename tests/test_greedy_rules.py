@@ -21,7 +21,6 @@ from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
-    NonPrivateEvent,
     SelectionEvent,
     greedy_fit_event,
 )
@@ -222,7 +221,7 @@ def moved_coordinates(draws, rule, size, eta, penalty, neighboring):
     return seen
 
 
-@table("size", [1, 2, 3, 4])
+@table("size", [1, 3])
 @every_rule
 @table(("neighboring", "l1", "l2"), [("replace_one", 0.05, 0.3), ("add_remove", 0.0, 0.0)])
 def test_the_best_of_one_draw_have_the_law_of_successive_choices(neighboring, l1, l2, rule, size):
@@ -256,13 +255,6 @@ def test_choices_without_replacement_differ_from_those_with_it():
     both = sum(p for c, p in law_of_sets(scores, 0.4, s, 2).items() if (3, 1) in c)
     once = dict(zip(scores, law_of_candidates(list(scores.values()), 0.4, s), strict=True))[3, 1]
     assert abs(both - (1 - (1 - once) ** 2)) > 0.005
-
-
-def test_without_noise_the_largest_scores_are_chosen():
-    problem = Problem(ElasticNet(), M, 3, 1, n_chosen=2)
-    oracle = oracle_of(X, Y, FitEvent((NonPrivateEvent(),)), M, loss=LogisticLoss())
-    best = np.argsort(-np.abs(G) / np.sqrt(M))[:2]
-    assert set(np.flatnonzero(_gcd.solve(oracle, problem).coef)) == set(best)
 
 
 @every_rule
@@ -424,21 +416,6 @@ def test_neighbours_move_a_rounded_score_by_the_units_that_are_paid_for(
 
 
 UNIT = {"feature_scale": 1.0, "target_bounds": (-1, 1)}
-
-
-def test_each_of_the_best_is_a_choice_that_is_paid_for():
-    model = DPLinearRegressor(solver=GCD(block_size=3), penalty="l1", max_iter=4, **UNIT)
-    choice, release = model.planned_event(200, 6).releases
-    assert (choice.count, release.count) == (12, 12)
-    event = FitEvent((SelectionEvent(0.1, 5), GaussianEvent(1.0, 9)))
-    for n_updates, refused in ((2, False), (3, True)):
-        oracle = oracle_of(np.ones((9, 3)), np.ones(9), event, np.ones(3))
-        problem = Problem(ElasticNet(), np.ones(3), 3, n_updates, n_chosen=2)
-        if refused:
-            with pytest.raises(RuntimeError, match="refused a release"):
-                _gcd.solve(oracle, problem)
-        else:
-            assert _gcd.solve(oracle, problem).n_updates == 2
 
 
 def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeypatch):

@@ -10,11 +10,11 @@ from scipy.special import softmax
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from tables import table
 
-from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.loops import _newton
 from dpcd_sklearn.loops._margins import shares_of_bound
-from dpcd_sklearn.loops._newton import denoised, solve
+from dpcd_sklearn.loops._newton import solve
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.loops._quadratic import minimise
 from dpcd_sklearn.penalties import Box, BoxPenalty
@@ -64,42 +64,12 @@ def test_fits_of_many_records_are_near_those_without_noise(neighboring, correlat
     assert found.score(X, labels) > plain.score(X, labels) - 0.01
 
 
-def test_correlated_features_need_no_more_steps():
-    """Condition numbers of a thousand are nothing to a geometry that knows of them."""
-    X, y, _ = records(correlation=0.97)
-    assert np.linalg.cond(X.T @ X) > 1e3
-    best = Ridge(1e-9).fit(X, y).score(X, y)
-    assert seeded(epsilon=10.0, alpha=0.0).fit(X, y).score(X, y) > best - 0.005
-
-
 @pytest.mark.parametrize("averaging", ["last", "tail"])
 def test_an_l1_penalty_leaves_exact_zeros_with_either_averaging(averaging):
     X, y, _ = records()
     model = seeded(penalty="l1", alpha=0.01, epsilon=5.0, averaging=averaging).fit(X, y)
     assert (model.coef_[3:] == 0).all() and (model.coef_[:3] != 0).all()
     np.testing.assert_allclose(model.coef_, Lasso(0.01).fit(X, y).coef_, atol=0.02)
-
-
-def test_bounds_on_coefficients_and_signs_hold():
-    X, y, _ = records()
-    inside = seeded(penalty=Box(-0.1, 0.25)).fit(X, y)
-    assert inside.coef_.min() >= -0.1 and inside.coef_.max() <= 0.25
-    assert seeded(penalty="nonnegative").fit(X, y).coef_.min() >= 0
-
-
-def test_a_path_has_an_iterate_a_step_and_ends_at_the_coefficients():
-    X, y, _ = records(500)
-    model = seeded(coef_path=True, max_iter=5).fit(X, y)
-    assert model.n_iter_ == 5 and model.coef_path_.shape == (6, 6)
-    np.testing.assert_array_equal(model.coef_path_[-1], model.coef_)
-
-
-def test_weights_count_and_rows_without_weight_do_not():
-    X, y, _ = records(4000)
-    weights = np.r_[np.full(2000, 2.0), np.zeros(2000)]
-    y = np.where(weights > 0, y, -1.0)
-    model = seeded(epsilon=20.0, alpha=0.0).fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(model.coef_[:3], [0.3, -0.2, 0.1], atol=0.06)
 
 
 def test_weights_above_two_count_as_two_but_not_without_noise():
@@ -150,12 +120,14 @@ def test_too_many_features_and_wrong_words_are_refused_before_a_charge():
         for params, match in (
             ({}, r"4,002 coordinates is more than the 4,001"),
             ({"solver": Newton(averaging="periodic")}, "'averaging' parameter of Newton must be"),
-            ({"constraint": "l1_ball"}, "solver='newton' needs constraint"),
         ):
             stated = {"solver": "newton", "accountant": accountant, "delta": 1e-4}
             model = DPLinearRegressor(**stated | params)
             with pytest.raises(ValueError, match=match):
                 model.fit(X, y)
+        model = newton_of_classes(accountant=accountant, delta=1e-4, random_state=None)
+        with pytest.raises(ValueError, match="one target or two classes"):
+            model.set_params(inference=True).fit(*classes_of(100))
         assert accountant.entries() == []
 
 
@@ -199,48 +171,6 @@ class LinearGradients:
         return gradient
 
 
-@pytest.mark.parametrize("averaging", ["last", "tail"])
-@pytest.mark.parametrize("momentum", [0.0, 0.6])
-def test_the_covariance_of_noise_is_that_of_the_steps(averaging, momentum):
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(20, 4)) * [1.0, 0.5, 2.0, 1.0]
-    H = A.T @ A / 20
-    problem = Problem(
-        penalty=ElasticNetPenalty(0.0, 0.1), smoothness=np.ones(4), n_penalized=3, n_updates=7,
-        step_size=0.8, momentum=momentum, averaging=averaging, unit_clips=(2.0, 1.0),
-    )  # fmt: skip
-    plain = solve(LinearGradients(H), problem)
-    moved = [
-        solve(LinearGradients(H, (t, j)), problem).coef - plain.coef
-        for t in range(7)
-        for j in range(4)
-    ]
-    root = plain.walk.root
-    ridge = root @ np.diag([0.1, 0.1, 0.1, 0.0]) @ root.T
-    found = root.T @ plain.walk.propagated(problem, root @ H @ root.T, ridge)[0] @ root
-    np.testing.assert_allclose(found, np.transpose(moved) @ moved, rtol=1e-8)
-
-
-# ---- equal eigenvalues, which noise parts --------------------------------------------------------
-
-
-@pytest.mark.parametrize("d", [20, 100])
-def test_eigenvalues_that_noise_parted_are_brought_together_and_others_stay(d):
-    rng = np.random.default_rng(0)
-    cells = 0.1 / d**0.5 * rng.standard_normal((d, d))
-    noise = (cells + cells.T) / 2**0.5
-    edge = 0.1 * 2  # of a semicircle with this standard deviation
-    values = np.linalg.eigvalsh(np.eye(d) + noise)
-    cleaned = denoised(values, edge)
-    assert np.ptp(cleaned) < 0.45 * np.ptp(values)
-    assert cleaned.mean() == pytest.approx(1, abs=0.02)
-    apart = np.linspace(1, 30, d)
-    found, vectors = np.linalg.eigh(np.diag(apart) + noise)
-    truth = np.einsum("jk,j,jk->k", vectors, apart, vectors)
-    assert np.abs(denoised(found, edge) - truth).max() < 0.5 * edge
-    np.testing.assert_array_equal(denoised(values, 0.0), values)
-
-
 def test_columns_without_correlation_in_loose_bounds_are_fitted_as_well_as_by_a_descent():
     rng = np.random.default_rng(1)
     X, coef = rng.uniform(-1, 1, (40_000, 80)), rng.normal(size=80) / 9
@@ -266,9 +196,9 @@ def test_a_clip_without_integers_is_refused_before_the_charge(clip, tmp_path):
 
 
 @pytest.mark.parametrize("averaging", ["last", "tail"])
-def test_the_covariance_of_noise_follows_steps_of_any_length(averaging, monkeypatch):
+@pytest.mark.parametrize("steepness", [[1.0] * 5, [1.0, 1.7, 1.0, 0.6, 1.2]], ids=str)
+def test_the_covariance_of_noise_follows_steps_of_any_length(averaging, steepness, monkeypatch):
     H = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.5]])
-    steepness = [1.0, 1.7, 1.0, 0.6, 1.2]
 
     def curvatures(path, point, gradient):
         path._steepness.append(steepness[path._t])
@@ -452,8 +382,72 @@ def test_centres_change_nothing_but_noise():
     np.testing.assert_allclose(again.coef_, plain.coef_, atol=5e-3)
 
 
-def test_regressions_in_stated_bounds_take_newton_steps_from_the_same_signal_as_others():
-    for epsilon, few in ((0.1, True), (0.01, False)):
-        model = DPRidgeSkGD(epsilon=epsilon, feature_scale=1.0, target_bounds=(-1, 1))
-        event = model.planned_event(100_000, 100)
-        assert (sum(release.count for release in event.releases) < 20) == few
+# ---- more than two classes; their sums are in test_curvature.py ---------------------------------
+
+N = 6000
+
+
+def classes_of(n=N, p=4, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, p))
+    coef = np.random.default_rng(1).normal(size=(p, n_classes))
+    return X, (2 * X @ coef + rng.gumbel(size=(n, n_classes))).argmax(axis=1)
+
+
+def newton_of_classes(**params):
+    stated = {"solver": "newton", "classes": [0, 1, 2], "feature_bounds": (-1, 1)}
+    stated |= {"feature_scale": 1.0, "random_state": ReproducibleNoise(0)}
+    return flat(DPLinearClassifier, **stated | params)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "lo", "hi"), [(Box(-0.3, 0.8), -0.3, 0.8), ("nonnegative", 0, 99)]
+)
+def test_noise_moves_no_coefficient_beyond_its_bounds(penalty, lo, hi):
+    coef = newton_of_classes(penalty=penalty).fit(*classes_of(1000)).coef_
+    assert lo <= coef.min() and coef.max() <= hi
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_fits_of_several_classes_are_near_those_without_noise(neighboring):
+    X, y = classes_of()
+    params = {"neighboring": neighboring, "epsilon": 5.0, "delta": 1e-8}
+    if neighboring == "add_remove":
+        params["n_public"] = N + 100
+    model = newton_of_classes(**params).fit(X, y)
+    plain = LogisticRegression().fit(X, y)
+    assert model.score(X, y) > plain.score(X, y) - 0.01
+    assert np.abs(model.predict_proba(X) - plain.predict_proba(X)).mean() < 0.02
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-9)  # as scikit-learn's
+    event = model.privacy_event_
+    assert epsilon_of(event, 1e-8) == pytest.approx(5.0, rel=1e-6)
+    # numbers of the classes before gradients, a curvature, and moments of rows: as of two classes
+    counts = [release.count for release in event.releases[-3:]]
+    assert 16 <= counts[0] <= 26 and counts[1:] == [1, 2]
+
+
+def test_a_path_has_an_iterate_a_step_with_rows_of_all_classes():
+    model = newton_of_classes(coef_path=True, max_iter=5, averaging="last").fit(*classes_of(1000))
+    assert model.coef_path_.shape == (6, 3, 4) and model.n_iter_ == 5
+    np.testing.assert_array_equal(model.coef_path_[-1], model.coef_)
+
+
+def is_newton(model, n, p, n_classes):
+    counts = [release.count for release in model.planned_event(n, p, n_classes).releases[-3:]]
+    return len(counts) == 3 and counts[1:] == [1, 2]
+
+
+def test_auto_takes_newton_steps_from_a_signal_of_twenty_on_however_many_the_classes():
+    def model(n_classes=3, **params):
+        return DPLinearClassifier(
+            classes=range(n_classes), feature_bounds=(-1, 1), feature_scale=1.0, **params
+        )
+
+    assert is_newton(model(), N, 4, 3)
+    assert not is_newton(model(), 100, 4, 3)
+    for n_classes in (3, 30):  # s = 45 and 17, whatever the classes
+        assert is_newton(model(n_classes), 600, 10, n_classes)
+        assert not is_newton(model(n_classes), 200, 10, n_classes)
+    assert not is_newton(model(), N, 900, 3)  # more features than the signal
+    assert not is_newton(model(max_iter=12), N, 4, 3)
+    assert not is_newton(model(coef_path=True), N, 4, 3)

@@ -20,7 +20,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
-from dpcd_sklearn.privacy.sums import Dialogue, LocalPlace
+from dpcd_sklearn.privacy.sums import Dialogue
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -221,24 +221,6 @@ def test_an_invalid_partition_is_named_and_nothing_is_charged(spoil, message):
     with pytest.raises(ValueError, match=message):
         fit_partitions(model, run_on(CUTS["uneven"], *spoil(X, Y)))
     assert not accountant.entries()
-
-
-@pytest.mark.parametrize(("solver", "turned"), [("cd", True), ("gcd", False)])
-def test_rows_are_turned_for_single_columns_as_in_one_place(monkeypatch, solver, turned):
-    public_bits()  # once a process, of arrays of its own
-    flags, moving = [], LocalPlace.moving
-
-    def seen(self, *args, **kwargs):
-        flags.append(self._arrays[0].flags.f_contiguous)
-        return moving(self, *args, **kwargs)
-
-    monkeypatch.setattr(LocalPlace, "moving", seen)
-    rows = np.ascontiguousarray(X)
-    local = clone(MODELS[solver][0]).fit(rows, Y)
-    parted = fit_partitions(clone(MODELS[solver][0]), run_on(CUTS["uneven"], rows, Y))
-    assert set(flags) == {turned}
-    assert len(flags) > 1
-    assert_same_bits(local, parted)
 
 
 @pytest.mark.parametrize(

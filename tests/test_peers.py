@@ -49,19 +49,6 @@ def test_the_audit_contradicts_what_spends_too_much_and_nothing_else(peers):
     assert run.bound_on_epsilon(releases(rng, 3.0), releases(rng, 0.0), 1e-6) > 3.0
 
 
-def test_the_audit_is_sound_for_a_known_loss(peers):
-    """Nearly all of forty audits bound Laplace noise with ε = 1 in one number below one."""
-    run, _ = peers
-    rng = np.random.default_rng(0)
-
-    def laplace(shift):
-        noise = rng.laplace(size=(500, 3))
-        return [{"coef": [row[0] + shift, row[1]], "intercept": row[2]} for row in noise]
-
-    above = sum(run.bound_on_epsilon(laplace(0), laplace(1), 0.0) > 1.0 for _ in range(40))
-    assert above <= 6  # 2 on average at most; 7 or more have a chance of one in two hundred
-
-
 @table("kind", ["replace_one", "add_remove"])
 @table("classify", [False, True])
 def test_audited_data_sets_are_neighbours(kind, classify, peers):
@@ -116,32 +103,6 @@ def test_a_sum_of_step_functions_is_scored_and_audited_by_its_margins(peers):
     assert objective.evaluate_result(**model)["error"] == 0.0
 
 
-class FirstTerms:
-    """A fitted DP-EBM as it is read: its scores begin and end with those of odd values."""
-
-    term_features_, intercept_ = [(1,), (0,)], np.array([0.5])
-    term_scores_ = [np.array([7.0, 0.0, 9.0, 7.0]), np.array([7.0, 1.0, 2.0, 3.0, 7.0])]
-    bins_ = [[np.array([-0.5, 0.5])], [np.array([0.0])]]
-
-
-def test_terms_of_dp_ebm_are_padded_to_one_table(peers):
-    _, worker = peers
-    solver = worker.load("solvers/dp_ebm.py", "Solver")()
-    solver.model = FirstTerms
-    found = solver.get_result()
-    np.testing.assert_array_equal(found["cuts"], [[-0.5, 0.5], [0.0, np.inf]])
-    np.testing.assert_array_equal(found["steps"], [[1, 2, 3], [0, 9, 9]])
-    assert found["intercept"] == 0.5
-
-
-def test_stored_rows_replace_those_of_the_same_solver_and_table(peers, tmp_path, monkeypatch):
-    run, _ = peers
-    monkeypatch.setattr(run, "STORED", tmp_path / "results.csv")
-    run.store({("a", "x", "error"): 1.0, ("a", "x", "coverage"): 0.5, ("b", "x", "error"): 2.0})
-    run.store({("a", "x", "error"): 1 / 3})
-    assert run.stored() == {("a", "x", "error"): 0.3333, ("b", "x", "error"): 2.0}
-
-
 def test_the_page_has_the_rows_that_are_stored(peers):
     run, _ = peers
     page = PEERS.parent.parent / "doc" / "peers.rst"
@@ -161,20 +122,6 @@ def test_the_page_has_the_rows_that_are_stored(peers):
         solver = ", ".join([solver, *task[1:]])  # with the offset, if there is one
         row = re.escape(f"   {solver:36} {task[0]:14} ") + r"\w+ +" + run.audit_line(cells).strip()
         assert re.search(rf"^{row}$", first, flags=re.M), row
-
-
-def test_public_units_and_the_way_back_agree(peers):
-    from benchmark_utils import to_units
-
-    rng = np.random.default_rng(0)
-    lo, hi = np.array([0.0, -5.0]), np.array([10.0, 7.0])
-    X = rng.uniform(lo, hi, (50, 2))
-    y = X @ [0.3, -0.2] + 1.0
-    units, target, back = to_units(X, y, (lo, hi), (-5.0, 9.0))
-    assert np.abs(units).max() <= 1 and np.abs(target).max() <= 1
-    slope = np.linalg.lstsq(np.column_stack([units, np.ones(50)]), target)[0]
-    coef, intercept = back(slope[:-1], slope[-1])
-    np.testing.assert_allclose([*coef, intercept], [0.3, -0.2, 1.0])
 
 
 def test_a_table_of_solvers_without_environments_is_printed():

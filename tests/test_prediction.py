@@ -1,7 +1,6 @@
 """Predictions: features clipped as in the fit, in every layout, and the linear model inside."""
 
 import pickle
-import tracemalloc
 import warnings
 from copy import deepcopy
 
@@ -73,9 +72,10 @@ def twin(model, X, bounds=(LO, HI)):
 @table("dtype", [np.float64, np.float32])
 @table("layout", LAYOUTS)
 @table("model", MODELS)
-def test_features_are_clipped_as_in_the_fit(model, layout, dtype):
-    model, X = fitted(model), wild(dtype=dtype)
-    expected = twin(model, X)
+@table("stated", [{}, {"bounds": None, "epsilon": 50.0}])  # and bounds that are found
+def test_features_are_clipped_as_in_the_fit(model, layout, dtype, stated):
+    model, X = fitted(model, **stated), wild(dtype=dtype)
+    expected = twin(model, X, model.feature_bounds_)
     assert not np.allclose(X @ np.atleast_2d(model.coef_).T, expected.reshape(len(X), -1))
     found = model.predict(layout(X))
     if not hasattr(model, "classes_"):
@@ -123,20 +123,6 @@ def test_predictions_leave_records_as_they_are(layout):
     assert abs(X - before).max() == 0
 
 
-def test_sparse_records_are_not_densified():
-    n_samples, n_features = 5_000, 2_000
-    X = sparse.random(n_samples, n_features, density=1e-4, random_state=0, format="csr")
-    model = DPLogisticGCD(classes=[0, 1], max_iter=2, feature_bounds=(0, 0.5))
-    model.fit(X, np.arange(n_samples) % 2)
-    tracemalloc.start()
-    found = model.decision_function(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**23  # dense it has 80 MB
-    expected = X.minimum(0.5) @ model.coef_[0] + model.intercept_
-    assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
 # --- where there is no clip -----------------------------------------------------------------------
 
 
@@ -149,18 +135,6 @@ def test_without_bounds_or_noise_nothing_is_clipped(model):
         assert free.feature_bounds_ is None
         margins = getattr(free, "decision_function", free.predict)(X)
         assert_allclose(margins, twin(free, X, (-np.inf, np.inf)), rtol=1e-9, atol=1e-9)
-
-
-@table("layout", LAYOUTS)
-@table("model", MODELS)
-def test_bounds_that_were_found_clip_as_stated_ones_do(model, layout):
-    model, X = fitted(model, bounds=None, epsilon=50.0), wild()
-    lo, hi = model.feature_bounds_  # dense records were fitted
-    assert ((lo < X) & (X < hi)).any() and ((X < lo) | (hi < X)).any()
-    margins = getattr(model, "decision_function", model.predict)(layout(X))
-    assert_allclose(margins, twin(model, X, (lo, hi)), rtol=1e-9, atol=1e-9)
-    plain = model.to_sklearn()
-    assert_allclose(plain.predict(X), model.predict(X), rtol=1e-9, atol=1e-9)
 
 
 def test_parameters_that_change_after_the_fit_do_not_change_predictions():

@@ -210,25 +210,3 @@ def test_momentum_looks_ahead():
         ahead = at + 0.5 * (at - before)
         before, at = at, ahead + 0.3 * (least - ahead)
         assert_allclose(point, at, rtol=1e-9)
-
-
-def test_momentum_makes_good_a_curvature_that_is_far_too_large():
-    """For labels that are nearly a function of the features, 24 steps by the bound are too few."""
-    X, y, _ = records()
-    labels = (y > 0).astype(int)
-    model = DPLinearClassifier(
-        solver=Newton(), epsilon=20.0, random_state=ReproducibleNoise(0), classes=[0, 1], **UNIT
-    )
-    slow = np.linalg.norm(model.set_params(solver__momentum=0.0).fit(X, labels).coef_)
-    model.set_params(solver__momentum="auto")
-    assert np.linalg.norm(model.fit(X, labels).coef_) > 1.3 * slow
-
-
-@pytest.mark.parametrize("solver", ["gcd", "skgd"])
-def test_l1_takes_greedy_steps_until_a_descent_over_all_columns_has_signal_enough(solver):
-    greedy = [(5_000, 2_000, 10.0, {}), (3_000, 600, 3.0, {})]
-    descents = [(10_000, 300, 2.0, {}), (1_000, 50, 1.0, {})]
-    descents.append((5_000, 2_000, 10.0, {"sparse": True}))
-    for n, p, epsilon, facts in greedy if solver == "gcd" else descents:
-        model = DPLassoCD(0.001, epsilon=epsilon, **TARGET)
-        assert model._plan(n, p, 1, **facts).word == solver

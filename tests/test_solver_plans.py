@@ -10,10 +10,9 @@ from sklearn.base import clone
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
-from dpcd_sklearn.penalties import L1Ball
 from dpcd_sklearn.plan._inference import MOMENTS
 from dpcd_sklearn.plan._release import key_of_output
-from dpcd_sklearn.plan._solver_plan import RELEASES, SolverPlan
+from dpcd_sklearn.plan._solver_plan import RELEASES
 from dpcd_sklearn.privacy.accounting import gdp_delta, gdp_mu, greedy_fit_event, sampled_fit_event
 from dpcd_sklearn.solvers import GCD, SGD, SkGD, _choice
 from dpcd_sklearn.solvers._choice import SOLVERS
@@ -64,19 +63,6 @@ def test_a_request_is_frozen_and_holds_no_estimator(model):
     assert (bound.event, bound.clip) == (plan_of(model).event, plan_of(model).clip)
 
 
-@pytest.mark.parametrize("kind", PLANS)
-def test_what_a_solver_can_solve_needs_no_plan(kind, monkeypatch):
-    def refuse(self, request):
-        raise AssertionError("a plan was bound")
-
-    request = plan_of(MODELS["skgd"]).request
-    monkeypatch.setattr(SolverPlan, "__init__", refuse)
-    assert kind.needs(request) is None or isinstance(kind.needs(request), str)
-    assert kind.solves(request) in (True, False)
-    wrong = dataclasses.replace(request, constraint=L1Ball(), penalty="box")
-    assert kind.needs(wrong) is not None and not kind.solves(wrong)
-
-
 class Counted:
     """A sampling that tells how often it was asked."""
 
@@ -88,23 +74,6 @@ class Counted:
     def draw(self, generator, count):
         self.asked.append(count)
         return (generator.choice(4, 2, replace=False) for _ in range(count))
-
-
-@pytest.mark.filterwarnings("ignore:the fit without noise stopped")
-def test_a_fit_without_noise_keeps_the_sampling_of_its_plan():
-    """Moments of the records change M_j and steps, not what was fixed by public facts."""
-    X = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 2.0, 3.0]
-    sampling = Counted()
-    model = DPRidgeSkGD(
-        epsilon=np.inf, max_iter=2, tol=1.0, solver=SkGD(sampling=sampling, averaging="last")
-    )
-    plan = plan_of(model, *X.shape)
-    over = plan.over(dataclasses.replace(plan.geometry, smoothness=np.arange(1.0, 5.0)))
-    assert sampling.asked == [10]  # the trial draw, once
-    assert over.sampling is plan.sampling and over.event == plan.event
-    assert (over.problem.smoothness == np.arange(1.0, 5.0)).all()
-    model.fit(X, X.sum(axis=1))
-    assert sampling.asked.count(10) == 2
 
 
 def test_a_pass_of_more_updates_than_can_be_counted_is_one_that_never_ends():
@@ -134,30 +103,6 @@ def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
         assert plain(getattr(found, name)) == plain(getattr(expected, name)), name
     (release, *_) = found.event.releases
     assert {type(value) for value in dataclasses.astuple(release)} <= {int, float}
-
-
-def test_a_request_for_a_target_has_its_share_and_nothing_else():
-    plan = DPLinearRegressor(target_bounds=(-2, 2), solver="skgd")._plan(100, 6, 3)
-    one = plan._plans[0].request
-    changed = {
-        field.name
-        for field in dataclasses.fields(one)
-        if getattr(one, field.name) is not getattr(plan.request, field.name)
-        and np.any(getattr(one, field.name) != getattr(plan.request, field.name))
-    }
-    of_a_target = {"loss", "target_center", "target_half_width", "solver"}  # a copy of it
-    assert {"n_outputs", "n_fits", "loss"} <= changed <= {"n_outputs", "n_fits"} | of_a_target
-
-
-def test_a_share_of_the_budget_has_the_root_of_k_times_the_noise():
-    own = {"max_iter": 50, "feature_scale": 1.0, "target_bounds": (-1, 1)}
-    (alone,) = DPLinearRegressor(**own).planned_event(150, 4).releases
-    shares = DPLinearRegressor(**own)
-    (first, *others) = shares.planned_event(150, 4, 3).releases
-    assert others == [first, first] and first.count == alone.count
-    assert first.noise_multiplier / alone.noise_multiplier == pytest.approx(3**0.5, rel=1e-9)
-    # "auto" follows what a target has
-    assert shares._plan(150, 4, 3)._plans[0].recipe != shares._plan(150, 4, 1).recipe
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

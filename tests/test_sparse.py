@@ -1,23 +1,17 @@
 """Sparse records: the same released numbers as dense ones, whatever their storage."""
 
-import math
 import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
 from tables import table
 from unreleased import MovingSums
 
 from dpcd_sklearn import (
     DPLassoCD,
-    DPLinearClassifier,
-    DPLinearRegressor,
     DPLogisticGCD,
-    DPRidgeSkGD,
-    PrivacyAccountant,
 )
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from dpcd_sklearn.preprocessing import BoundsScaler
@@ -26,7 +20,6 @@ from dpcd_sklearn.privacy.mechanisms import CoordinateUnits
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
 from dpcd_sklearn.privacy.sums._records import canonical
-from dpcd_sklearn.solvers import GCD, SGD, CompGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
@@ -196,41 +189,6 @@ def test_a_step_of_a_rare_column_reads_the_rows_in_it_and_a_popular_one_is_a_pas
     assert np.any(before) and not np.any(thin.of(everything, step, joint=False)[0])
 
 
-@changes_records
-def test_coordinates_that_never_move_are_never_touched():
-    X, y, weights = zipf()
-    S = stored(X, "csc", np.int32)  # read in place by column; its rows are a copy
-    thin, dense = (sums_of(A, y, weights, intercept=False) for A in (S, X))
-    everything = np.arange(80)
-    thin.of(everything, joint=False)
-    dense.of(everything, joint=False)
-    moving = np.array([30, 50, 79])
-    kept = np.concatenate([np.arange(S.indptr[j], S.indptr[j + 1]) for j in moving])
-    poison = np.full_like(S.data, np.nan)
-    poison[kept] = S.data[kept]
-    S.data[:] = poison
-    for j in np.tile(moving, 5):
-        step = np.zeros(80)
-        step[j] = 1.5
-        expected, _ = dense.of(everything, step, joint=False)
-        assert_array_equal(thin.of(everything, step, joint=False)[0], expected)
-    for joint in (False, True):
-        expected, _ = dense.of(moving, 0.1 * step, joint=joint)
-        assert_array_equal(thin.of(moving, 0.1 * step, joint=joint)[0], expected)
-
-
-@every_format
-def test_bounds_clip_what_is_stored(storage, index):
-    X, y, weights = records()
-    rng = np.random.default_rng(3)
-    bounds = -rng.uniform(0, 1, P), rng.uniform(0, 1, P), np.zeros(P)
-    dense = sums_of(X, y, weights, bounds=bounds)
-    thin = sums_of(stored(X, storage, index), y, weights, bounds=bounds)
-    for block, step, joint in moves(rng, P + 1):
-        expected, _ = dense.of(block, step, joint=joint)
-        assert_array_equal(thin.of(block, step, joint=joint)[0], expected)
-
-
 def test_a_cell_that_is_stored_twice_is_clipped_once():
     # scipy is told that there are no duplicates, and believes it
     y = np.zeros(1)
@@ -329,62 +287,6 @@ def test_a_broken_matrix_is_refused_before_it_is_read(indices, indptr):
 # ---- estimators ---------------------------------------------------------------------------------
 
 SEEDED = {"random_state": ReproducibleNoise(0), "epsilon": 3.0}
-MODELS = {
-    "lasso": DPLassoCD(0.01, **SEEDED),
-    "importance": DPLassoCD(0.01, sampling="importance", feature_bounds=(-1, 2), **SEEDED),
-    "greedy": DPLogisticGCD(solver="gcd", max_iter=30, **SEEDED),
-    "greedy without intercept": DPLogisticGCD(
-        solver="gcd", max_iter=30, fit_intercept=False, **SEEDED
-    ),
-    "ridge": DPRidgeSkGD(**SEEDED),
-    "blocks": DPRidgeSkGD(sampling="nice", block_size=5, **SEEDED),
-    "frank-wolfe": DPLinearRegressor(
-        penalty=None, constraint="l1_ball", solver="frank-wolfe", fit_intercept=False, **SEEDED
-    ),
-    "sgd": DPLinearRegressor(solver=SGD(sampling_rate=0.3), **SEEDED),
-    "sgd of all": DPLinearRegressor("huber", solver=SGD(sampling_rate=1.0), **SEEDED),
-    "svrg": DPLinearRegressor(penalty="l1", solver="svrg", feature_bounds=(-1, 1), **SEEDED),
-    "compgd": DPLinearRegressor(solver=CompGD(n_directions=4), max_iter=30, **SEEDED),
-    # with a free intercept dense records are seen from their mean, which sparse ones never are
-    "newton": DPLinearRegressor(
-        penalty="l1", solver="newton", feature_bounds=(-1, 1), penalize_intercept=True, **SEEDED
-    ),
-    "multinomial": DPLinearClassifier(
-        "multinomial", solver=SGD(sampling_rate=0.5), classes=[0, 1, 2], **SEEDED
-    ),
-    "three at once": DPLinearClassifier(penalty="l1", solver=GCD(block_size=3), **SEEDED),
-}
-
-
-@every_format
-@table("model", MODELS.values())
-def test_a_fit_releases_what_it_does_for_dense_records(model, storage, index):
-    X, y, weights = records()
-    model = clone(model).set_params(feature_scale=1.0)  # sparse records are never centred
-    if "target_bounds" in model.get_params():
-        model.set_params(target_bounds=(-1, 1))
-    model.fit(X, y, sample_weight=weights)
-    expected = model.coef_.copy(), np.copy(model.intercept_), model.predict(X)
-    S = stored(X, storage, index)
-    before = S.data.copy(), S.indices.copy(), S.indptr.copy()
-    model.fit(S, y, sample_weight=weights)
-    assert_array_equal(model.coef_, expected[0])
-    assert_array_equal(model.intercept_, expected[1])
-    assert_allclose(model.predict(S), expected[2])
-    for array, old in zip((S.data, S.indices, S.indptr), before, strict=True):
-        assert_array_equal(array, old)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [DPLassoCD(0.01), DPRidgeSkGD(1.0), DPLogisticGCD(C=1.0, tol=1e-4)],
-    ids=["lasso", "ridge", "logistic"],
-)
-def test_without_noise_the_optimum_is_that_of_dense_records(model):
-    X, y, _ = records()
-    model.set_params(epsilon=math.inf)
-    dense = model.fit(X, y).coef_.copy()
-    assert_allclose(model.fit(sparse.csr_array(X), y).coef_, dense, atol=2e-3)
 
 
 def test_bounds_of_sparse_records_contain_zero():
@@ -393,17 +295,6 @@ def test_bounds_of_sparse_records_contain_zero():
         DPLassoCD(feature_bounds=(0.5, 2)).fit(sparse.csr_array(X), y)
     with pytest.raises(ValueError, match="would become dense"):
         BoundsScaler((0.5, 2)).fit(sparse.csr_array(X))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_entries_that_are_not_finite_are_refused_before_the_charge(bad):
-    X, y, _ = records()
-    S = sparse.csr_array(X)
-    S.data[7] = bad
-    accountant = PrivacyAccountant(10.0, 1e-2)
-    with pytest.raises(ValueError, match="NaN|infinity"):
-        DPLassoCD(accountant=accountant).fit(S, y)
-    assert accountant.entries() == []
 
 
 def test_nothing_grows_dense():

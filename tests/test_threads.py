@@ -12,7 +12,6 @@ from joblib import Parallel, delayed, parallel_config
 from scipy import linalg, sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, KFold
 from tables import table
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -23,11 +22,8 @@ from dpcd_sklearn import (
     DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
-    PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from dpcd_sklearn.plan import _arrays
-from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._threads import effective_n_threads, limited_blas, most_threads
@@ -52,7 +48,7 @@ THREE = {"classes": [0, 1, 2]}
 MODELS = {  # how many records they need, and the model
     "DPLassoCD": (ONE_COLUMN, DPLassoCD(1e-4, max_iter=2)),
     "DPLassoCD, bounds": (ONE_COLUMN, DPLassoCD(1e-4, max_iter=2, **BOUNDS)),
-    "DPRidgeSkGD": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4)),
+    "DPRidgeSkGD": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, coef_path=True)),
     "DPRidgeSkGD, bounds": (ALL_COLUMNS, DPRidgeSkGD(max_iter=4, **BOUNDS)),
     "DPLogisticGCD": (ALL_COLUMNS, DPLogisticGCD(max_iter=4)),
     "cd": (ONE_COLUMN, DPLinearClassifier(solver="cd", max_iter=2)),
@@ -80,9 +76,7 @@ MODELS = {  # how many records they need, and the model
 MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver=SGD(sampling_rate=0.2), max_iter=1))
 WITHOUT_NOISE = (ALL_COLUMNS, DPRidgeSkGD(epsilon=float("inf"), max_iter=5))
 FEW_CELLS = (ALL_COLUMNS // 4, DPRidgeSkGD(max_iter=4))
-ESTIMATORS = [DPLassoCD, DPRidgeSkGD, DPLogisticGCD, DPLinearRegressor, DPLinearClassifier]
 
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 needs_tasks = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="this system does not list its threads"
 )
@@ -117,9 +111,8 @@ def fitted(model, X, y, sample_weight=None, n_threads=1):
 
 def released(model):
     """The bits of everything that a fit releases."""
-    return b"".join(
-        np.asarray(value).tobytes() for value in (model.coef_, model.intercept_, model.n_iter_)
-    )
+    names = ("coef_", "intercept_", "n_iter_", "coef_path_", "intercept_path_")
+    return b"".join(np.asarray(getattr(model, name, ())).tobytes() for name in names)
 
 
 def in_a_thread_of_its_own(function):
@@ -180,14 +173,6 @@ def test_no_bit_depends_on_the_number_of_threads(n_samples, model, order, dtype,
         assert found.privacy_spent_ == expected.privacy_spent_
 
 
-def test_no_bit_of_a_path_depends_on_it_either(room):
-    X, y, _ = records(ALL_COLUMNS)
-    model = DPRidgeSkGD(max_iter=4, coef_path=True)
-    paths = [fitted(model, X, y, n_threads=t) for t in (1, 3)]
-    np.testing.assert_array_equal(paths[0].coef_path_, paths[1].coef_path_)
-    np.testing.assert_array_equal(paths[0].intercept_path_, paths[1].intercept_path_)
-
-
 def test_slices_of_rows_and_columns_are_shared_too(room):
     X, y, _ = records(2 * ALL_COLUMNS)
     for part in (X[33 : ALL_COLUMNS + 40, 1:], np.asfortranarray(X)[5 : 2 * ALL_COLUMNS - 8, :-1]):
@@ -204,15 +189,6 @@ def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
     dense = [released(fitted(model, X, y, n_threads=t)) for t in (1, 3)]
     for kind in (sparse.csr_array, sparse.csc_array):
         assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == set(dense)
-
-
-@every_estimator
-def test_plans_and_prices_do_not_depend_on_it(estimator):
-    events = [estimator(n_threads=t).planned_event(10_000, 20) for t in (1, 2, 64)]
-    assert events[0] == events[1] == events[2]
-    with PrivacyAccountant(4.0, 1e-6) as accountant:
-        costs = {accountant.cost(estimator(n_threads=t, delta=1e-6), 500, 4) for t in (1, 7)}
-    assert len(costs) == 1
 
 
 # ---- threads that really run --------------------------------------------------------------------
@@ -258,33 +234,6 @@ def test_full_passes_over_sparse_rows_are_shared(name, room):
 # ---- a cap, not a wish --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def asked_of_places(monkeypatch):
-    """The numbers of threads that places of records are made with, in their order."""
-    asked = []
-
-    def watched(*records, n_threads):
-        asked.append(n_threads)
-        return LocalPlace(*records, n_threads=n_threads)
-
-    monkeypatch.setattr(_arrays, "LocalPlace", watched)
-    monkeypatch.setattr(_arrays.Arrays, "labels", lambda arrays: LocalPlace(*arrays))
-    return asked
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_limit_of_openmp_lowers_it(name, asked_of_places, room):
-    X, y, _ = records(300)
-    model = MODELS[name][1]
-    for n_threads in (1, 2, N_THREADS, 2**53, np.int8(2)):
-        fitted(model, X, y, n_threads=n_threads)
-    with openmp_threads(1):
-        fitted(model, X, y, n_threads=2)
-    # newton looks at the rows in one place, and sees them from another one
-    times = 1 + name.startswith("newton")
-    assert asked_of_places == np.repeat([1, 2, N_THREADS, N_THREADS, 2, 1], times).tolist()
-
-
 def test_effective_n_threads_is_the_least_of_what_is_asked_and_admitted(room):
     assert [effective_n_threads(t) for t in (1, 2, 3, 4, 10**30)] == [1, 2, 3, 3, 3]
     with openmp_threads(2):
@@ -328,13 +277,6 @@ def test_worker_threads_have_one_thread_each(expected):
         delayed(fit_and_count)(N_THREADS) for _ in range(4)
     )
     assert [(bits, n_threads) for bits, n_threads, _ in found] == [(expected, 1)] * 4
-
-
-@needs_fork
-def test_joblibs_forked_workers_have_one_thread_each(expected):
-    jobs = (delayed(fit_and_count)(N_THREADS) for _ in range(2))
-    found = Parallel(n_jobs=2, backend="multiprocessing", timeout=120)(jobs)
-    assert [(bits, n_threads) for bits, n_threads, _ in found] == [(expected, 1)] * 2
 
 
 def test_one_job_is_no_nest(expected):
@@ -397,46 +339,3 @@ def test_limits_of_blas_that_overlap_leave_it_as_it_was():
         assert admitted() == {1}
         second.__exit__(None, None, None)
         assert admitted() == before
-
-
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_a_grid_search_with_jobs_finds_the_same(backend, room):
-    X, y, _ = records(ALL_COLUMNS)
-    model = DPLogisticGCD(max_iter=2, random_state=ReproducibleNoise(0), classes=[0, 1], delta=1e-9)
-    searches = []
-    for n_threads, n_jobs in ((1, None), (2, 2)):
-        search = GridSearchCV(
-            clone(model).set_params(n_threads=n_threads),
-            {"C": [0.1, 1.0]},
-            cv=KFold(2),
-            n_jobs=n_jobs,
-            error_score="raise",
-        )
-        with parallel_config(backend):
-            searches.append(search.fit(X, y))
-    one, two = searches
-    assert released(one.best_estimator_) == released(two.best_estimator_)
-    for fold in ("split0_test_score", "split1_test_score"):
-        np.testing.assert_array_equal(one.cv_results_[fold], two.cv_results_[fold])
-
-
-# ---- what is no number of threads ---------------------------------------------------------------
-
-
-@every_estimator
-@table("bad", [0, -1, 1.0, "2", "auto", None, True, False, [2], float("inf")])
-def test_what_is_no_number_of_threads_is_refused_before_the_charge(estimator, bad):
-    X, y, _ = records(50)
-    with PrivacyAccountant(4.0, 1e-4) as accountant:
-        model = estimator(n_threads=bad, accountant=accountant, delta=1e-5)
-        with pytest.raises((ValueError, TypeError), match=r"n_threads.*must be"):
-            model.fit(X, y)
-        assert accountant.entries() == []
-    with pytest.raises((ValueError, TypeError), match="n_threads"):
-        estimator(n_threads=bad).planned_event(50, N_FEATURES)
-
-
-@every_estimator
-def test_it_is_a_parameter_like_any_other(estimator):
-    assert estimator().n_threads == 1
-    assert clone(estimator(n_threads=4)).get_params()["n_threads"] == 4

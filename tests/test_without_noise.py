@@ -150,15 +150,6 @@ def test_a_named_solver_runs_its_own_loop_to_the_same_minimum(
     assert_same(own, auto, max(2e-5, TOLERANCES[layout]))
 
 
-@table("solver", ["cd", "gcd", "skgd", "newton"])
-def test_every_descent_ends_where_scikit_learn_does(solver):
-    for problem in ("squared", "two"):
-        auto = ours(problem, "l2").fit(X, target_of(problem))
-        own = clone(auto).set_params(solver=solver, max_iter=1e6).fit(X, target_of(problem))
-        assert own.solver_ == solver
-        assert_same(own, auto, 1e-3)
-
-
 def test_presets_are_scikit_learns_with_their_own_parameters():
     logistic = DPLogisticGCD(0.2), LogisticRegression(C=0.2, solver="newton-cholesky")
     for model, expected, y in (
