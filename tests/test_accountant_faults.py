@@ -362,7 +362,7 @@ def test_a_foreign_database_is_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 4])
+@pytest.mark.parametrize("version", [0, 1, 2, 5])
 def test_another_schema_version_asks_for_the_package_that_wrote_it(accountant, version):
     edit(accountant.path, f"PRAGMA user_version = {version}")
     assert_fails_closed(accountant, f"schema version {version}.*Use the version of dpcd_sklearn")
@@ -386,7 +386,7 @@ def test_a_schema_without_its_tables_fails_closed(accountant):
         "REPLACE INTO entries SELECT * FROM entries WHERE id = 2",
         "INSERT INTO entries SELECT 9, time, estimator, params, event, releases, amount, delta, "
         "n_samples, n_features, private, version, amount_sum, delta_sum, all_private, "
-        "hash FROM entries WHERE id = 2",
+        "hash, user, host, note FROM entries WHERE id = 2",
         "UPDATE ledger SET parameters = ''",
         "DELETE FROM ledger",
     ],

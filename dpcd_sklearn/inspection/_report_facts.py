@@ -17,6 +17,7 @@ from ..linear_model._summary import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
+from ..privacy.ledger._ledger_report import signed_by
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ._model_displays import _coefficients, _names
@@ -77,6 +78,8 @@ def _of_ledger(accountant):
         {
             "id": entry.id,
             "time": entry.time.isoformat(timespec="seconds"),
+            "by": signed_by(entry),
+            "note": entry.note or "",
             "estimator": entry.estimator,
             "event": entry.event,
             "n_samples": entry.n_samples,

@@ -125,10 +125,10 @@ def _told(facts):
 
 
 def _entries(facts):
-    heads = ("id", "time", "what", "released", "n", "p", "ε so far")
+    heads = ("id", "time", "by", "note", "what", "released", "n", "p", "ε so far")
     rows = [
         (
-            *(entry["id"], entry["time"], entry["estimator"], entry["event"]),
+            *(entry[k] for k in ("id", "time", "by", "note", "estimator", "event")),
             *("" if entry[k] is None else f"{entry[k]:,}" for k in ("n_samples", "n_features")),
             _shown(entry["epsilon_so_far"]),
         )
