@@ -203,7 +203,11 @@ def test_what_was_found_is_filed_as_found_and_unused_columns_are_not_filed():
     assert rows["target_bounds"]["value"] == list(map(plain, fitted[-1].target_bounds_))
     assert rows["target_bounds"]["vouched_by"] == "not needed"
     text = report.to_markdown()
-    assert "| columns that reach the model | 5, and 13 that are the same for every record |" in text
+    assert "| records | 20,000 |\n| columns that reach the model | 5, and 13 that are the" in text
+    told = report.facts["coefficients"]
+    is_arbitrary = [row["noise"] is None for row in told["rows"]]
+    assert sum(is_arbitrary) == told["n_arbitrary"] > 0 and is_arbitrary == sorted(is_arbitrary)
+    assert f"The noise of {told['n_arbitrary']} is not stated, and they come last" in text
     assert "covered by a Gaussian mechanism with noise multiplier" in text
     assert "but for an event of the probability δ₀" in text and "unused" not in text
 

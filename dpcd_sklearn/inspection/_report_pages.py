@@ -113,6 +113,8 @@ def _told(facts):
     rows = [("model", facts["model"]), ("solver", facts["solver"] or "none")]
     width, unused = facts["n_features"], facts["n_unused"]
     more = f", and {unused:,} that are the same for every record" if unused else ""
+    if facts["n_samples"] is not None:
+        rows += [("records", f"{facts['n_samples']:,}")]
     rows += [("columns that reach the model", f"{width - unused:,}{more}")]
     rows += [("charged to a ledger", "yes" if facts["accountant"] else "no")]
     rows += [("share of " + name, _shown(part)) for name, part in facts.get("shares", {}).items()]
@@ -161,6 +163,12 @@ def _coefficients(told):
         yield "text", f"The {len(told['rows'])} largest of {told['of']:,}."
     if not told["noise_known"]:
         yield "text", "How coefficients follow the noise is not known of this fit."
+    if told["n_arbitrary"]:
+        yield (
+            "text",
+            f"The noise of {told['n_arbitrary']:,} is not stated, and they come last: what was "
+            "released does not tell them apart from others, so their values mean nothing alone.",
+        )
     yield "table", heads, [[_shown(row[key]) for key in keys] for row in told["rows"]]
 
 
