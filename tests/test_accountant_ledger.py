@@ -331,7 +331,7 @@ def test_entries_name_who_charged_them_on_which_host_and_why(monkeypatch):
     report = accountant.report()
     assert str(report).split()[3:5] == ["by", "note"]
     assert re.search(r"jo@desk +pilot", str(report))
-    assert "<td>a | &lt;b&gt;</td>" in report._repr_html_()
+    assert ">a | &lt;b&gt;</td>" in report._repr_html_()
     rows = list(csv.DictReader(io.StringIO(report.to_csv())))
     assert [(row["user"], row["host"], row["note"]) for row in rows] == told
     for bad in ({"note": None}, {"note": 3}, {"user": 3}):

@@ -145,7 +145,11 @@ def test_every_kind_has_every_form(subjects, tmp_path):
         markdown, page = report.to_markdown(), report.to_html()
         for text in (markdown, page):
             assert f"ε = {stated['epsilon']:g}" in text and "not protected" in text, name
-            assert f"at most {math.exp(stated['epsilon']):.3g} times as likely, plus" in text
+            sentence = r"at most ([\d.,]+) times as likely, plus 1 in ([\d,]+),"
+            ((times, one_in),) = re.findall(sentence, text)
+            times, one_in = (float(number.replace(",", "")) for number in (times, one_in))
+            assert 0.99 < times / math.exp(stated["epsilon"]) < 1.01, name
+            assert 0.99 < one_in * stated["delta"] <= 1.0, name
             (z,) = re.findall(r"one Gaussian mechanism with noise multiplier ([\d.e+-]+) has", text)
             found = gdp_delta(1 / float(z), stated["epsilon"])
             assert found == pytest.approx(stated["delta"], rel=0.1), name

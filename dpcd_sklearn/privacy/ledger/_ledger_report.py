@@ -101,7 +101,8 @@ class LedgerReport:
 
     def _repr_html_(self):
         def line(tag, cells):
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+            head = f'<{tag} style="text-align:left;vertical-align:top">'
+            return "<tr>" + "".join(f"{head}{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
 
         header, *rows = self._table()
         body = "".join(line("td", cells) for cells in rows)
