@@ -422,7 +422,7 @@ REFUSED = {
     "blocks": ({"solver": SkGD()}, "SGD"),
     "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
     "projections": ({"solver": CompGD()}, "SGD"),
-    "intervals": ({"inference": True}, "inference=False"),
+    "intervals": ({"inference": True}, "takes records to be independent.*Leave inference=False"),
     "no bounds": ({"feature_bounds": None}, "feature_bounds"),
     "no bounds of the target": ({"target_bounds": None}, "target_bounds"),
     "scales that are released": ({"feature_scale": "private"}, "private"),
