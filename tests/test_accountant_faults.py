@@ -273,7 +273,7 @@ FAULTS |= {
         lambda path, version=version: edit(path, f"PRAGMA user_version = {version}"),
         f"schema version {version}.*Use the version of dpcd_sklearn",
     )
-    for version in (0, 1, 2, 4)
+    for version in (0, 1, 2, 5)
 }
 FAULTS |= {
     f"cut to {length} bytes": (
@@ -325,7 +325,7 @@ def test_another_ledger_at_the_path_is_not_charged_by_an_old_handle(accountant, 
         "REPLACE INTO entries SELECT * FROM entries WHERE id = 2",
         "INSERT INTO entries SELECT 9, time, estimator, params, event, releases, amount, delta, "
         "n_samples, n_features, private, version, amount_sum, delta_sum, all_private, "
-        "hash FROM entries WHERE id = 2",
+        "hash, user, host, note FROM entries WHERE id = 2",
         "UPDATE ledger SET parameters = ''",
         "DELETE FROM ledger",
     ],

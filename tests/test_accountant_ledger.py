@@ -1,13 +1,17 @@
 """The accountant in one process: reports, entries, files, receipts and the handle."""
 
 import copy
+import csv
 import datetime
+import getpass
 import hashlib
 import io
 import json
 import math
 import os
 import pickle
+import platform
+import re
 import sqlite3
 
 import numpy as np
@@ -16,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 
-from dpcd_sklearn.exceptions import BudgetExceededError
+from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
 from dpcd_sklearn.privacy.accounting import (
     Budget,
     FitEvent,
@@ -30,6 +34,8 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.privacy.ledger import LedgerEntry, PrivacyAccountant, charge
 from dpcd_sklearn.privacy.ledger._accountant import PrivacySpent, Receipt
+from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
+from dpcd_sklearn.privacy.ledger._sqlite import SIGNATURE, sha256
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ONE = "replace_one"
@@ -275,6 +281,83 @@ def test_report_reads_as_text_html_and_frame():
     assert frame["epsilon_so_far"][2] == accountant.spent().epsilon
     assert isinstance(frame["time"].iloc[0], pd.Timestamp)
     assert len(PrivacyAccountant(5.0, 1e-5).report().to_frame()) == 0
+
+
+def test_entries_name_who_charged_them_on_which_host_and_why(monkeypatch):
+    accountant = PrivacyAccountant(5.0, 1e-5, note="pilot")
+    monkeypatch.setattr(getpass, "getuser", lambda: "jo")
+    monkeypatch.setattr(platform, "node", lambda: "desk")
+    accountant.charge(gaussian(0.01))
+    assert "All charged by jo@desk." in str(accountant.report())
+    accountant.note, accountant.user = "a | <b>", "Jo \ud800"
+    pickle.loads(pickle.dumps(accountant)).charge(gaussian(0.01))
+    quiet = PrivacyAccountant(5.0, 1e-5, path=accountant.path, user=None)
+    quiet.charge(gaussian(0.01))
+    monkeypatch.setattr(getpass, "getuser", lambda: {}["USER"])
+    PrivacyAccountant.open(accountant.path).charge(gaussian(0.01))
+    told = [(entry.user, entry.host, entry.note) for entry in accountant.entries()]
+    assert told == [
+        ("jo", "desk", "pilot"),
+        ("Jo \\ud800", "desk", "a | <b>"),
+        ("", "", ""),
+        ("unknown", "desk", ""),
+    ]
+    report = accountant.report()
+    assert str(report).split()[3:5] == ["by", "note"]
+    assert re.search(r"jo@desk +pilot", str(report))
+    assert ">a | &lt;b&gt;</td>" in report._repr_html_()
+    rows = list(csv.DictReader(io.StringIO(report.to_csv())))
+    assert [(row["user"], row["host"], row["note"]) for row in rows] == told
+    for bad in ({"note": None}, {"note": 3}, {"user": 3}):
+        with pytest.raises(TypeError, match="must be a string"):
+            PrivacyAccountant(5.0, 1e-5, **bad)
+    accountant.note = 3
+    with pytest.raises(TypeError, match="note must be a string"):
+        accountant.charge(gaussian(0.01))
+    assert len(accountant.entries()) == 4
+
+
+def test_a_file_of_the_version_before_opens_and_gets_the_new_columns_with_its_next_entry():
+    accountant = PrivacyAccountant(5.0, 1e-5)
+    for _ in range(2):
+        accountant.charge(gaussian(0.01))
+    source = sqlite3.connect(accountant.path)
+    source.row_factory = sqlite3.Row
+    rows = list(map(dict, source.execute("SELECT * FROM entries ORDER BY id")))
+    source.close()
+    path = PrivacyAccountant(5.0, 1e-5).path
+    file = sqlite3.connect(path)  # rewritten as version 3 wrote it: neither columns nor hashes
+    for name in SIGNATURE:
+        file.execute(f"ALTER TABLE entries DROP COLUMN {name}")
+    ((previous,),) = file.execute("SELECT hash FROM ledger")
+    for row in rows:
+        content = {name: row[name] for name in row if name not in ("hash", *SIGNATURE)}
+        previous = row["hash"] = sha256(canonical(content | {"previous": previous}))
+        values = [row[name] for name in (*content, "hash")]
+        columns = ", ".join((*content, "hash"))
+        file.execute(f"INSERT INTO entries ({columns}) VALUES ({'?, ' * len(content)}?)", values)
+    file.execute("PRAGMA user_version = 3")
+    file.commit()
+    file.close()
+    with open(path, "rb") as written:
+        before = written.read()
+    earlier = PrivacyAccountant.open(path)
+    earlier.note = "new"
+    assert earlier.spent() == accountant.spent()
+    assert [entry.user or entry.host or entry.note for entry in earlier.entries()] == [None] * 2
+    with open(path, "rb") as unchanged:
+        assert unchanged.read() == before  # reading writes nothing
+    earlier.charge(gaussian(0.02))
+    PrivacyAccountant.open(path).verify()
+    assert [entry.note for entry in earlier.entries()] == [None, None, "new"]
+    edited = sqlite3.connect(path)
+    ((trigger,),) = edited.execute("SELECT sql FROM sqlite_master WHERE name = 'entries_are_fixed'")
+    edited.execute("DROP TRIGGER entries_are_fixed")
+    edited.execute("UPDATE entries SET note = 'put in later' WHERE id = 1")
+    edited.execute(trigger)
+    edited.commit()
+    with pytest.raises(LedgerError, match="entry 1 is not what was written"):
+        earlier.verify()
 
 
 def test_entries_are_a_list_a_data_frame_or_comma_separated_values():

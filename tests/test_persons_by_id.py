@@ -501,7 +501,7 @@ REFUSED = {
     "blocks": ({"solver": SkGD()}, "SGD"),
     "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
     "projections": ({"solver": CompGD()}, "SGD"),
-    "intervals": ({"inference": True}, "inference=False"),
+    "intervals": ({"inference": True}, "takes records to be independent.*Leave inference=False"),
     "scales that are released": ({"feature_scale": "private"}, "private"),
     "no noise": ({"epsilon": np.inf, "accountant": None}, "protects nobody"),
     "strengths": ({"penalty": "l2", "alpha": [0.1, 1.0]}, "strength"),

@@ -145,7 +145,11 @@ def test_every_kind_has_every_form(subjects, tmp_path):
         markdown, page = report.to_markdown(), report.to_html()
         for text in (markdown, page):
             assert f"ε = {stated['epsilon']:g}" in text and "not protected" in text, name
-            assert f"at most {math.exp(stated['epsilon']):.3g} times as likely, plus" in text
+            sentence = r"at most ([\d.,]+) times as likely, plus 1 in ([\d,]+),"
+            ((times, one_in),) = re.findall(sentence, text)
+            times, one_in = (float(number.replace(",", "")) for number in (times, one_in))
+            assert 0.99 < times / math.exp(stated["epsilon"]) < 1.01, name
+            assert 0.99 < one_in * stated["delta"] <= 1.0, name
             (z,) = re.findall(r"one Gaussian mechanism with noise multiplier ([\d.e+-]+) has", text)
             found = gdp_delta(1 / float(z), stated["epsilon"])
             assert found == pytest.approx(stated["delta"], rel=0.1), name
@@ -203,7 +207,11 @@ def test_what_was_found_is_filed_as_found_and_unused_columns_are_not_filed():
     assert rows["target_bounds"]["value"] == list(map(plain, fitted[-1].target_bounds_))
     assert rows["target_bounds"]["vouched_by"] == "not needed"
     text = report.to_markdown()
-    assert "| columns that reach the model | 5, and 13 that are the same for every record |" in text
+    assert "| records | 20,000 |\n| columns that reach the model | 5, and 13 that are the" in text
+    told = report.facts["coefficients"]
+    is_arbitrary = [row["noise"] is None for row in told["rows"]]
+    assert sum(is_arbitrary) == told["n_arbitrary"] > 0 and is_arbitrary == sorted(is_arbitrary)
+    assert f"The noise of {told['n_arbitrary']} is not stated, and they come last" in text
     assert "covered by a Gaussian mechanism with noise multiplier" in text
     assert "but for an event of the probability δ₀" in text and "unused" not in text
 

@@ -23,7 +23,8 @@ class PrivacyReport:
     -------
     Read are parameters, public attributes of a fit, its event and the entries of a ledger, never
     records or anything that was not released: two fits that released the same have the same report.
-    A report of a ledger tells the names, shapes and times of all fits that were charged.
+    A report of a ledger tells the names, shapes and times of all fits that were charged, and who
+    charged them unless the accountant has ``user=None``.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from ..linear_model._summary import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
+from ..privacy.ledger._ledger_report import signed_by
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ._model_displays import _coefficients, _names
@@ -77,6 +78,8 @@ def _of_ledger(accountant):
         {
             "id": entry.id,
             "time": entry.time.isoformat(timespec="seconds"),
+            "by": signed_by(entry),
+            "note": entry.note or "",
             "estimator": entry.estimator,
             "event": entry.event,
             "n_samples": entry.n_samples,
@@ -134,6 +137,7 @@ def _of_estimator(estimator, vouched_by):
         "name": type(owner).__name__,
         "model": type(model).__name__,
         "solver": getattr(model, "solver_", None),
+        "n_samples": getattr(model, "_n_records", None),
         "n_features": getattr(model, "n_features_in_", None),
         "n_unused": int(np.sum(fixed_features(model))),
         "guarantee": {
@@ -277,9 +281,11 @@ def _coefficient_table(owner, model):
     coef = _coefficients(model).astype(float)
     names = _names(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
     noise, error = (_deviations(model, name) for name in ("privacy_std_", "coef_std_"))
-    size = np.where(fixed_features(model), -1.0, np.abs(coef))  # those that can't vary come last
-    n_shown = np.count_nonzero(size >= 0)
-    order = np.argsort(-size, axis=None, kind="stable")[: min(n_shown, MOST_COEFFICIENTS)]
+    is_shown = np.broadcast_to(~fixed_features(model), coef.shape)
+    is_told = is_shown if noise is None else is_shown & np.isfinite(noise[: coef.shape[1]])
+    n_shown = np.count_nonzero(is_shown)  # those that are not told apart come after the others
+    order = np.lexsort((-np.abs(coef).ravel(), ~is_told.ravel(), ~is_shown.ravel()))
+    order = order[: min(n_shown, MOST_COEFFICIENTS)]
     rows = []
     for k in order:
         output, j = divmod(int(k), coef.shape[1])
@@ -289,7 +295,9 @@ def _coefficient_table(owner, model):
             known = found is not None and np.isfinite(found[j])
             row[name] = plain(found[j]) if known else None
         rows.append(row)
-    return {"of": int(n_shown), "rows": rows, "noise_known": noise is not None}
+    n_arbitrary = int(n_shown - np.count_nonzero(is_told))
+    told = {"of": int(n_shown), "rows": rows, "noise_known": noise is not None}
+    return told | {"n_arbitrary": n_arbitrary}
 
 
 def _deviations(model, name):

@@ -7,8 +7,9 @@ from ..privacy.accounting._gaussian_dp import gdp_mu
 
 _STYLE = """
 .dpcd-report { --ink: #222; --paper: #fff; --line: #d0d4d9; --soft: #f4f5f7; --blue: #0072B2;
-  --red: #b3261e; color: var(--ink); background: var(--paper); max-width: 60rem; margin: 0 auto;
+  --red: #b3261e; color: var(--ink); background: var(--paper); max-width: 75rem; margin: 0 auto;
   padding: 1rem; font: 15px/1.5 system-ui, sans-serif; }
+.dpcd-report p, .dpcd-report ul { max-width: 52rem; }
 @media (prefers-color-scheme: dark) { .dpcd-report { --ink: #e6e6e6; --paper: #14181e;
   --line: #3a424d; --soft: #1d232c; --blue: #56b4e9; --red: #ff8a80; } }
 .dpcd-report h1 { font-size: 1.5rem; } .dpcd-report h2 { font-size: 1.15rem; margin-top: 1.6rem; }
@@ -18,6 +19,12 @@ _STYLE = """
 .dpcd-report th { background: var(--soft); }
 .dpcd-report .flaw { color: var(--red); font-weight: 600; }
 .dpcd-report code { overflow-wrap: anywhere; } .dpcd-report svg { max-width: 100%; height: auto; }
+@media (max-width: 40rem) { .dpcd-report thead { display: none; }
+  .dpcd-report table, .dpcd-report tbody, .dpcd-report tr { display: block; }
+  .dpcd-report tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  .dpcd-report td { display: flex; gap: .6rem; border: 0; padding: .1rem 0; min-width: 0;
+    overflow-wrap: anywhere; }
+  .dpcd-report td[data-head]::before { content: attr(data-head); flex: 0 0 7.5rem; opacity: .75; } }
 """
 _NEIGHBOURS = {
     "replace_one": "data sets of the same size that differ in one row",
@@ -75,14 +82,14 @@ def _guarantee(facts):
         "probability of any outcome under the one is at most e^ε times that under the other, plus "
         f"δ. The unit is {stated['unit']}.",
     )
-    times = math.exp(min(stated["epsilon"], 700))
+    times = _rounded(math.exp(min(stated["epsilon"], 700)))
     whose = "row" if stated["max_contributions"] == 1 else "person"
     other = {"replace_one": "another in its place", "add_remove": "none in its place"}
     yield (
         "text",
-        f"In plain words: whatever follows from what was released is at most {times:.3g} times as "
-        f"likely, plus {stated['delta']:g}, with one {whose} in the data as with "
-        f"{other[stated['neighboring']]}.",
+        f"In plain words: whatever follows from what was released is at most {times} times as "
+        f"likely, plus 1 in {_rounded(1 / stated['delta'], math.floor)}, with one {whose} in the "
+        f"data as with {other[stated['neighboring']]}.",
     )
     mu = gdp_mu(stated["epsilon"], stated["delta"])
     yield (
@@ -113,6 +120,8 @@ def _told(facts):
     rows = [("model", facts["model"]), ("solver", facts["solver"] or "none")]
     width, unused = facts["n_features"], facts["n_unused"]
     more = f", and {unused:,} that are the same for every record" if unused else ""
+    if facts["n_samples"] is not None:
+        rows += [("records", f"{facts['n_samples']:,}")]
     rows += [("columns that reach the model", f"{width - unused:,}{more}")]
     rows += [("charged to a ledger", "yes" if facts["accountant"] else "no")]
     rows += [("share of " + name, _shown(part)) for name, part in facts.get("shares", {}).items()]
@@ -125,10 +134,11 @@ def _told(facts):
 
 
 def _entries(facts):
-    heads = ("id", "time", "what", "released", "n", "p", "ε so far")
+    heads = ("id", "time (UTC)", "by", "note", "what", "released", "n", "p", "ε so far")
     rows = [
         (
-            *(entry["id"], entry["time"], entry["estimator"], entry["event"]),
+            *(entry["id"], f"{entry['time'][:10]} {entry['time'][11:16]}", entry["by"]),
+            *(entry["note"], entry["estimator"], entry["event"].partition(", under ")[0]),
             *("" if entry[k] is None else f"{entry[k]:,}" for k in ("n_samples", "n_features")),
             _shown(entry["epsilon_so_far"]),
         )
@@ -161,6 +171,12 @@ def _coefficients(told):
         yield "text", f"The {len(told['rows'])} largest of {told['of']:,}."
     if not told["noise_known"]:
         yield "text", "How coefficients follow the noise is not known of this fit."
+    if told["n_arbitrary"]:
+        yield (
+            "text",
+            f"The noise of {told['n_arbitrary']:,} is not stated, and they come last: what was "
+            "released does not tell them apart from others, so their values mean nothing alone.",
+        )
     yield "table", heads, [[_shown(row[key]) for key in keys] for row in told["rows"]]
 
 
@@ -173,6 +189,14 @@ def _leaks(leaks):
         )
     keys = ("severity", "where", "what", "why")
     return "table", keys, [[leak[key] for key in keys] for leak in leaks]
+
+
+def _rounded(value, way=math.ceil):
+    """A large number of three digits that people read, rounded this way."""
+    if not 10 <= value < 1e15:
+        return f"{value:.3g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{way(round(value / unit, 9)) * unit:,.{0 if unit >= 1 else 1}f}"
 
 
 def _shown(value):
@@ -239,11 +263,19 @@ def html_of(facts, digest, whole=True):
 
 
 def _html_table(heads, rows):
-    def line(tag, cells):
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(c))}</{tag}>" for c in cells) + "</tr>"
+    def line(row):  # on a phone it is a list, in which each cell stands beside its head
+        cells = zip(heads, row, strict=True)
+        named = (f'<td data-head="{html.escape(head)}">{_cell(each)}</td>' for head, each in cells)
+        return "<tr>" + "".join(named).replace(' data-head=""', "") + "</tr>"
 
-    head = f"<thead>{line('th', heads)}</thead>" if any(heads) else ""
-    return f"<table>{head}<tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
+    head = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+    head = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
+    return f"<table>{head}<tbody>{''.join(map(line, rows))}</tbody></table>"
+
+
+def _cell(value):
+    """A cell, whose path of a step may be wrapped."""
+    return html.escape(str(value)).replace("__", "__<wbr>")
 
 
 def _svg_curve(points):

@@ -439,6 +439,7 @@ class PrivateLinearModel(
         self._earlier_fit = EarlierFit.of(self)
         self._set_inference(plan, solution)
         self.solver_ = plan.word
+        self._n_records = plan.request.budget.n  # a public number, for reports
         self.n_iter_ = solution.n_updates
         self.clip_ = plan.stated_clip
         self.privacy_event_ = plan.charged

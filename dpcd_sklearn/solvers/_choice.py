@@ -43,13 +43,13 @@ def plan_of(request):
     ValueError
         If the solver can't solve the problem; the message names the solvers that can.
     """
-    if request.by_id:
-        return _plan_by_id(request)
-    if request.inference and request.budget.max_contributions > 1:
+    if request.inference and (request.by_id or request.budget.max_contributions > 1):
         raise ValueError(
             "inference=True takes records to be independent, and those of one person are not: its "
             "intervals would be too short. Leave inference=False, or make each person one record"
         )
+    if request.by_id:
+        return _plan_by_id(request)
     if request.inference and request.n_outputs > 1:
         raise ValueError(
             "inference=True is for one target or two classes; fit a model a target, or a pair"
@@ -91,7 +91,6 @@ def _plan_by_id(request):
     wrong = {
         "epsilon is finite": not request.private,
         "the solver is SGD(sampling_rate=1)": solver.word != "sgd" or solver.sampling_rate != 1,
-        "inference=False": request.inference,
         "one strength of the penalty is stated": bool(request.strengths),
         "no feature_scale is 'private'": request.asks_for_smoothness,
     }

@@ -18,11 +18,11 @@ from ..accounting._joint import joined
 from ..accounting._receipt import Receipt
 from ..accounting._spent import PrivacyCost, PrivacySpent
 from . import _filter, _forecast, _locks
-from ._facts import facts_of_charge
+from ._facts import facts_of_charge, signature_of
 from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
-from ._ledger_entries import Balance, LedgerEntry, LedgerParameters
-from ._ledger_report import LedgerReport, html_of_balance, shown_as
+from ._ledger_entries import LedgerEntry, LedgerParameters
+from ._ledger_report import LedgerReport, html_of_balance, report_of, shown_as
 from ._prepaid import Prepaid
 from ._rehearsal import planned_fits
 
@@ -100,11 +100,17 @@ class PrivacyAccountant:
         Admit what protects nobody: releases without noise (``epsilon=inf``), which count 0, and
         noise that a seed repeats. Both are flagged, and `spent` then says infinity. Never for
         records that matter.
+    user : str or None, default="auto"
+        Who charges, a mere statement; "auto" is the account of the process. None keeps this and
+        the host out of entries.
+    note : str, default=""
+        What the charges are for, in your words.
 
     Attributes
     ----------
-    path : str
-        Absolute path of the ledger.
+    path : str, absolute
+    user, note
+        Of this handle, not of the ledger; set ``accountant.note = "..."`` before a fit.
     epsilon, delta, neighboring, max_contributions, n_public, testing
         As stored in the ledger; `max_contributions` is 1 where records are the unit.
 
@@ -136,6 +142,8 @@ class PrivacyAccountant:
     5.0
     """
 
+    user, note = "auto", ""  # of a handle that `open` made
+
     def __init__(
         self,
         epsilon: float,
@@ -145,13 +153,14 @@ class PrivacyAccountant:
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         testing: bool = False,
+        user: str | None = "auto",
+        note: str = "",
     ):
+        signature_of(user, note)  # checks them before a file is made
         parameters = _filter.fixed_parameters(epsilon, delta, neighboring, n_public, testing)
-        if path is None:
-            self._ledger = create_temporary(parameters)
-        else:
-            self._ledger = open_or_create(absolute(path), parameters)
-        self._closed = False
+        make = create_temporary if path is None else partial(open_or_create, absolute(path))
+        self._ledger = make(parameters)
+        self.user, self.note, self._closed = user, note, False
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -191,8 +200,8 @@ class PrivacyAccountant:
         n_samples, n_features : int, default=None
             Shape of the data, for the record; ``n_public`` stands for n_samples under add_remove.
         reproducible : bool, default=False
-            Whether the noise can be drawn again by somebody who knows a seed. Then the fit is
-            private for nobody: only a ledger made with ``testing=True`` admits it, and flags it.
+            Whether somebody who knows a seed can draw the noise again. Then the fit is private for
+            nobody: only a ledger made with ``testing=True`` admits it, and flags it.
 
         Returns
         -------
@@ -221,15 +230,14 @@ class PrivacyAccountant:
                 "accountant can't vouch for this fit. Leave random_state=None, or make the "
                 "accountant with testing=True"
             )
-        shape = {"n_samples": n_samples, "n_features": n_features}
+        told = {"estimator": estimator, "params": params, "n_samples": n_samples}
+        told |= {"n_features": n_features, "signature": signature_of(self.user, self.note)}
         first = self._ledger.seen[0] == 0 and self._ledger.balance().fresh
         while True:
             # Computed before the transaction, which takes it only if it is still the right one.
             price = _filter.price(parameters, event, first)
             price = dataclasses.replace(price, private=price.private and not reproducible)
-            facts = facts_of_charge(
-                event, price, parameters.n_public, estimator=estimator, params=params, **shape
-            )
+            facts = facts_of_charge(event, price, parameters.n_public, **told)
             balance, entry_id = self._ledger.append(
                 facts, partial(_filter.admits, parameters, price=price)
             )
@@ -411,16 +419,7 @@ class PrivacyAccountant:
             If the handle is closed.
         """
         self._check_open()
-        parameters, rows = self._ledger.parameters, self._ledger.rows()
-        balances = [Balance(), *map(Balance.of_row, rows)]
-        spent = [_forecast.spent(parameters, balance) for balance in balances]
-        return LedgerReport(
-            parameters,
-            map(LedgerEntry.from_row, rows),
-            [epsilon for epsilon, _ in spent[1:]],
-            spent[-1],
-            _forecast.remaining(parameters, balances[-1]),
-        )
+        return report_of(self._ledger.parameters, self._ledger.rows())
 
     # ---- the handle -----------------------------------------------------------------------------
 
@@ -490,11 +489,12 @@ class PrivacyAccountant:
             "parameters": parameters,
             "seen": self._ledger.seen,
             "closed": self._closed,
+            "signature": (self.user, self.note),
             "locks": _locks.proof(self.path),
         }
 
     def __setstate__(self, state):
         parameters = LedgerParameters(**state["parameters"])
         self._ledger = Ledger(state["path"], parameters, state["seen"])
-        self._closed = state["closed"]
+        self._closed, (self.user, self.note) = state["closed"], state["signature"]
         _locks.trust(state["locks"])

@@ -1,6 +1,8 @@
 """The public facts of one charge, as the columns of its entry."""
 
 import dataclasses
+import getpass
+import platform
 
 from ...utils._public import check_count
 from ..accounting._accounting import MOST, checked_releases
@@ -8,8 +10,30 @@ from ..accounting._events import FitEvent
 from ._ledger_entries import package_version, plain_text, to_json
 
 
-def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_features):
+def signature_of(user, note):
+    """Columns that say who charges an entry: of the process and its caller, never of records.
+
+    Raises
+    ------
+    TypeError
+        If `user` or `note` is no string (user may be None).
+    """
+    for name, value in (("user", "" if user is None else user), ("note", note)):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a string, got {value!r}")
+    host = "" if user is None else platform.node()
+    if user == "auto":
+        try:
+            user = getpass.getuser()
+        except (ImportError, KeyError, OSError):  # a process whose account has no name
+            user = "unknown"
+    return {"user": plain_text(user or ""), "host": plain_text(host), "note": plain_text(note)}
+
+
+def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_features, signature):
     """Columns that say what was charged; the parameters are those of the accountant's `charge`.
+
+    `signature` is of `signature_of`.
 
     Raises
     ------
@@ -31,6 +55,7 @@ def facts_of_charge(event, price, n_public, *, estimator, params, n_samples, n_f
         "n_samples": n_public,
         "n_features": _known(n_features, "n_features"),
         "version": package_version(),
+        **signature,
     }
 
 

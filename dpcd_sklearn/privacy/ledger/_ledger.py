@@ -25,16 +25,18 @@ from ._locks import check_locks
 from ._sqlite import (
     COLUMNS,
     RESTORE,
+    SIGNATURE,
     connected,
     has_its_triggers,
+    read_entries,
     read_parameters,
     sha256,
+    upgrade,
     uri,
 )
 
 # The user asks for these; the rest of the parameters follows from it.
 _FIXED = ("epsilon", "delta", "neighboring", "n_public", "testing", "max_contributions")
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM entries"
 _INSERT = (
     f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + c for c in COLUMNS)})"
 )
@@ -141,6 +143,7 @@ class Ledger:
             balance, previous = self._head(connection, seen)
             if not admits(balance):
                 return balance, None
+            upgrade(connection)  # a file of an earlier version, when it is written to
             after = balance.after(facts)
             last = insert(connection, after, previous, facts)
             connection.execute("COMMIT")
@@ -159,10 +162,9 @@ class Ledger:
         with connected(self.path, self.parameters.host) as connection:
             connection.execute("BEGIN")
             self._check_identity(connection)
-            found = connection.execute(f"{_SELECT} ORDER BY id").fetchall()
+            rows = read_entries(connection, "ORDER BY id")
             written, has_triggers = _count(connection), has_its_triggers(connection)
         # Hashing takes long where entries are many; nobody waits for it.
-        rows = [dict(zip(COLUMNS, values, strict=True)) for values in found]
         self._check_chain(rows)
         if written != len(rows):
             raise self._broken(f"entry {len(rows) + 1} is missing")
@@ -178,8 +180,7 @@ class Ledger:
 
     def _head(self, connection, seen):
         """The sums so far and the hash that the next entry builds on."""
-        last = connection.execute(f"{_SELECT} ORDER BY id DESC LIMIT 2").fetchall()
-        rows = [dict(zip(COLUMNS, values, strict=True)) for values in last]
+        rows = read_entries(connection, "ORDER BY id DESC LIMIT 2")
         count = rows[0]["id"] if rows else 0
         if _count(connection) != count:
             raise self._broken(f"entry {count + 1} is missing")
@@ -206,7 +207,8 @@ class Ledger:
                 raise self._broken(f"the sums of entry {number} are not those of the entries")
 
     def _check_hash(self, row, previous):
-        content = {name: value for name, value in row.items() if name != "hash"}
+        unsigned = SIGNATURE if all(row[name] is None for name in SIGNATURE) else ()
+        content = {name: row[name] for name in row if name not in ("hash", *unsigned)}
         if sha256(canonical(content | {"previous": previous})) != row["hash"]:
             raise self._broken(f"entry {row['id']} is not what was written")
 

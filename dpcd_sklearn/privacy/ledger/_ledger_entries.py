@@ -135,6 +135,9 @@ class LedgerEntry(Shown):
         Version of the package that wrote it.
     hash : str
         SHA-256 of the entry and of the hash before it.
+    user, host, note : str or None
+        As the `PrivacyAccountant` that charged states them; "" where it states none, and None in
+        an entry that an earlier version of the package wrote.
     """
 
     id: int
@@ -150,6 +153,9 @@ class LedgerEntry(Shown):
     private: bool
     version: str
     hash: str
+    user: str | None = None
+    host: str | None = None
+    note: str | None = None
 
     def __str__(self):
         return f"{self.id}, {self.time:%Y-%m-%d %H:%M:%S} UTC: {self.estimator}, {self.event}"

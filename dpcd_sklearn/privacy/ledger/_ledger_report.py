@@ -11,7 +11,8 @@ import textwrap
 from ...exceptions import LedgerError
 from ...leaks import RULES
 from ...utils._persons import unit_of
-from ._ledger_entries import LedgerEntry
+from . import _forecast
+from ._ledger_entries import Balance, LedgerEntry
 
 _SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
 _KINDS = {"SelectionEvent": "choice"}
@@ -36,7 +37,7 @@ class LedgerReport:
         As `PrivacyAccountant.remaining` reports it.
     """
 
-    _HEADER = ("id", "time (UTC)", "estimator", "released", "n", "p", "epsilon so far")
+    _HEADER = ("id", "time (UTC)", "by", "note", "estimator", "released", "n", "p", "ε so far")
 
     def __init__(self, parameters, entries, epsilons, spent, remaining):
         self._parameters = parameters
@@ -52,13 +53,31 @@ class LedgerReport:
             )
             yield (
                 str(entry.id),
-                f"{entry.time:%m-%d %H:%M:%S}",
+                f"{entry.time:%Y-%m-%d %H:%M}",
+                signed_by(entry),
+                entry.note or "",
                 f"{entry.estimator}({told})" if told else entry.estimator,
                 _brief(entry.releases),
                 n,
                 p,
                 f"{epsilon:.4g}" + ("" if entry.private else f" ({_flaw(entry)})"),
             )
+
+    def _table(self):
+        """The header and the rows; columns of who charged and why only where entries differ."""
+        used = [True] * len(self._HEADER)
+        used[2] = len(self._signers()) > 1
+        used[3] = any(entry.note for entry in self.entries)
+        return [tuple(itertools.compress(row, used)) for row in (self._HEADER, *self._cells())]
+
+    def _signers(self):
+        return {signed_by(entry) for entry in self.entries}
+
+    def _below(self):
+        """Sentences that stand below the table."""
+        signers = self._signers()
+        by = f"All charged by {next(iter(signers))}." if len(signers) == 1 and all(signers) else ""
+        return [text for text in (self._summary(), by, _NOT_COUNTED) if text]
 
     def _summary(self):
         stated = self._parameters
@@ -72,26 +91,28 @@ class LedgerReport:
         )
 
     def __str__(self):
-        table = [self._HEADER, *(line for cells in self._cells() for line in _lines(cells))]
+        table = [line for cells in self._table() for line in _lines(cells)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
-        return "\n".join(
-            [*lines, self._summary(), *textwrap.wrap(_NOT_COUNTED, 100, break_on_hyphens=False)]
-        )
+        *below, last = self._below()
+        return "\n".join([*lines, *below, *textwrap.wrap(last, 100, break_on_hyphens=False)])
 
     __repr__ = __str__
 
     def _repr_html_(self):
         def line(tag, cells):
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+            head = f'<{tag} style="text-align:left;vertical-align:top">'
+            return "<tr>" + "".join(f"{head}{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
 
-        body = "".join(line("td", cells) for cells in self._cells())
+        header, *rows = self._table()
+        body = "".join(line("td", cells) for cells in rows)
         share = min(1.0, self.spent.epsilon / self._parameters.epsilon)
+        first, *below = (f"<p>{html.escape(text)}</p>" for text in self._below())
         return (
-            f"<p>{html.escape(self._summary())}</p>"
+            f"{first}"
             f'<progress max="1" value="{share:.4f}">{share:.0%}</progress>'
-            f"<table><thead>{line('th', self._HEADER)}</thead><tbody>{body}</tbody></table>"
-            f"<p>{html.escape(_NOT_COUNTED)}</p>"
+            f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
+            f"{''.join(below)}"
         )
 
     def to_frame(self):
@@ -133,6 +154,19 @@ class LedgerReport:
         return text.getvalue()
 
 
+def report_of(parameters, rows):
+    """The LedgerReport of verified rows."""
+    balances = [Balance(), *map(Balance.of_row, rows)]
+    spent = [_forecast.spent(parameters, balance) for balance in balances]
+    return LedgerReport(
+        parameters,
+        map(LedgerEntry.from_row, rows),
+        [epsilon for epsilon, _ in spent[1:]],
+        spent[-1],
+        _forecast.remaining(parameters, balances[-1]),
+    )
+
+
 def html_of_balance(accountant):
     """An accountant in a notebook: its budget, how much is spent, what is left."""
     name = f"<code>{html.escape(repr(accountant))}</code>"
@@ -162,6 +196,11 @@ def shown_as(output, entries, report):
     if output not in outputs:
         raise ValueError(f"output must be one of {tuple(outputs)}, got {output!r}")
     return outputs[output]()
+
+
+def signed_by(entry):
+    """Who charged an entry, as user@host."""
+    return "@".join(filter(None, (entry.user, entry.host)))
 
 
 def _flaw(entry):

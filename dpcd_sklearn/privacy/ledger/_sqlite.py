@@ -27,7 +27,8 @@ from ._ledger_entries import LedgerParameters
 
 TEMPORARY = "dpcd-ledger-"  # folders of ledgers that go with their process
 APPLICATION_ID = 0x64706364  # "dpcd"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+UNSIGNED_VERSION = 3  # its entries name no user, host or note
 BUSY_SECONDS = 60.0
 URI_OPTIONS = "mode=rw"  # never creates a file: a ledger that was deleted must not come back empty
 
@@ -49,7 +50,10 @@ CREATE TABLE entries (
     amount_sum TEXT NOT NULL,
     delta_sum TEXT NOT NULL,
     all_private INTEGER NOT NULL,
-    hash TEXT NOT NULL
+    hash TEXT NOT NULL,
+    user TEXT,
+    host TEXT,
+    note TEXT
 );
 """
 _TRIGGERS = (
@@ -67,8 +71,10 @@ _TRIGGERS = (
 )
 COLUMNS = (
     "id", "time", "estimator", "params", "event", "releases", "amount", "delta", "n_samples",
-    "n_features", "private", "version", "amount_sum", "delta_sum", "all_private", "hash",
+    "n_features", "private", "version", "amount_sum", "delta_sum", "all_private", "hash", "user",
+    "host", "note",
 )  # fmt: skip
+SIGNATURE = ("user", "host", "note")  # NULL in entries of UNSIGNED_VERSION, which hash without them
 
 RESTORE = (
     "Restore a copy that holds every charge; if there is none, count the whole budget as spent"
@@ -139,6 +145,26 @@ def write_schema(connection, parameters):
     connection.execute("INSERT INTO ledger VALUES (?, ?)", (text, sha256(text)))
 
 
+def upgrade(connection):
+    """Give a file of UNSIGNED_VERSION the columns of this one; call within a transaction."""
+    if _version_of(connection) == UNSIGNED_VERSION:
+        for name in SIGNATURE:
+            connection.execute(f"ALTER TABLE entries ADD COLUMN {name} TEXT")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def read_entries(connection, which):
+    """Rows of entries as dicts, of either version; `which` ends the statement."""
+    found = connection.execute(f"SELECT * FROM entries {which}")
+    names = [name for name, *_ in found.description]
+    return [dict.fromkeys(SIGNATURE) | dict(zip(names, row, strict=True)) for row in found]
+
+
+def _version_of(connection):
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return version
+
+
 def read_parameters(connection, path):
     """Facts that a ledger states about itself.
 
@@ -158,13 +184,13 @@ def read_parameters(connection, path):
             f"the file {path} is no ledger of dpcd_sklearn; nothing was released. Choose "
             f"another path; if it was a ledger, it is damaged. {RESTORE}"
         )
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
+    version = _version_of(connection)
+    if version not in (UNSIGNED_VERSION, SCHEMA_VERSION):
         raise LedgerError(
             f"the ledger {path} has schema version {version}, and this version of dpcd_sklearn "
-            f"reads {SCHEMA_VERSION}; nothing was released. Use the version of dpcd_sklearn that "
-            "wrote the ledger, or make a new one whose budget is what remaining() of that version "
-            "says"
+            f"reads {UNSIGNED_VERSION} and {SCHEMA_VERSION}; nothing was released. Use the version "
+            "of dpcd_sklearn that wrote the ledger, or make a new one whose budget is what "
+            "remaining() of that version says"
         )
     stated = connection.execute("SELECT parameters, hash FROM ledger").fetchall()
     if len(stated) != 1 or sha256(str(stated[0][0])) != stated[0][1]:
