@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +16,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import recall_score
+from sklearn.pipeline import make_pipeline
 from tables import table
 
 import dpcd_sklearn
@@ -23,14 +29,24 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
+    DPRidgeCV,
     DPRidgeSkGD,
+    PrivacyAccountant,
 )
+from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import CoefficientDisplay, find_leaks, plan
 from dpcd_sklearn.linear_model._summary import CoefSummary
 from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import BoundsScaler
+from dpcd_sklearn.preprocessing import (
+    BoundsScaler,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
+    DPStandardScaler,
+    DPTargetEncoder,
+)
 from dpcd_sklearn.privacy import accounting
 from dpcd_sklearn.privacy.ledger import LedgerEntry
 from dpcd_sklearn.samplings import FullSampling, Sampling
@@ -97,6 +113,114 @@ def test_no_default_of_a_generic_estimator_removes_narrow_columns():
         (DPLinearClassifier(epsilon=3.0, classes=[0, 1]), (y > 0).astype(int)),
     ):
         assert model.fit(X, target).score(X, target) > 0.9
+
+
+# ---- dead ends: what is wrong, and what to write -------------------------------------------------
+
+
+RECORDS = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+LABELS = (RECORDS[:, 0] > 0).astype(int)
+TABLE = pd.DataFrame(RECORDS, columns=["age", "income"]).assign(visit_date="2020-01-01", ward="A")
+TWO = DPLinearClassifier(classes=[0, 1])
+BY_NAME = make_private_pipeline(
+    make_private_column_transformer((DPOneHotEncoder(), ["ward"]), (DPStandardScaler(), ["age"])),
+    TWO,
+)
+PLAIN = make_pipeline(make_column_transformer((BoundsScaler((-1, 1)), ["age"])), TWO)
+LEDGER = PrivacyAccountant(50.0, 1e-3)
+SEARCH = PrivateSearchCV(TWO, {"alpha": [0.1, 1.0]})
+FITS = [DPLassoCD(), TWO, make_private_pipeline(TWO)]
+OWNERS = {"DPLassoCD": DPLassoCD, "DPLogisticGCD": DPLogisticGCD, "DPRidgeCV": DPRidgeCV}
+OWNERS |= {"DPLinearClassifier": DPLinearClassifier}
+ELSEWHERE = [
+    ("DPLogisticGCD", "penalty", "l1_ratio of DPLogisticGCD"),
+    ("DPLassoCD", "l1_ratio", "penalty='elasticnet'"),
+    ("DPLassoCD", "n_jobs", "n_threads"),
+    ("DPLogisticGCD", "multi_class", "softmax"),
+    ("DPLogisticGCD", "alpha", "C of DPLogisticGCD"),
+    ("DPLinearClassifier", "C", "alpha = 1 / "),
+    ("DPLassoCD", "sampling_rate", r"solver=SGD\(sampling_rate=...\)"),
+    ("DPRidgeCV", "groups", r"fit\(X, y, groups=ids\)"),
+    ("DPLinearClassifier", "early_stopping", "max_iter is public"),
+    ("DPLinearClassifier", "max_grad_norm", "here it is clip"),
+]
+DEAD_ENDS = [
+    *((lambda m=model: clone(m).fit(RECORDS, None), "requires y to be passed") for model in FITS),
+    (lambda: clone(TWO).fit(RECORDS, np.where(LABELS, 1, np.nan)), "no missing targets"),
+    *(
+        (lambda m=model, p=shape: LEDGER.cost(m, 40, p), "data frame of made-up rows in its place")
+        for model, shape in [(BY_NAME, 4), (BY_NAME, list(TABLE)), (PLAIN, 4)]
+    ),
+    (lambda: plan(BY_NAME, 40, 4), "data frame of made-up rows in its place"),
+    (lambda: plan(BY_NAME, 40, TABLE, sizes=[], n_repeats=1), r"make_data\(n_samples, rng\)"),
+    (lambda: plan(PLAIN, 40, TABLE), r"make_data\(n_samples, rng\)"),
+    *(
+        (lambda m=model: clone(m).fit(RECORDS, LABELS, groups=LABELS), r"Persons\(k\)")
+        for model in [make_private_pipeline(TWO), SEARCH, DPStandardScaler()]
+    ),
+    (lambda: clone(TWO).fit(RECORDS, LABELS, groups=LABELS), r"Persons\(\)"),
+    (lambda: DPLogisticGCD(solver="lbfgs").fit(RECORDS, LABELS), "Here it is solver='auto'"),
+    (lambda: clone(TWO).set_params(class_weight={1: 11.0}).fit(RECORDS, LABELS), "sample_weight"),
+    (lambda: clone(TWO).set_params(class_weight="balanced").fit(RECORDS, LABELS), "min.shares"),
+]  # fmt: skip
+
+
+@table("ask, match", DEAD_ENDS)
+def test_a_dead_end_says_what_to_write(ask, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        ask()
+
+
+@table("owner, name, match", ELSEWHERE)
+def test_parameters_of_other_packages_are_told_by_their_name_here(owner, name, match):
+    with pytest.raises(TypeError, match=f"{owner} has no parameter {name}: .*{match}"):
+        OWNERS[owner](**{name: 1})
+    with pytest.raises(ValueError, match=f"{owner} has no parameter {name}: .*{match}"):
+        OWNERS[owner]().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize("encoder", [DPOneHotEncoder, DPOrdinalEncoder, DPTargetEncoder])
+def test_dates_among_categories_are_named_before_the_charge(encoder):
+    whens = TABLE.assign(when=pd.Timestamp("2020-01-01"))
+    accountant = PrivacyAccountant(50.0, 1e-3)
+    model = encoder(accountant=accountant)
+    for columns, named in (["visit_date", "ward"], "visit_date"), (["when"], "when"):
+        words = rf"\['{named}'\] seem .* of its own: .*date_parts"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*seem to be dates")
+            with pytest.raises(UserWarning, match=words):
+                model.fit(whens[columns], LABELS)
+    assert not accountant.entries()
+    stated = encoder(categories={"visit_date": ["2020-01-01"]})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*seem to be dates")
+        stated.fit(whens[["visit_date", "ward"]], LABELS)
+        model.fit(whens[["ward"]], LABELS)
+
+
+def test_a_model_in_memory_names_the_model_of_dask_collections():
+    arrays = pytest.importorskip("dask.array")
+    frames = pytest.importorskip("dask.dataframe")
+    accountant = PrivacyAccountant(50.0, 1e-3)
+    X, y = frames.from_pandas(TABLE[["age"]], npartitions=2), arrays.from_array(LABELS, chunks=20)
+    model = clone(TWO).set_params(accountant=accountant)
+    pipeline = make_private_pipeline(DPStandardScaler(), TWO, accountant=accountant)
+    for ask in (model, pipeline):
+        with pytest.raises(TypeError, match=r"dpcd_sklearn.dask.DPLinearClassifier .*compute\(\)"):
+            ask.fit(X, y)
+    assert not accountant.entries()
+
+
+def test_weights_of_public_shares_find_a_rare_class_nearly_as_often_as_balanced_ones():
+    X, y = make_classification(20_000, 10, n_informative=5, weights=[0.95], random_state=1)
+    seen, new = slice(0, 10_000), slice(10_000, None)
+    plain = LogisticRegression(class_weight="balanced").fit(X[seen], y[seen])
+    weights = {0: 0.05 / (4 * 0.95), 1: 0.25}  # min(shares) / (4 * share)
+    model = DPLinearClassifier(classes=[0, 1], class_weight=weights, epsilon=3.0)
+    found = model.fit(X[seen], y[seen]).predict(X[new])
+    recall = recall_score(y[new], plain.predict(X[new]))
+    unweighted = model.set_params(class_weight=None).fit(X[seen], y[seen]).predict(X[new])
+    assert recall_score(y[new], found) > recall - 0.12 > recall_score(y[new], unweighted) + 0.2
 
 
 # ---- every object looks like something, in text and in notebooks ---------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..privacy.sums._person_place import PersonPlace
-from ..utils._other_arrays import on_host
+from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 
@@ -24,6 +24,7 @@ def checked_records(model, X, y, sample_weight, groups):
     if isinstance(X, RecordsOfAFit):
         refuse_ids(model, groups)
         return X
+    refuse_collections(model, X=X, y=y)
     if groups is not None and not by_id:
         raise ValueError(
             "groups say whose records are, and the unit is not a person: write "

@@ -27,6 +27,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..utils._compat import available_if, num_samples
 from ..utils._other_arrays import on_host
+from ..utils._persons import refuses_groups
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Seed
@@ -263,6 +264,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     # ---- the search ----
 
+    @refuses_groups
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Search, charging the accountant before a record is used.

@@ -17,9 +17,9 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, available_if
-from ..utils._input import reworded
-from ..utils._other_arrays import on_host
-from ..utils._persons import OF_NEIGHBORING
+from ..utils._input import by_name, reworded
+from ..utils._other_arrays import on_host, refuse_collections
+from ..utils._persons import OF_NEIGHBORING, OF_PERSONS
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Neighboring
 from ..utils._warnings import held_back, repeat
@@ -234,8 +234,9 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
             rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
-            rows, _ = first_rows(n_features, whole=bool(self.public_steps))
-        with reworded(_by_name):
+            with reworded(by_name):
+                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
+        with reworded(by_name):
             return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
@@ -300,6 +301,9 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
 
         The steps that the user holds are never changed, so threads may share them.
         """
+        if "groups" in params:
+            raise ValueError(OF_PERSONS.format(type(self).__name__))
+        refuse_collections(self.steps[-1][1], X=X, y=y)
         X, y = on_host(X), on_host(y)
         self._validate_params()
         self._validate_steps()
@@ -423,17 +427,6 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
                 raise ValueError("Pipeline slicing only supports a step of 1")
             return Pipeline(self.steps[index], verbose=self.verbose)
         return super().__getitem__(index)
-
-
-def _by_name(message):
-    """Say how to plan columns that are picked by name; scikit-learn's words stop at the symptom."""
-    if not message.startswith("Specifying the columns using strings"):
-        return message
-    return (
-        "Columns are picked by name here, so a number of features is not enough: pass a data frame "
-        "of made-up rows in its place, with the columns and dtypes of X, as in accountant.cost("
-        "pipeline, n_samples, pd.DataFrame({'age': [0.0, 1.0], 'ward': ['a', 'b']}))"
-    )
 
 
 def make_private_pipeline(

@@ -17,7 +17,7 @@ from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
 from ..utils._compat import HasMethods, Interval, StrOptions
-from ..utils._persons import OF_NEIGHBORING, relation_of
+from ..utils._persons import OF_NEIGHBORING, refuses_groups, relation_of
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -56,6 +56,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
+        if "fit" in vars(cls):
+            cls.fit = refuses_groups(cls.fit)
 
     @abstractmethod
     def _event(self, n_features, budget):

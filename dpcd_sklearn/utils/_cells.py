@@ -188,9 +188,7 @@ def stated_labels(classes):
         else:
             labels = np.unique(labels) if labels.ndim == 1 else None
     except (TypeError, ValueError):  # ragged, or labels without an order
-        raise TypeError(
-            f"classes must be a list of labels of one kind, got {classes!r}"
-        ) from None
+        raise TypeError(f"classes must be a list of labels of one kind, got {classes!r}") from None
     if labels is None or not all(label == label for label in labels.tolist()):
         raise ValueError(
             f"classes must be a list of labels, each equal to itself (NaN is not), got {classes!r}"

@@ -1,7 +1,9 @@
 """Neighbouring data sets as users state them: by a word, or as persons."""
 
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from ._compat import Interval, StrOptions
 from ._public import MOST
@@ -79,6 +81,25 @@ def relation_of(neighboring):
             f"{neighboring!r}"
         )
     return neighboring, 1
+
+
+OF_PERSONS = (
+    "groups say whose records are, and {} is not told them: write neighboring=Persons(k) to "
+    "protect persons of at most k records each; a linear model by itself takes Persons() and groups"
+)
+_Method = TypeVar("_Method", bound=Callable[..., object])
+
+
+def refuses_groups(fit: _Method) -> _Method:
+    """Decorate a `fit` that has no parameter `groups`, to name what is there for persons."""
+
+    @wraps(fit)
+    def checked(self, *args, **params):
+        if "groups" in params:
+            raise ValueError(OF_PERSONS.format(type(self).__name__))
+        return fit(self, *args, **params)
+
+    return cast(_Method, checked)
 
 
 # ---- words --------------------------------------------------------------------------------------
