@@ -25,9 +25,12 @@ from tables import table
 
 import dpcd_sklearn
 from dpcd_sklearn import (
+    DPElasticNetCV,
     DPLassoCD,
+    DPLassoCV,
     DPLinearClassifier,
     DPLinearRegressor,
+    DPLogisticCV,
     DPLogisticGCD,
     DPRidgeCV,
     DPRidgeSkGD,
@@ -66,6 +69,39 @@ def test_help_starts_with_a_short_signature_and_the_constructor_has_all(estimato
     assert {"epsilon", "delta", "solver", "accountant"} <= {each.name for each in names}
     assert set(estimator().get_params()) == set(every) - {"self"}
     assert clone(estimator(epsilon=2.0)).epsilon == 2.0
+
+
+GUIDE = Path(__file__).resolve().parent.parent / "doc" / "guide"
+OF_CHOICES = [DPElasticNetCV, DPLassoCV, DPLogisticCV, DPRidgeCV]
+# Parameters that their chapters do not name: plurals, and two that are for the console or no noise.
+NOT_NAMED = {"alphas", "Cs", "l1_ratios", "tol", "verbose"}
+
+
+@table("estimator", [*ESTIMATORS, *OF_CHOICES])
+def test_help_has_parameters_by_theme_with_what_growth_does_and_their_chapters(estimator):
+    doc = estimator.__doc__
+    head, _, listed = doc.partition("\n    Parameters\n    ----------\n")
+    listed = listed.partition("\n    Attributes\n")[0]
+    texts = re.split(r"\n(?=    \S)", listed)
+    names = [re.match(r"\s*(\w+) : ", text)[1] for text in texts]
+    assert sorted(names) == sorted(estimator._get_param_names())
+    themes = re.findall(r"`(\w+)`", re.sub(r"\s+", " ", head.partition("by theme**")[2]))
+    assert themes == names
+    start = {"alpha", "alphas", "C", "Cs", "epsilon", "feature_bounds", "target_bounds", "classes"}
+    assert set(names[:5]) <= start | {"accountant"} and names[4] == "accountant"
+    for name, text in zip(names, texts, strict=True):
+        (chapter,) = re.findall(r"See :doc:`/guide/(\w+)`\.", text)
+        page = GUIDE / f"{chapter}.rst"
+        if page.exists() and name not in NOT_NAMED:
+            assert re.search(rf"\b{name}\b", page.read_text(encoding="utf-8")), (name, chapter)
+        if re.search(r"\b(float|int)\b", text.partition("\n")[0]) and name not in (
+            "cv",
+            "random_state",
+        ):
+            assert re.search("A larger one|Wider ones", text), name
+    for symbol in ("M_j", "mu)", "η", "A choice", " z ", " g "):
+        assert symbol in head.partition("**Symbols**")[2]
+        assert symbol not in head.partition("**Symbols**")[0]
 
 
 def test_an_import_from_a_checkout_that_is_not_built_says_how_to_build_it(tmp_path):

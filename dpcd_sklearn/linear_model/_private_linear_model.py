@@ -48,7 +48,7 @@ from ._export import Exported
 from ._progress import Progress
 from ._records_by_person import checked_records
 from ._shared_texts import TEXTS
-from ._signature import short_signature
+from ._signature import in_two_tiers, short_signature
 from ._stated_objects import (
     MAY_BE_OBJECTS,
     ball_of,
@@ -111,7 +111,8 @@ class PrivateLinearModel(
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__signature__, cls.__doc__ = short_signature(cls), with_shared_texts(cls.__doc__, TEXTS)
+        cls.__signature__ = short_signature(cls)
+        cls.__doc__ = in_two_tiers(with_shared_texts(cls.__doc__, TEXTS))
 
     def __new__(cls, *args, **params):  # before Python refuses them with fewer words
         refuse_elsewhere(cls, params, TypeError)
