@@ -153,6 +153,23 @@ def test_no_default_of_a_generic_estimator_removes_narrow_columns():
         assert model.fit(X, target).score(X, target) > 0.9
 
 
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "real_tasks"
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not here")
+def test_ledgers_are_opened_and_not_made_by_the_programs_of_real_tasks():
+    texts = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")}
+    kept = [
+        text
+        for text in texts.values()
+        if "path=" in "".join(re.findall(r"PrivacyAccountant\(.*", text))
+    ]
+    assert len(kept) == 6
+    for text in kept:
+        assert "= PrivacyAccountant(" not in text
+        assert "accountant = PrivacyAccountant.open(" in text
+
+
 # ---- dead ends: what is wrong, and what to write -------------------------------------------------
 
 
