@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import shutil
+import stat
 import sys
 
 from .exceptions import LedgerError
@@ -13,9 +15,13 @@ from .privacy.ledger import PrivacyAccountant
 _EXAMPLES = """\
 examples:
   python -m dpcd_sklearn ledger patients.ledger --create 2.0 1e-7   make it, once
+  python -m dpcd_sklearn ledger patients.ledger --create 2.0 1e-7 --group clinic
   python -m dpcd_sklearn ledger patients.ledger                     all charges, and what is left
   python -m dpcd_sklearn ledger patients.ledger --fit 0.5           what one more fit would leave
   python -m dpcd_sklearn ledger patients.ledger --html > report.html
+
+There is no --reserve: a reservation is one charge, which the fits of the process that made it
+redeem, so it is made where they are: accountant.reserve([...]).
 """
 
 
@@ -49,7 +55,35 @@ def parser():
         metavar=("EPSILON", "DELTA"),
         help="make a new ledger with this budget, readable by you alone; an existing file stays",
     )
+    ledger.add_argument(
+        "--group",
+        metavar="NAME",
+        help="beside --create: let the members of this group of users read and charge it too",
+    )
     return top
+
+
+def _share(path, group):
+    """Let the members of a group of users charge a new ledger; return what else they need.
+
+    SQLite writes its journal beside the file, with the mode of the file.
+    """
+    folder = os.path.dirname(path)
+    try:
+        shutil.chown(path, group=group)
+        os.chmod(path, 0o660)
+        found, of_file = os.stat(folder), os.stat(path)
+    except (OSError, LookupError, AttributeError) as error:  # the last without groups
+        raise LedgerError(
+            f"{path} was made for you alone: it can't be given to the group {group!r} ({error})"
+        ) from error
+    rights = stat.S_IRGRP | stat.S_IWGRP | stat.S_IXGRP
+    if found.st_gid == of_file.st_gid and found.st_mode & rights == rights:
+        return ""
+    return (
+        f"The group {group} can charge it once it may write in its folder too, where the journal "
+        f"of a charge lies: chgrp {group} {folder} && chmod g+rwxs {folder}\n"
+    )
 
 
 def _verified(accountant):
@@ -79,11 +113,15 @@ def main(arguments=None):
     given = options.create or (() if options.fit is None else (options.fit,))
     if not all(0 < number < float("inf") for number in given):
         parser().error(f"EPSILON and DELTA must be positive and finite, got {given}")
+    if options.group and not options.create:
+        parser().error("--group is of a new ledger: write it beside --create EPSILON DELTA")
+    hint = ""
     try:
         if options.create:
             if os.path.lexists(options.file):
                 raise LedgerError(f"{options.file} is there already; nothing was written")
             accountant = PrivacyAccountant(*options.create, path=options.file)
+            hint = _share(accountant.path, options.group) if options.group else ""
         else:
             accountant = PrivacyAccountant.open(options.file)
         if options.fit is not None:
@@ -95,7 +133,7 @@ def main(arguments=None):
         elif options.html:
             text = PrivacyReport(accountant).to_html().rstrip("\n")
         else:
-            text = accountant.report()
+            text = f"{accountant.report()}\n{hint}".rstrip("\n")
     except (LedgerError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

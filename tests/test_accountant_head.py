@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import sqlite3
+import stat
 from fractions import Fraction
 
 import pytest
@@ -21,6 +22,9 @@ from dpcd_sklearn.privacy.accounting._promise import Budget
 from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _forecast, _ledger
 from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
+
+with contextlib.suppress(ImportError):  # there is none on Windows
+    import grp
 
 SMALL = FitEvent((GaussianEvent(1000.0),))
 
@@ -256,6 +260,25 @@ def test_the_command_makes_a_ledger_once_and_says_what_it_holds(tmp_path, capsys
     assert "<!DOCTYPE html>" in command(capsys, path, "--html")[1]
     status, text, _ = command(capsys, path, "--verify")
     assert status == 0 and accountant.entries()[0].hash in text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no group")
+def test_the_command_gives_a_new_ledger_to_a_group(tmp_path, capsys):
+    group = grp.getgrgid(tmp_path.stat().st_gid).gr_name
+    shared = "--create", "2.0", "1e-7", "--group", group
+    tmp_path.chmod(0o700)
+    status, text, _ = command(capsys, tmp_path / "a.ledger", *shared)
+    assert status == 0 and f"chgrp {group} {tmp_path} && chmod g+rwxs {tmp_path}" in text
+    found = (tmp_path / "a.ledger").stat()
+    assert (stat.S_IMODE(found.st_mode), found.st_gid) == (0o660, tmp_path.stat().st_gid)
+    tmp_path.chmod(0o2770)
+    assert "chgrp" not in command(capsys, tmp_path / "b.ledger", *shared)[1]
+    status, _, error = command(capsys, tmp_path / "c.ledger", *shared[:-1], "no such group")
+    assert status == 1 and "made for you alone" in error
+    assert stat.S_IMODE((tmp_path / "c.ledger").stat().st_mode) == 0o600
+    with pytest.raises(SystemExit):
+        command(capsys, tmp_path / "d.ledger", "--group", group)
+    assert "beside --create" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [(), ("--verify",), ("--csv",), ("--html",), ("--fit", "0.1")])

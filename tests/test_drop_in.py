@@ -1,6 +1,7 @@
 """Parameters that scikit-learn's estimators have too: class_weight, warm_start and verbose."""
 
 import copy
+import io
 import math
 import pickle
 
@@ -321,3 +322,23 @@ def test_verbose_prints_public_numbers(capsys, verbose, n_lines):
     if lines:
         assert lines[0] == f"DPLassoCD: 1000 updates, {model.privacy_event_}"
         assert lines[-1] == "DPLassoCD: 1000 of 1000 updates"
+
+
+@pytest.mark.parametrize("kind", ["terminal", "notebook"])
+def test_progress_stays_in_one_line_where_lines_can_be_written_again(monkeypatch, kind):
+    module = "ipykernel.iostream" if kind == "notebook" else __name__
+    stream = type("Stream", (io.StringIO,), {"__module__": module})()
+    monkeypatch.setattr(stream, "isatty", lambda: kind == "terminal", raising=False)
+    monkeypatch.setattr("sys.stdout", stream)
+    DPLassoCD(verbose=2, max_iter=200, solver="cd", **UNIT).fit(X, REAL)
+    first, second, rest = stream.getvalue().split("\n")
+    assert first.startswith("DPLassoCD: 1000 updates, ") and not rest
+    steps = second.split("\r")
+    assert len(steps) == 100 and steps[-1] == "DPLassoCD: 1000 of 1000 updates"
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "saga", "cholesky"])
+def test_a_solver_of_scikit_learn_is_refused_by_the_name_that_it_has_here(solver):
+    model = DPLinearRegressor(solver=solver)
+    with pytest.raises(ValueError, match="Here it is solver='auto'"):
+        model.fit([[0.0], [1.0]], [0.0, 1.0])

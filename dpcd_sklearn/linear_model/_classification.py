@@ -54,7 +54,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             self._refuse_heavy(self._stated_weights())
 
     def _check_records(self, X, y):
-        return super()._check_records(X, y if self.classes is None else self._labels(y))
+        is_published = self.classes is None or y is None  # the latter is refused by name
+        return super()._check_records(X, y if is_published else self._labels(y))
 
     def _labels(self, y):
         return read_labels(y, None if self.classes is None else self._stated_classes())
@@ -86,7 +87,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight must be a dict of weights that are known beforehand: "
-                f"{self.class_weight!r} would count the labels of the records, without noise"
+                f"{self.class_weight!r} would count the labels of the records, without noise. With "
+                "public shares of the classes write class_weight={label: min(shares) / (4 * share),"
+                " ...}, which finds rare classes nearly as often"
             )
         if self.classes is None:
             raise ValueError(
@@ -114,7 +117,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         change = "multiply C" if "C" in self.get_params(deep=False) else "divide alpha"
         raise ValueError(
             f"class_weight must be at most 1 where there is noise, got {heaviest:g}: a record's "
-            "contribution is clipped, which takes away what a larger weight gives. Write "
+            "contribution is clipped, which takes away what a larger weight gives (the same holds "
+            "for sample_weight, of which no error may tell). Write "
             f"class_weight={dict(scaled)!r}, and for the same penalty {change} by {heaviest:g}"
         )
 

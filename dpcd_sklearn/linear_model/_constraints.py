@@ -74,6 +74,47 @@ _PLAIN_SOLVERS = {"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "
 _PLAIN_SOLVERS |= {"svd", "cholesky", "lsqr", "sparse_cg"}
 
 
+# Parameters of scikit-learn's estimators and of other private ones, and what is here for them.
+_ELSEWHERE = {
+    "alpha": "C of DPLogisticGCD, 1 / (n alpha), and alpha of the others",
+    "C": "C of DPLogisticGCD, and alpha = 1 / (n C) of DPLinearClassifier",
+    "penalty": "l1_ratio of DPLogisticGCD (0 is l2, 1 is l1), and penalty of DPLinearRegressor and "
+    "DPLinearClassifier",
+    "l1_ratio": "l1_ratio of DPLinearRegressor(penalty='elasticnet')",
+    "loss": "loss of DPLinearRegressor and DPLinearClassifier",
+    "n_jobs": "n_threads, which changes no bit of the result",
+    "multi_class": "chosen by the number of classes: more than two have one softmax model",
+    "sample_weight": "fit(X, y, sample_weight=...)",
+    "groups": "neighboring=Persons() and fit(X, y, groups=ids)",
+    "max_contributions": "neighboring=Persons(max_contributions)",
+    "eps": "epsilon",
+    "n_iter": "max_iter, passes over the coordinates",
+    "copy_X": "never needed: X is not changed",
+    "cv": "cv of DPLassoCV, DPRidgeCV, DPElasticNetCV and DPLogisticCV, for epsilon=inf alone",
+    "selection": "sampling of DPLassoCD, or solver=CD(sampling)",
+    "bounds_X": "feature_bounds",
+    "bounds_y": "target_bounds",
+    "data_norm": "row_norm_bound",
+    "max_grad_norm": "clip",
+    "noise_multiplier": "found from epsilon and delta: noise_multiplier_ after a fit",
+}
+_ELSEWHERE |= dict.fromkeys(
+    ("early_stopping", "validation_fraction", "n_iter_no_change"),
+    "not there: whether to stop would tell about the records, so max_iter is public",
+)
+_ELSEWHERE |= dict.fromkeys(("dual", "intercept_scaling", "precompute"), "not needed")
+
+
+def refuse_elsewhere(cls, params, error):
+    """Raise an `error` if one of the parameters is another package's, with its name here."""
+    for name in params:
+        here, solvers = _ELSEWHERE.get(name), [s for s in SOLVERS.values() if hasattr(s(), name)]
+        if here is None and solvers:
+            here = " or ".join(f"solver={solver.__name__}({name}=...)" for solver in solvers)
+        if here is not None and name not in cls._get_param_names():
+            raise error(f"{cls.__name__} has no parameter {name}: here it is {here}")
+
+
 def refuse_absent(loss, solver):
     """Raise a ValueError for a loss or solver of scikit-learn's, with its name here."""
     if isinstance(loss, str) and loss in ABSENT:

@@ -43,12 +43,12 @@ from ..utils._shared_texts import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._constraints import COMMON, refuse_absent
+from ._constraints import COMMON, refuse_absent, refuse_elsewhere
 from ._export import Exported
 from ._progress import Progress
 from ._records_by_person import checked_records
 from ._shared_texts import TEXTS
-from ._signature import short_signature
+from ._signature import in_two_tiers, short_signature
 from ._stated_objects import (
     MAY_BE_OBJECTS,
     ball_of,
@@ -111,7 +111,12 @@ class PrivateLinearModel(
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__signature__, cls.__doc__ = short_signature(cls), with_shared_texts(cls.__doc__, TEXTS)
+        cls.__signature__ = short_signature(cls)
+        cls.__doc__ = in_two_tiers(with_shared_texts(cls.__doc__, TEXTS))
+
+    def __new__(cls, *args, **params):  # before Python refuses them with fewer words
+        refuse_elsewhere(cls, params, TypeError)
+        return super().__new__(cls)
 
     # ---- what a subclass gives ----
 
@@ -182,6 +187,7 @@ class PrivateLinearModel(
         ValueError
             If there is no such parameter; a solver that is a word has none.
         """
+        refuse_elsewhere(type(self), params, ValueError)
         refuse_parameters_of_words(self, params)
         return super().set_params(**params)
 
@@ -244,7 +250,9 @@ class PrivateLinearModel(
             follows otherwise tells of them. They multiply a record's contribution before it is
             clipped, and sums are normalised by the number of records, so they do not change the
             guarantee. They should be about 1 on average, which step sizes assume; Newton steps
-            with noise count those above 2 as 2. Divide survey weights by a public number.
+            with noise count those above 2 as 2. Divide survey weights by a public number. Of
+            weights above 1 the clip may take away what they give, in `class_weight` too: those are
+            public, so they are refused; these are records', so no error may tell of them.
         groups : array-like of shape (n_samples,), default=None
             The id of the person of each record, integers or strings, for ``Persons()``: a person's
             gradients are then clipped as one, their sum over the root of their number.

@@ -5,6 +5,7 @@ an estimator that was fitted so far, and none of them can stop a fit.
 """
 
 import math
+import sys
 
 _STEPS = 100  # at most so many times something is told
 
@@ -32,7 +33,11 @@ class Progress:
         if hasattr(model, "_skl_callbacks"):  # scikit-learn 1.9 on
             self._context = model._init_callback_context(max_subtasks=self._n_steps)
             self._context.call_on_fit_task_begin(estimator=model)
-        self._say(f"{n_updates} updates, {event}" if n_updates else str(event))
+        self._say(f"{n_updates} updates, {event}\n" if n_updates else f"{event}\n")
+        # files have a line for each; notebooks say that they are no terminal
+        stream = sys.stdout
+        is_terminal = self._lines and getattr(stream, "isatty", bool)()
+        self._in_place = is_terminal or type(stream).__module__.startswith("ipykernel")
 
     @property
     def is_followed(self):
@@ -48,7 +53,8 @@ class Progress:
         lines = self._lines * n_done // self._n_updates
         if lines > self._printed:
             self._printed = lines
-            self._say(f"{n_done} of {self._n_updates} updates")
+            end = "\r" if self._in_place and n_done < self._n_updates else "\n"
+            self._say(f"{n_done} of {self._n_updates} updates{end}")
 
     def _step(self):
         step = self._context.subcontext(task_name="updates")
@@ -63,4 +69,4 @@ class Progress:
 
     def _say(self, text):
         if self._lines:
-            print(f"{type(self._model).__name__}: {text}", flush=True)
+            print(f"{type(self._model).__name__}: {text}", end="", flush=True)

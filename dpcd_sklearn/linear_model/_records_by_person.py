@@ -8,6 +8,7 @@ from scipy.sparse import issparse
 
 from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
+from ..utils._other_arrays import refuse_collections
 from ..utils._persons import ids_of, one_row_each, persons_of, relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 
@@ -23,6 +24,7 @@ def checked_records(model, X, y, sample_weight, groups):
     if isinstance(X, RecordsOfAFit):
         refuse_ids(model, groups)
         return X
+    refuse_collections(model, X=X, y=y)
     if (groups := ids_of(model.neighboring, groups)) is None:
         return RecordsInMemory.checked(model, X, y, sample_weight)
     if math.isinf(model.epsilon):

@@ -166,8 +166,8 @@ TEXTS = {
         own. It needs an accountant, and the earlier fit in the same ledger.""",
     "verbose": """\
     verbose : int or bool, default=0
-        Whether to print what is released, and how far the fit is: ten lines, or a hundred from 2
-        on. All of it is public.""",
+        Whether to print what is released, and how far the fit is: ten times, or a hundred from 2
+        on, in one line that stays in place in terminals and notebooks. All of it is public.""",
     "accountant": """\
     accountant : PrivacyAccountant, default=None
         Ledger that every fit is charged to.""",

@@ -29,11 +29,12 @@ from ..utils._compat import available_if, num_samples
 from ..utils._other_arrays import on_host
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
-from ..utils._typing import ArrayLike, Auto, Seed
+from ..utils._typing import ArrayLike, Auto, Column, Seed
 from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
 from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
 from ._search_plan import (
+    OF_RECORDS,
     asked_of,
     checked_records,
     planned,
@@ -264,13 +265,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     # ---- the search ----
 
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: Column = None) -> Self:
         """Search, charging the accountant before a record is used.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        groups : None
+            Not taken: splits are of records. ``Persons(max_contributions)`` protects persons.
 
         Returns
         -------
@@ -286,6 +289,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             If a parameter, X or y is invalid; nothing was charged.
         """
         # 1. validation and plan: everything public
+        if groups is not None:
+            raise ValueError(OF_RECORDS)
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = checked_records(self.estimator, X, y)

@@ -29,6 +29,11 @@ from ..utils._warnings import warn
 from . import _budget_of_run, _candidates, _runs
 from ._splits import Slots, slots_of
 
+OF_RECORDS = (
+    "groups and neighboring=Persons() are not for searches, whose splits are of records: state how "
+    "many a person has, Persons(max_contributions)"
+)
+
 
 @dataclass(frozen=True)
 class SearchPlan:
@@ -133,10 +138,7 @@ def asked_of(search, n_samples):
     if is_tape(seed):
         coins, seed = seed, seed.seed
     if relation_of(neighboring)[1] is None:
-        raise ValueError(
-            "neighboring=Persons() is not for searches, whose splits are of records: state how "
-            "many a person has, Persons(max_contributions)"
-        )
+        raise ValueError(OF_RECORDS)
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
     slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:

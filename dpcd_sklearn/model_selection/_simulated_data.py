@@ -5,6 +5,7 @@ from sklearn.base import clone, is_classifier
 
 from ..pipeline._budget_of_step import is_private, last_step
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from ..utils._input import by_name, reworded
 from ..utils._public import check_bounds, check_scales
 from ..utils._warnings import silence
 
@@ -73,7 +74,8 @@ def simulated_scores(model, draw, n_samples, n_repeats, rng):
     scores, valid = np.zeros(n_repeats), np.zeros(n_repeats, dtype=bool)
     with silence():  # too few records is what is asked about
         for k in range(n_repeats):
-            fitted = clone(model).fit(*draw(n_samples, rng))
+            with reworded(by_name):
+                fitted = clone(model).fit(*draw(n_samples, rng))
             if getattr(fitted, "best_estimator_", fitted) is not None:
                 scores[k] = fitted.score(X_test, y_test)
             valid[k] = getattr(last_step(fitted), "inference_valid_", False)

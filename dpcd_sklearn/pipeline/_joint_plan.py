@@ -275,17 +275,6 @@ def walked(steps, rows, shares, n_outputs=1):
     return found
 
 
-def of_columns_by_name(message):
-    """Say how to plan columns that are picked by name; scikit-learn's words stop at the symptom."""
-    if not message.startswith("Specifying the columns using strings"):
-        return message
-    return (
-        "Columns are picked by name here, so a number of features is not enough: pass a data frame "
-        "of made-up rows in its place, with the columns and dtypes of X, as in accountant.cost("
-        "pipeline, n_samples, pd.DataFrame({'age': [0.0, 1.0], 'ward': ['a', 'b']}))"
-    )
-
-
 def refuse_what_steps_refuse(steps, X, y, params):
     """Refuse whatever a step would refuse of all records, before the first of them is charged.
 

@@ -18,8 +18,8 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import HasMethods, Interval, StrOptions, available_if
-from ..utils._input import reworded
-from ..utils._other_arrays import on_host
+from ..utils._input import by_name, reworded
+from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import OF_NEIGHBORING, PersonsOfRows, ids_of, persons_of
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
@@ -29,7 +29,6 @@ from ._joint_plan import (
     check_steps,
     n_outputs_of,
     names_at_the_end,
-    of_columns_by_name,
     planned,
     refuse_what_steps_refuse,
     shares_of,
@@ -236,8 +235,9 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
             rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
         else:
             check_sizes(n_samples=n_samples, n_outputs=n_outputs)
-            rows, _ = first_rows(n_features, whole=bool(self.public_steps))
-        with reworded(of_columns_by_name):
+            with reworded(by_name):
+                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
+        with reworded(by_name):
             return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
@@ -313,6 +313,7 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
 
         The steps that the user holds are never changed, so threads may share them.
         """
+        refuse_collections(self.steps[-1][1], X=X, y=y)
         X, y = on_host(X), on_host(y)
         self._validate_params()
         self._validate_steps()

@@ -13,7 +13,9 @@ from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._persons import relation_of
+from ..utils._tables import as_dates, is_date
 from ..utils._typing import ArrayLike, Column
+from ..utils._warnings import warn
 from ._columns import columns_of, names_of, refuse_another_kind
 from ._private_transformer import OF_BUDGET, PrivateTransformer
 
@@ -144,16 +146,25 @@ class CategoryEncoder(PrivateTransformer):
         """Stated categories of each column, or None if they are learnt."""
         n = self.n_features_in_
         self._n_learnt(n)
-        if isinstance(self.categories, str):
-            return [None] * n
         names, given = list(getattr(self, "feature_names_in_", ())), self.categories
-        if isinstance(given, dict):
+        if isinstance(given, str):
+            given = [given] * n
+        elif isinstance(given, dict):
             if unknown := [name for name in given if name not in names]:
                 raise ValueError(f"categories names {unknown}, but the columns of X are {names}")
             given = [given.get(name, "auto") for name in names]
         stated = [None if _is_auto(categories) else _checked(categories) for categories in given]
-        for name, kind, categories in zip(names_of(self), self._kinds, stated, strict=True):
+        columns = list(zip(names_of(self), self._kinds, stated, strict=True))
+        for name, kind, categories in columns:
             refuse_another_kind(categories or (), kind, name)
+        learnt = [(name, kind) for name, kind, categories in columns if categories is None]
+        words = [name for name, kind in learnt if kind != "numbers" and is_date(name)]
+        if dates := [name for name, kind in learnt if kind == "dates"] or words:
+            how = "" if dates is not words else f"{as_dates(dates)}, then "
+            warn(
+                f"{dates!r} seem to be dates, and every day would be a category of its own: "
+                f"{how}dpcd_sklearn.compose.date_parts(X) writes them as years, months and weekdays"
+            )
         return stated
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -85,6 +85,19 @@ def reworded(change):
         raise
 
 
+def by_name(message):
+    """Say how to plan columns that are picked by name; scikit-learn's words stop at the symptom."""
+    if not message.startswith(("Specifying the columns using strings", "Expected 2D array")):
+        return message
+    return (
+        "Columns are picked by name here, so a number of features or a list of names is not enough:"
+        " pass a data frame of made-up rows in its place, with the columns and dtypes of X, as in "
+        "accountant.cost(pipeline, n_samples, pd.DataFrame({'age': [0.0, 1.0], 'ward': ['a', 'b']})"
+        "). plan, which simulates fits, needs make_data(n_samples, rng) -> (X, y) too, which draws "
+        "such frames"
+    )
+
+
 def check_finite_target(y):
     """Raise a ValueError if a target of floats holds NaN or infinity."""
     if y.dtype.kind != "f" or np.isfinite(y).all():

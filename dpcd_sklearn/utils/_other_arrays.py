@@ -49,6 +49,17 @@ def on_host(array):
     )
 
 
+def refuse_collections(model, **arrays):
+    """Raise a TypeError that names the model of `dpcd_sklearn.dask` if an array is Dask's."""
+    for name, array in arrays.items():
+        if hasattr(array, "__dask_graph__") and not hasattr(model, "to_local"):
+            kind = type(model).__name__
+            raise TypeError(
+                f"{name} is a Dask collection, and {kind} reads records in memory: "
+                f"dpcd_sklearn.dask.{kind} fits them where they are, or pass {name}.compute()"
+            )
+
+
 def _values(array):
     try:
         return np.asarray(array)

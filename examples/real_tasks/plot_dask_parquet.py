@@ -58,7 +58,8 @@ print(records.npartitions, "partitions")
 # One entry in the ledger, written before a sum is asked for.
 
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
-accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5, path=ledger)
+PrivacyAccountant(epsilon=2.0, delta=1e-5, path=ledger)  # once
+accountant = PrivacyAccountant.open(ledger)  # in every program that fits
 model = DPLogisticGCD(
     epsilon=1.0, delta=1e-6, classes=[0, 1], feature_bounds=(-1, 1), accountant=accountant
 ).fit(X, y)

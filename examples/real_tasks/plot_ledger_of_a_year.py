@@ -26,7 +26,8 @@ target = np.clip(records @ [1, -1, 0.5, 0, 0] + rng.normal(0, 1, len(records)), 
 X = BoundsScaler((0, 10)).fit_transform(records)  # learns nothing
 
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
-accountant = PrivacyAccountant(epsilon=2.0, delta=1e-7, path=ledger)
+PrivacyAccountant(epsilon=2.0, delta=1e-7, path=ledger)  # once
+accountant = PrivacyAccountant.open(ledger)  # in every program that fits
 model = DPRidgeSkGD(
     epsilon=0.5,
     delta=1e-7,

@@ -85,7 +85,8 @@ columns = make_private_column_transformer(
     (DPOneHotEncoder(max_categories=8), words),
 )
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
-accountant = PrivacyAccountant(epsilon=1.0, delta=1e-6, path=ledger)
+PrivacyAccountant(epsilon=1.0, delta=1e-6, path=ledger)  # once
+accountant = PrivacyAccountant.open(ledger)  # in every program that fits
 model = make_private_pipeline(
     columns, DPLinearClassifier(classes=[0, 1]), epsilon=1.0, delta=1e-6, accountant=accountant
 ).fit(train, y_train)

@@ -125,7 +125,8 @@ def columns(scaler):
 
 
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
-accountant = PrivacyAccountant(epsilon=4.0, delta=1e-9, path=ledger)
+PrivacyAccountant(epsilon=4.0, delta=1e-9, path=ledger)  # once
+accountant = PrivacyAccountant.open(ledger)  # in every program that fits
 stated = make_private_pipeline(
     columns(BoundsScaler(bounds)), model, epsilon=1.0, accountant=accountant
 ).fit(X_train, y_train)

@@ -39,7 +39,8 @@ alphas = {"alpha": np.geomspace(1e-4, 0.3, 30)}
 # What it costs is known before: one entry, that of one fit.
 
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
-accountant = PrivacyAccountant(epsilon=1.0, delta=1e-6, path=ledger)
+PrivacyAccountant(epsilon=1.0, delta=1e-6, path=ledger)  # once
+accountant = PrivacyAccountant.open(ledger)  # in every program that fits
 search = PrivateSearchCV(model, alphas, epsilon=1.0, delta=1e-7, accountant=accountant)
 print(accountant.cost(search, *X_train.shape))
 

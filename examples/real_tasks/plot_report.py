@@ -28,7 +28,8 @@ bounds = {
     "mean symmetry": (0, 0.4),
 }
 folder = Path(mkdtemp())  # of real records: a folder that stays
-accountant = PrivacyAccountant(epsilon=4.0, delta=1e-6, path=folder / "tumours.ledger")
+PrivacyAccountant(epsilon=4.0, delta=1e-6, path=folder / "tumours.ledger")  # once
+accountant = PrivacyAccountant.open(folder / "tumours.ledger")  # in every program that fits
 model = DPLogisticGCD(
     epsilon=3.0, delta=1e-6, classes=[0, 1], feature_bounds=bounds, accountant=accountant
 ).fit(X, y)

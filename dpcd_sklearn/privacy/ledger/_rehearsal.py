@@ -17,6 +17,8 @@ from sklearn.model_selection import cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from ...utils._input import by_name, reworded
+
 
 def event_of(private, n_samples, columns, n_outputs=1, sparse=False):
     """Ask an estimator what a fit of so many records would release, in the words that it takes.
@@ -77,7 +79,8 @@ def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
     """
     planned = _PlannedFits(n_features, n_outputs, price)
     if cv is None:
-        planned.enter(estimator, n_samples)
+        with reworded(by_name):
+            planned.enter(estimator, n_samples)
     else:
         model = _FitlessEstimator(estimator, planned)
         strict = {"cv": cv, "scoring": _dearest, "error_score": "raise"}
