@@ -70,10 +70,11 @@ def test_every_place_states_the_same_version():
     assert len(set(stated.values())) == 1, stated
 
 
-def test_the_highlights_begin_with_this_version():
-    first = re.search(r"^([\d.]+)\n-+$", read("doc/highlights.rst"), re.M)[1]
-    version = pyproject()["project"]["version"]
-    assert re.match(rf"{re.escape(first)}([.]0)?\D|{re.escape(first)}[.]\d", version)
+def test_the_changelog_of_a_release_fits_a_screen():
+    """Its details, and their figures, belong to the diary, which it names."""
+    releases = re.split(r"^## ", read("CHANGELOG.md"), flags=re.M)[1:]
+    assert [r.partition("]")[0] for r in releases if r.count("\n") > 45] == []
+    assert "doc/history.md" in releases[0] and (CHECKOUT / "doc" / "history.md").is_file()
 
 
 def test_a_version_before_the_final_one_is_not_called_stable():
