@@ -86,6 +86,7 @@ MEASURES = {
     **{"error": "error", "excess_risk": "excess risk", "coverage": "coverage", "seconds": "CPU s"},
     **{"megabytes": "MB", "at claim": "ε is at least", "at easier": "at 8 ε", "fits": "fits"},
 }
+FIRST = {"no privacy": 0, "dpcd_sklearn": 1}  # rows of a table
 PEERS = HERE.parent / "benchmarks" / "peers" / "results.csv"
 
 
@@ -99,15 +100,22 @@ def peers():
     return tables
 
 
+def digits(number):
+    """A number of a table in three digits, or all before the point; a dash if there is none."""
+    if number is None:
+        return "–"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
 def write_table(name, head, rows):
-    """Write a table for `csv-table` into generated/peers; what was not measured is a dash."""
+    """Write a table for `csv-table` into generated/peers."""
     path = HERE / "generated" / "peers" / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["", *head])
-        for title, cells in rows.items():
-            writer.writerow([title, *("-" if c is None else f"{c:.4g}" for c in cells)])
+        writer.writerow(["", *(word.replace("_", " ") for word in head)])
+        for title, cells in sorted(rows.items(), key=lambda row: FIRST.get(row[0], 2)):
+            writer.writerow([title, *map(digits, cells)])
 
 
 def write_peers():
