@@ -1,9 +1,12 @@
 """Sphinx configuration. The build needs no network, nor do its pages; warnings are errors."""
 
+import csv
 import shutil
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+
+from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE / "_extensions"))
@@ -50,6 +53,7 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]  # the landing page has a part of the README, without its title
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -77,6 +81,62 @@ def copy_proofs():
     shutil.copytree(source, target)
 
 
+# What the stored results of benchmarks/peers are called in tables.
+MEASURES = {
+    **{"error": "error", "excess_risk": "excess risk", "coverage": "coverage", "seconds": "CPU s"},
+    **{"megabytes": "MB", "at claim": "ε is at least", "at easier": "at 8 ε", "fits": "fits"},
+}
+FIRST = {"no privacy": 0, "dpcd_sklearn": 1}  # rows of a table
+PEERS = HERE.parent / "benchmarks" / "peers" / "results.csv"
+
+
+def peers():
+    """Return the stored results, as {table: {solver: {measure: number}}}."""
+    tables = {}
+    with PEERS.open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            solvers = tables.setdefault(row["table"], {})
+            solvers.setdefault(row["solver"], {})[row["measure"]] = float(row["value"])
+    return tables
+
+
+def digits(number):
+    """A number of a table in three digits, or all before the point; a dash if there is none."""
+    if number is None:
+        return "–"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def write_table(name, head, rows):
+    """Write a table for `csv-table` into generated/peers."""
+    path = HERE / "generated" / "peers" / f"{name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", *(word.replace("_", " ") for word in head)])
+        for title, cells in sorted(rows.items(), key=lambda row: FIRST.get(row[0], 2)):
+            writer.writerow([title, *map(digits, cells)])
+
+
+def write_peers():
+    """Write one table of each stored one, and one of all errors without inference."""
+    tables = peers()
+    for name, solvers in tables.items():
+        known = [m for m in MEASURES if any(m in found for found in solvers.values())]
+        cells = {solver: map(found.get, known) for solver, found in solvers.items()}
+        write_table(name.replace(", ", "_").replace(" ", "_"), map(MEASURES.get, known), cells)
+    sets = [name for name in tables if not name.startswith("audit")]
+    solvers = dict.fromkeys(s for name in sets for s in tables[name] if "inference" not in s)
+    errors = {s: [tables[name].get(s, {}).get("error") for name in sets] for s in solvers}
+    write_table("errors", sets, errors)
+
+
+def peer(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """The role :peer:`table / solver / measure`: a stored number, to three digits."""
+    table, solver, measure = text.split(" / ")
+    return [nodes.Text(f"{peers()[table][solver][measure]:.3g}")], []
+
+
 def skip_foreign_members(app, what, name, obj, skip, options):
     """Leave out what scikit-learn defines: its docstrings refer to labels of its own pages."""
     home = getattr(obj, "__module__", None) or ""
@@ -93,5 +153,7 @@ def privacy_section(app, what, name, obj, options, lines):
 
 def setup(app):
     copy_proofs()
+    write_peers()
+    app.add_role("peer", peer)
     app.connect("autodoc-process-docstring", privacy_section, priority=100)  # before numpydoc's
     app.connect("autodoc-skip-member", skip_foreign_members)

@@ -60,14 +60,15 @@ def test_readme_code_prints_what_the_readme_says(tmp_path):
     text = README.read_text(encoding="utf-8")
     printed = run_text("".join(blocks(text, "python")), tmp_path)
     promised = "".join(blocks(text, "text"))
-    value, stated = (float(re.match(r"accuracy (0\.\d+)", out)[1]) for out in (printed, promised))
-    assert 0.85 < value < 0.95 and 0.85 < stated < 0.95  # noisy, as the README says
+    values, stated = (re.findall(r"accuracy (0\.\d+)", out) for out in (printed, promised))
+    assert len(values) == len(stated) == 3
+    assert all(0.8 < float(value) < 0.9 for value in values + stated)  # twelve runs: .83 to .85
     assert rounded(printed) == rounded(promised)
 
 
-def test_readme_is_a_screen_and_a_half():
-    """Whatever it gains moves to the site; links there are checked with all others."""
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
+def test_readme_is_three_screens():
+    """The landing page shows the middle of it; whatever else it gains moves to the site."""
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 155
 
 
 def run_text(code, folder):

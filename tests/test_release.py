@@ -63,6 +63,13 @@ def test_every_place_states_the_same_version():
     assert len(set(stated.values())) == 1, stated
 
 
+def test_the_changelog_of_a_release_fits_a_screen():
+    """Its details, and their figures, belong to the diary, which it names."""
+    releases = re.split(r"^## ", read("CHANGELOG.md"), flags=re.M)[1:]
+    assert [r.partition("]")[0] for r in releases if r.count("\n") > 45] == []
+    assert "doc/history.md" in releases[0] and (CHECKOUT / "doc" / "history.md").is_file()
+
+
 # --- the sdist --------------------------------------------------------------------------------
 
 

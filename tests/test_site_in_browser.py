@@ -54,10 +54,12 @@ async function look(page, width) {
     wide = [...root.querySelectorAll("main *")]
       .filter(e => e.getBoundingClientRect().right > width + 1).slice(0, 3)
       .map(e => e.tagName + "." + e.className);
+  const cut = [...frame.contentDocument.querySelectorAll(".bd-article table")]
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim().slice(0, 40));
   const small = [...frame.contentDocument.querySelectorAll(".sphx-glr-thumbcontainer img")]
     .filter(i => i.getBoundingClientRect().width < 140).length;
   const text = inside.getComputedStyle(frame.contentDocument.body);
-  found.push({page, width, overflow: root.scrollWidth - width, wide, foreign, small,
+  found.push({page, width, overflow: root.scrollWidth - width, wide, cut, foreign, small,
     broken: broken.map(i => i.src), theme: root.dataset.theme, ink: text.color,
     paper: text.backgroundColor, math: frame.contentDocument.querySelectorAll("math").length});
   frame.remove();
@@ -130,7 +132,7 @@ def test_every_page_fits_a_phone_and_a_desk_and_asks_nobody_else(tmp_path):
     faults = [
         f"{each['page']} at {each['width']}: {name} {each[name]}"
         for each in found
-        for name in ("foreign", "broken", "small")
+        for name in ("foreign", "broken", "small", "cut")
         if each[name]
     ]
     faults += [

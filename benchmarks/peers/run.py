@@ -274,6 +274,8 @@ def main(options):
         print(f"\n{name}: n = {n:,}, p = {p}, ε = {options.epsilon:g}; {options.runs} fits")
         print(f"{'':36} {'error':>9} {'excess risk':>11} {'coverage':>8} {'CPU s':>9} {'MB':>6}")
         print(f"{'no privacy':36} {objective.plain[0]:9.4g} {0:11.4g}")
+        plain = {"error": objective.plain[0], "excess_risk": 0.0}
+        kept.update({(name, "no privacy", measure): value for measure, value in plain.items()})
         for classify, python, solver, model in listed:
             if classify != (data["target_bounds"] is None):
                 continue
