@@ -21,6 +21,7 @@ from dpcd_sklearn.privacy.accounting import (
     PoissonSampledEvent,
     SelectionEvent,
     TuningEvent,
+    choices_event,
     gaussian_fit_event,
     gdp_delta,
     gdp_mu,
@@ -236,6 +237,26 @@ def test_an_event_that_a_fresh_budget_admits_is_admitted_later():
 
 
 # ---- prices -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "most"),
+    [
+        (gaussian(0.003, 17), 1.0 + 1e-11),
+        (FitEvent((SelectionEvent(0.002, 36), GaussianEvent(60.0, 9))), 1.005),
+        (FitEvent((SelectionEvent(0.005, 5), GaussianEvent(60.0, 9))), 1.005),
+        (greedy_fit_event(Budget(0.3, 1e-6, ONE), 40, 0.8), 1.03),
+        (choices_event(0.05, 1, ONE), 1.26),
+    ],
+    ids=["gaussians", "raw", "raw of five choices", "greedy", "one choice"],
+)
+def test_a_cover_is_near_the_rule_of_variances(event, most):
+    price = _filter.price(stated(1.0, 1e-6), event, False)
+    squared = sum(
+        r.count * (r.eta**2 / 4 if isinstance(r, SelectionEvent) else r.noise_multiplier**-2)
+        for r in event.releases
+    )
+    assert squared <= price.amount <= squared * most**2
 
 
 STRANGE = [
