@@ -1,4 +1,4 @@
-"""What twins in NumPy share: records with every option, layouts, and the unit of a release."""
+"""Twins in NumPy share records with every option, their layouts, and the unit of a release."""
 
 import math
 
