@@ -319,8 +319,6 @@ def test_a_temporary_ledger_lives_as_long_as_its_creating_process():
 import os, pickle, sys
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting import search_fit_event
-from dpcd_sklearn.privacy.ledger import _filter
 accountant = PrivacyAccountant(5.0, 1e-5)
 if os.fork() == 0:
     copied = pickle.loads(pickle.dumps(accountant))
