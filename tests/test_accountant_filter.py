@@ -209,6 +209,13 @@ def test_the_reserve_is_a_limit_of_its_own():
         assert _filter.admits(ledger, balance, price) == admitted
 
 
+def test_the_price_of_a_first_event_is_that_of_the_first_only():
+    ledger = stated(1.0, 1e-6)
+    assert admits(ledger, [], ledger.limit, first=True)
+    assert not admits(ledger, [1e-9], ledger.limit / 2, first=True)
+    assert not admits(ledger, [], ledger.limit / 2, first=False)
+
+
 def late_events(seed, cases):
     """Faults in words: events of at most half of a budget that has spent a tenth already."""
     rng, wrong = np.random.default_rng(seed), []
