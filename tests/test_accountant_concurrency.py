@@ -107,15 +107,6 @@ def test_copies_share_the_ledger(copier):
         assert len(handle.entries()) == 3
 
 
-def test_pickles_hold_a_path_and_public_parameters_only():
-    accountant, event = budget_for(3)
-    accountant.charge(event)
-    state = accountant.__getstate__()
-    assert set(state) == {"path", "parameters", "seen", "closed", "locks"}
-    assert state["seen"] == (1, accountant.entries()[0].hash)
-    assert len(pickle.dumps(accountant)) < 2000
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_thirteen_fits_of_a_grid_search_are_thirteen_entries(n_jobs):
     accountant = PrivacyAccountant(5.0, 1e-5)
@@ -328,8 +319,6 @@ def test_a_temporary_ledger_lives_as_long_as_its_creating_process():
 import os, pickle, sys
 from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting import search_fit_event
-from dpcd_sklearn.privacy.ledger import _filter
 accountant = PrivacyAccountant(5.0, 1e-5)
 if os.fork() == 0:
     copied = pickle.loads(pickle.dumps(accountant))

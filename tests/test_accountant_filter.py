@@ -21,6 +21,7 @@ from dpcd_sklearn.privacy.accounting import (
     PoissonSampledEvent,
     SelectionEvent,
     TuningEvent,
+    choices_event,
     gaussian_fit_event,
     gdp_delta,
     gdp_mu,
@@ -208,6 +209,13 @@ def test_the_reserve_is_a_limit_of_its_own():
         assert _filter.admits(ledger, balance, price) == admitted
 
 
+def test_the_price_of_a_first_event_is_that_of_the_first_only():
+    ledger = stated(1.0, 1e-6)
+    assert admits(ledger, [], ledger.limit, first=True)
+    assert not admits(ledger, [1e-9], ledger.limit / 2, first=True)
+    assert not admits(ledger, [], ledger.limit / 2, first=False)
+
+
 def late_events(seed, cases):
     """Faults in words: events of at most half of a budget that has spent a tenth already."""
     rng, wrong = np.random.default_rng(seed), []
@@ -236,6 +244,26 @@ def test_an_event_that_a_fresh_budget_admits_is_admitted_later():
 
 
 # ---- prices -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "most"),
+    [
+        (gaussian(0.003, 17), 1.0 + 1e-11),
+        (FitEvent((SelectionEvent(0.002, 36), GaussianEvent(60.0, 9))), 1.005),
+        (FitEvent((SelectionEvent(0.005, 5), GaussianEvent(60.0, 9))), 1.005),
+        (greedy_fit_event(Budget(0.3, 1e-6, ONE), 40, 0.8), 1.03),
+        (choices_event(0.05, 1, ONE), 1.26),
+    ],
+    ids=["gaussians", "raw", "raw of five choices", "greedy", "one choice"],
+)
+def test_a_cover_is_near_the_rule_of_variances(event, most):
+    price = _filter.price(stated(1.0, 1e-6), event, False)
+    squared = sum(
+        r.count * (r.eta**2 / 4 if isinstance(r, SelectionEvent) else r.noise_multiplier**-2)
+        for r in event.releases
+    )
+    assert squared <= price.amount <= squared * most**2
 
 
 STRANGE = [

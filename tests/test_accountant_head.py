@@ -16,7 +16,7 @@ from tables import table
 
 from dpcd_sklearn.__main__ import main
 from dpcd_sklearn.exceptions import LedgerError
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
 from dpcd_sklearn.privacy.accounting._promise import Budget
 from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _forecast, _ledger
@@ -72,22 +72,6 @@ def test_what_is_not_private_stays_so():
     balance = Balance().after(facts).after(facts | {"private": 0}).after(facts)
     assert balance.amount == balance.delta == 3 * Fraction(0.1)
     assert not balance.all_private
-
-
-def test_each_entry_carries_the_sums_up_to_itself():
-    accountant = PrivacyAccountant(5.0, 1e-5)
-    for event in (SMALL, FitEvent((SelectionEvent(0.01),)), SMALL):
-        accountant.charge(event)
-    rows = accountant._ledger.rows()
-    for number, row in enumerate(rows, 1):
-        assert Fraction(row["amount_sum"]) == sum(Fraction(r["amount"]) for r in rows[:number])
-    assert accountant._ledger.balance() == Balance.of_row(rows[-1])
-    assert accountant.spent() == _forecast.spent(
-        accountant._ledger.parameters,
-        Balance(
-            3, sum(Fraction(r["amount"]) for r in rows), sum(Fraction(r["delta"]) for r in rows)
-        ),
-    )
 
 
 # ---- no call reads the whole ledger ---------------------------------------------------------

@@ -447,15 +447,6 @@ def test_invalid_parameters_are_refused(params, error, match, tmp_path, monkeypa
     assert os.listdir(tmp_path) == []
 
 
-def test_properties_are_as_stated_and_cannot_be_set():
-    accountant = PrivacyAccountant(1, np.float64(1e-5), neighboring="add_remove", n_public=9)
-    assert (accountant.epsilon, accountant.delta) == (1.0, 1e-5)
-    assert (accountant.neighboring, accountant.n_public) == ("add_remove", 9)
-    assert accountant.testing is False and os.path.isabs(accountant.path)
-    with pytest.raises(AttributeError):
-        accountant.epsilon = 100.0
-
-
 # ---- files --------------------------------------------------------------------------------------
 
 

@@ -5,12 +5,9 @@ Flaws of compiled mechanisms are in test_audit_mutants.py.
 
 import math
 import pickle
-from collections import Counter
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from flat import flat
 from scipy import sparse
 from scipy.special import ndtr
 from sklearn.base import clone
@@ -26,7 +23,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
 from dpcd_sklearn.inspection._audit import shape_of
 from dpcd_sklearn.inspection._bounds import shown
-from dpcd_sklearn.inspection._release_audit import Runs, audit_releases
+from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
 from dpcd_sklearn.inspection._released_answers import Kind, Tape
 from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_METHOD, SimulatedRecords
@@ -370,62 +367,6 @@ def test_data_sets_differ_in_as_many_records_as_the_claim_counts(relation, layou
             changed = (X != Z).any(axis=1) | (one[1] != other[1])
             assert changed.sum() == 7, name
     assert set().union(*OF_METHOD.values()) <= set(CHANGES)
-
-
-def test_ties_move_the_same_number_of_records_over_every_quantile():
-    made_up = SimulatedRecords(DPLinearRegressor(), 400, 2)
-    half, quarters = (Fraction(1, 2),), (Fraction(1, 4), Fraction(3, 4))
-    edges = {"edges": (np.array([-4.0, -4.0]), np.array([4.0, 4.0]))}
-    for quantiles, cells in ((half, {}), (half, edges), (quarters, edges)):
-        one, other, _ = made_up.ties([("features", quantiles, cells)], 20, 0.1)
-        X, Z = np.sort(one[0], axis=0), np.sort(other[0], axis=0)
-        for quantile in quantiles:
-            at = np.abs(X)[:, 0] if not cells else X[:, 0]
-            value = np.median(at) if not cells else np.quantile(X[:, 0], float(quantile))
-            moved = np.sum(X <= value, axis=0) - np.sum(Z <= value, axis=0)
-            assert (np.abs(moved) >= 20).all()
-        # as sets of records they are no farther apart than is claimed
-        assert (Counter(map(tuple, one[0])) - Counter(map(tuple, other[0]))).total() == 20
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_differences_from_anchors_turn_around_between_two_data_sets(fit_intercept):
-    """They point along the step: opposite ones are nearly at right angles to it."""
-    model = DPLinearRegressor(solver="svrg", fit_intercept=fit_intercept, **IN_BOUNDS)
-    made_up, plan = SimulatedRecords(model, 60, 10), model._plan(60, 10, 1)
-    roots = plan.geometry.smoothness**0.5
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        steps = rng.normal(size=(2, len(roots))) * 10.0 ** rng.uniform(-4, 0, size=(2, 1))
-        sets = made_up.beside(steps, plan, 5, rng)
-        rows = []
-        for X, _, weights in sets:
-            (at,) = np.nonzero(weights != 1)
-            assert len(at) == 5 and (np.abs(X) <= 1).all()
-            row = np.append(X[at[0]] - plan.geometry.center, [1.0] * fit_intercept)
-            rows.append(np.sign(steps @ row)[:, None] * row / roots)
-        for one, other in zip(*rows, strict=True):
-            assert one @ other < -0.9 * np.linalg.norm(one) * np.linalg.norm(other)
-
-
-# ---- runs that follow another one ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("solver", ["cd", "gcd", "skgd"])
-def test_a_late_draw_is_made_where_the_leader_was(solver):
-    """A follower whose oracle was told nothing on the way draws what the leader drew there."""
-    options = {"epsilon": 1e7, "delta": 1e-2, "step_size": 0.01, **IN_BOUNDS}
-    model = flat(DPLinearRegressor, solver=solver, feature_scale=1.0, **options)
-    rng = np.random.default_rng(0)
-    data = (X := rng.uniform(-1, 1, size=(400, 3))), X @ [0.5, -0.3, 0.1], None
-    runs = Runs(model, 0, None)
-    leader, _ = runs.lead(data)
-    for kind, drawn in leader.drawn.items():
-        for at in (len(drawn) // 2, len(drawn) - 1):
-            follower, _ = runs.follow(leader, {kind: {at}}, data)
-            (mine,) = (one for one in follower.drawn[kind] if one is not None)
-            np.testing.assert_allclose(mine, drawn[at], atol=1e-3)
-            assert sum(one is not None for one in follower.drawn[kind]) == 1
 
 
 # ---- claims of groups ---------------------------------------------------------------------------

@@ -12,11 +12,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from tables import table
+from twins import LAYOUTS, Records, bits_of, limit_of
 from unreleased import StatedSums, released_mean
 
 from dpcd_sklearn.loops import _compgd, _sgd, _svrg
 from dpcd_sklearn.loops._problem import Problem
-from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from dpcd_sklearn.losses import HuberLoss, LogisticLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -32,39 +33,16 @@ from dpcd_sklearn.privacy.sums import LocalPlace
 P_VALUE = 1e-6
 KEY = bytes(range(9, 41))
 RELATIONS = {"replace_one": 2, "add_remove": 1}
-LOSSES = {1: SquaredLoss(), 3: MultinomialLoss()}
 
 
-def bits_of(z, neighbors, n):
-    return min(48, math.floor(math.log2(z * neighbors * min(2.0**24, 2.0**50 / n))))
+class Case(Records):
+    """Records, what an oracle is asked of them, and what NumPy says."""
 
-
-def limit_of(z, neighbors, n, size):
-    norm = 2.0 ** bits_of(z, neighbors, n) / (z * neighbors)
-    if size > 1:
-        norm = (norm - math.sqrt(size) / 2) / (1 + (size + 16) * 2.0**-52)
-    return math.floor(norm)
-
-
-class Case:
-    """Records with every option of the oracle, and what NumPy says about them."""
-
-    def __init__(
-        self, *, n=301, p=5, K=1, loss=None, dtype=np.float64, weighted=False, bounded=False,
-        intercept=True, event=None, clip=0.7, anchor_clip=0.3, n_normalizer=None, seed=0,
-    ):  # fmt: skip
-        rng = np.random.default_rng([seed, n, p])
-        self.X = np.asarray(2 * rng.standard_normal((n, p)) + 0.3, dtype=dtype)
-        self.y = rng.integers(0, max(K, 2), n).astype(float)
-        self.weights = rng.exponential(size=n) if weighted else None
-        lo, hi = rng.uniform(-2, 0, p), rng.uniform(0.5, 2, p)
-        self.bounds = (lo, hi, (lo + hi) / 2) if bounded else None
-        self.n, self.K, self.d = n, K, p + intercept
-        self.loss, self.intercept = loss or LOSSES[K], intercept
+    def __init__(self, *, event=None, clip=0.7, anchor_clip=0.3, n_normalizer=None, **records):
+        super().__init__(**records)
         self.event = event or FitEvent((GaussianEvent(20.0, 1000),))
         self.clip, self.anchor_clip = clip, anchor_clip
-        self.M = rng.uniform(0.2, 3.0, self.d)
-        self.n_normalizer = n if n_normalizer is None else n_normalizer
+        self.n_normalizer = self.n if n_normalizer is None else n_normalizer
 
     def units(self, n_samples):
         return MeanUnits(
@@ -86,43 +64,20 @@ class Case:
         return StatedSums(*parts, **options)
 
     def _parts(self, layout, order):
-        weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
-        y = np.ascontiguousarray(self.y[order])
-        place = LocalPlace(layout(self.X[order]), y, weights, self.bounds)
-        return (self.units(len(y)), place), {"loss": self.loss, "fit_intercept": self.intercept}
+        options = {"loss": self.loss, "fit_intercept": self.intercept}
+        return (self.units(self.n), self.place(layout, order)), options
 
     def sums(self, coef, limit, anchor=None, directions=None, inside=slice(None)):
         """The twin: weigh, scale by M^(-1/2) or project, clip by the joint norm, round, add."""
-        Z = self.X[inside].astype(np.float64)
-        if self.bounds is not None:
-            Z = np.clip(Z, *self.bounds[:2]) - self.bounds[2]
-        if self.intercept:
-            Z = np.column_stack([Z, np.ones(len(Z))])
-        r, y = 0.0, self.y[inside]
-        for w, sign in ((coef, 1), (anchor, -1)):
-            if w is not None:
-                margins = Z @ w.T
-                found = self.loss.gradient(margins[:, 0] if self.K == 1 else margins, y)
-                r = r + sign * found.reshape(len(Z), self.K)
-        if self.weights is not None:
-            r = r * self.weights[inside, None]
+        Z, r = self.rows(inside), self.derivatives(coef, inside)
+        if anchor is not None:
+            r = r - self.derivatives(anchor, inside)
         F = Z / np.sqrt(self.M) if directions is None else Z @ directions.T
         V = r[:, :, None] * F[:, None, :]
         clip = self.clip if anchor is None else self.anchor_clip
         norms = np.maximum(np.sqrt((V**2).sum(axis=(1, 2))), 1e-300)
         V = V * np.minimum(1, clip / norms)[:, None, None]
         return np.rint(np.clip(V / clip, -1, 1) * limit).sum(axis=0)
-
-
-def rows_apart(X):
-    return np.repeat(np.ascontiguousarray(X), 2, axis=0)[::2]
-
-
-def columns_apart(X):
-    return rows_apart(X.T).T
-
-
-LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart]
 
 
 # ---- sums --------------------------------------------------------------------------------------
@@ -286,14 +241,10 @@ def test_records_and_releases_are_sampled_independently():
     assert stats.chisquare(*table.T).pvalue > P_VALUE
 
 
-@pytest.mark.parametrize("rate", [2.0**-40, 1 / 3, 1 - 2.0**-53])
+@pytest.mark.parametrize("rate", [2.0**-40, 1 / 3, 1 - 2.0**-53, 1.0])
 def test_rates_at_the_ends_of_their_range_are_carried_out(rate):
     inside = membership(rate, 10, 200)
     assert inside.mean() == pytest.approx(rate, abs=0.1 if rate == 1 / 3 else 1e-9)
-
-
-def test_a_rate_of_one_is_a_release_of_all_records():
-    assert membership(1.0, 10, 50).all()
 
 
 # ---- what was paid for -------------------------------------------------------------------------

@@ -151,17 +151,6 @@ def test_a_pure_loss_is_enough_for_a_first_charge_and_for_a_later_one(monkeypatc
     assert 0 < first.amount < later.amount and first.delta == 0 < later.delta
 
 
-def test_the_numbers_of_a_new_event_are_checked_by_its_row(monkeypatch):
-    monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
-    accountant = ledger()
-    for bad in (BlurredEvent(-1.0), BlurredEvent(math.nan), BlurredEvent(0.2, 0)):
-        with pytest.raises(ValueError, match="amount|count"):
-            accountant.charge(FitEvent((bad,)))
-    with pytest.raises(TypeError, match="amount"):
-        accountant.charge(FitEvent((BlurredEvent("0.2"),)))
-    assert accountant.entries() == []
-
-
 # ---- and without one it is refused everywhere ---------------------------------------------------
 
 

@@ -547,29 +547,6 @@ def test_how_rows_are_seen_is_fixed_before_the_curvature():
         oracle.see(place, 1.0)
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_releases_are_unbiased_and_symmetric(n_outputs):
-    rng = np.random.default_rng(6)
-    X, coef = rng.uniform(-1, 1, (4000, 3)) + [0.2, 0.0, -0.1], rng.normal(size=(n_outputs, 3))
-    y = rng.uniform(-1, 1, 4000) if n_outputs == 1 else rng.integers(0, 3, 4000).astype(float)
-    oracle = oracle_of(X, y, epsilon=1e4, row_norm=2.0, n_outputs=n_outputs)
-    root_of_bound = 0.5**0.5 if n_outputs > 1 else 1.0  # of the loss' curvature
-    norm_of_rows = (X**2).sum(axis=1).mean() * root_of_bound**2
-    np.testing.assert_allclose(
-        oracle.release_mean_row(), X.mean(axis=0) * root_of_bound, atol=1e-3
-    )
-    assert oracle.release_mean_square() == pytest.approx(norm_of_rows, abs=1e-2)
-    found = oracle.release_curvature()
-    assert (found == found.T).all()
-    np.testing.assert_allclose(found, X.T @ X / 4000 * root_of_bound**2, atol=1e-4)
-    root = oracle.fix_geometry(np.tril(rng.normal(size=(3, 3))) + 3 * np.eye(3))
-    found = oracle.release_preconditioned(coef.ravel(), 100.0).reshape(n_outputs, 3)
-    r = X @ coef.T - y[:, None]
-    if n_outputs > 1:
-        r = softmax(X @ coef.T, axis=1) - np.eye(3)[y.astype(int)]
-    np.testing.assert_allclose(found, r.T @ X @ root.T / 4000, atol=2e-3)
-
-
 def test_moments_are_released_once():
     event = moments_event(Budget(2.0, 1e-3), 0.5)
     units = MomentUnits(event, n_samples=2, n_normalizer=2, smoothness=np.ones(2))

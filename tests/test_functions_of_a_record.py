@@ -48,7 +48,6 @@ from dpcd_sklearn.preprocessing import (
     DPOneHotEncoder,
     DPOrdinalEncoder,
     DPSimpleImputer,
-    DPStandardScaler,
     RowNormClipper,
 )
 
@@ -327,13 +326,6 @@ def test_every_step_that_is_said_to_learn_nothing_has_settings_here():
 def test_what_is_said_to_learn_nothing_maps_each_record_by_itself(name):
     tables, steps = SETTINGS[name]
     assert all_meetings(steps, tables) == {}
-
-
-def test_our_private_scaler_maps_each_record_by_itself():
-    for layout, tables in all_numbers():
-        centred = layout in ("C", "F")
-        scaler = DPStandardScaler(epsilon=1e3, with_centering=centred).fit(tables[0])
-        assert how_records_meet(scaler, layout, tables) == []
 
 
 def test_the_comparison_notices_products_of_all_rows():

@@ -167,17 +167,11 @@ def test_the_multinomial_derivative_is_exact_to_a_few_roundings(n_classes):
 
 
 @pytest.mark.parametrize("margin", [np.inf, -np.inf, np.nan, 1e308, -1e308])
-def test_the_multinomial_derivative_of_any_margin_is_finite(margin):
+def test_the_derivative_of_any_margin_is_finite(margin):
     margins = np.zeros((7, 9))
     margins[:, 0], margins[3] = margin, margin
-    derivative = MultinomialLoss().gradient(margins, np.zeros(7))
-    assert ((derivative >= -1) & (derivative <= 1)).all()
-
-
-@pytest.mark.parametrize("margin", [np.inf, -np.inf, np.nan, 1e308, -1e308])
-def test_the_logistic_derivative_of_any_margin_is_finite(margin):
-    derivative = LogisticLoss().gradient(np.full(7, margin), np.ones(7))
-    assert (np.abs(derivative) <= 1).all()
+    assert (np.abs(MultinomialLoss().gradient(margins, np.zeros(7))) <= 1).all()
+    assert (np.abs(LogisticLoss().gradient(np.full(7, margin), np.ones(7))) <= 1).all()
 
 
 if __name__ == "__main__":

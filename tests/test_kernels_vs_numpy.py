@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tables import table
+from twins import LAYOUTS, Records, bits_of, limit_of
 from unreleased import MovingSums
 
 from dpcd_sklearn.loops import _cd, _gcd, _skgd
@@ -20,32 +21,22 @@ from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateE
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.noise import NoiseSource
-from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, SingleSampling
 
 LOSSES = [SquaredLoss(), LogisticLoss()]
 KEY = bytes(range(7, 39))
 
 
-class Case:
-    """Records with every option of the oracle, and what NumPy says about them."""
+class Case(Records):
+    """Records, what an oracle is asked of them, and what NumPy says."""
 
     def __init__(
-        self, *, n=301, p=11, loss=LOSSES[0], dtype=np.float64, bounded=False, weighted=False,
-        intercept=True, clip=0.7, z=20.0, count=1000, eta=None, neighboring="replace_one", seed=0,
-        M=None,
-    ):  # fmt: skip
-        rng = np.random.default_rng([seed, n, p])
-        self.X = np.asarray(2 * rng.standard_normal((n, p)) + 0.3, dtype=dtype)
-        self.y = rng.integers(0, 2, n).astype(float)
-        self.weights = rng.exponential(size=n) if weighted else None
-        lo, hi = rng.uniform(-2, 0, p), rng.uniform(0.5, 2, p)
-        self.bounds = (lo, hi, (lo + hi) / 2) if bounded else None
-        self.loss, self.intercept, self.clip, self.n = loss, intercept, clip, n
-        self.M = rng.uniform(0.2, 3.0, p + intercept) if M is None else M
+        self, *, p=11, clip=0.7, z=20.0, count=1000, eta=None, neighboring="replace_one", **records
+    ):
+        super().__init__(p=p, **records)
         selection = () if eta is None else (SelectionEvent(eta, count),)
         self.event = FitEvent((*selection, GaussianEvent(z, count)), neighboring)
-        self.z, self.eta = z, eta
+        self.clip, self.z, self.eta = clip, z, eta
         self.neighbors = {"replace_one": 2, "add_remove": 1}[neighboring]
 
     @property
@@ -61,26 +52,17 @@ class Case:
         return MovingSums(*parts, **options)
 
     def _parts(self, layout, order, event):
-        weights = None if self.weights is None else np.ascontiguousarray(self.weights[order])
-        y = np.ascontiguousarray(self.y[order])
         units = CoordinateUnits(
-            event, n_samples=len(y), smoothness=self.M, clip=self.clip, n_normalizer=self.n
+            event, n_samples=self.n, smoothness=self.M, clip=self.clip, n_normalizer=self.n
         )
-        place = LocalPlace(layout(self.X[order]), y, weights, self.bounds)
-        return (units, place), {"loss": self.loss, "fit_intercept": self.intercept}
+        parts = units, self.place(layout, order)
+        return parts, {"loss": self.loss, "fit_intercept": self.intercept}
 
     # ---- the twin ----
 
-    def rows(self):
-        Z = self.X.astype(np.float64)
-        if self.bounds is not None:
-            Z = np.clip(Z, *self.bounds[:2]) - self.bounds[2]
-        return np.column_stack([Z, np.ones(self.n)]) if self.intercept else Z
-
     def gradients(self, coef):
         """Every record's gradient before it is clipped."""
-        r = self.loss.gradient(self.rows() @ coef, self.y)
-        return (r if self.weights is None else r * self.weights)[:, None] * self.rows()
+        return self.derivatives(coef) * self.rows()
 
     def threshold(self, size, joint):
         return self.clip * np.sqrt((size if joint else 1) / self.M.sum())
@@ -96,12 +78,8 @@ class Case:
 
     def bits_and_limit(self, size):
         """The noise in units, and the largest norm of a record in them."""
-        target = min(2.0**24, 2.0**50 / self.n)
-        bits = min(48, int(np.floor(np.log2(self.z * self.neighbors * target))))
-        norm = 2.0**bits / (self.z * self.neighbors)
-        if size > 1:
-            norm = (norm - np.sqrt(size) / 2) / (1 + (size + 16) * 2.0**-52)
-        return bits, np.floor(norm)
+        facts = self.z, self.neighbors, self.n
+        return bits_of(*facts), limit_of(*facts, size)
 
     def release(self, noise, coef, block, joint):
         bits, limit = self.bits_and_limit(len(block) if joint else 1)
@@ -114,26 +92,6 @@ class Case:
         # of 24 bits with 16 digits about n 1e-8 do.
         assert_array_equal(sums, np.rint(sums))
         assert_allclose(sums, self.sums(coef, block, limit, joint), rtol=0, atol=2)
-
-
-def rows_apart(X):
-    """Rows with gaps between them."""
-    return np.repeat(np.ascontiguousarray(X), 2, axis=0)[::2]
-
-
-def columns_apart(X):
-    """Columns with gaps between them."""
-    return rows_apart(X.T).T
-
-
-def shifted(X):
-    """At an address that no vector register likes."""
-    wide = np.empty((X.shape[0], X.shape[1] + 3), dtype=X.dtype)
-    wide[:, 1:-2] = X
-    return wide[:, 1:-2]
-
-
-LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart, shifted]
 
 
 # ---- sums --------------------------------------------------------------------------------------

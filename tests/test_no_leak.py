@@ -136,7 +136,21 @@ def test_a_refusal_is_the_same_for_all_data_of_one_shape(name, alike):
     assert replay(refused, data, other_records(data, alike)).returned is not None
 
 
+WEIGHTS = {
+    "one record only": lambda w: np.eye(1, len(w))[0],
+    "huge": lambda w: np.full_like(w, 1e300),
+    "huge for one record": lambda w: np.where(np.arange(len(w)) == 3, LARGEST, w),
+    "tiny": lambda w: np.full_like(w, 5e-324),
+}
 WEIGHTED = [name for name, case in CASES.items() if case.weighted]
+
+
+@table("weigh", WEIGHTS)
+@table("name", WEIGHTED)
+def test_weights_show_nowhere(name, weigh):
+    data, _, _ = CASES[name].pair(0)
+    other = dataclasses.replace(data, weights=WEIGHTS[weigh](data.weights))
+    replay(CASES[name].fit, data, other, other_coins=True)
 
 
 @table("name", WEIGHTED)

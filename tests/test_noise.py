@@ -338,17 +338,6 @@ def real(first, bits, *words):
 U_BITS, V_BITS = 106, 86  # drawn before `accept` is asked
 
 
-def truth_of_accept(j, u, v, words):
-    """The decision of the reals that all the words begin, u and v taking turns."""
-    return real(v, V_BITS, *words[1::2]) < acceptance(j, real(u, U_BITS, *words[::2]))
-
-
-def undecided(j, u, v, slack=0):
-    """Whether reals that begin with u and v exist on both sides, or closer than the slack."""
-    most, least = acceptance(j, real(u, U_BITS)), acceptance(j, real(u + 1, U_BITS))
-    return real(v, V_BITS) < most + slack and real(v + 1, V_BITS) > least - slack
-
-
 def random_positions(rng, size):
     """Random numbers of 106 bits."""
     words = iter(random_words(rng, 2 * size))
@@ -363,27 +352,6 @@ SOME_CELLS = [0, 1, 2, 63, 64, 200, 599, 640, 3000]
 def digits():
     with mpmath.workdps(150):
         yield
-
-
-@pytest.mark.parametrize("j", SOME_CELLS)
-def test_accept_decides_as_the_reals_do_and_draws_only_when_it_must(j, global_random_seed):
-    rng = np.random.default_rng([global_random_seed, j])
-    n_undecided = 0
-    for u in [*ADVERSARIAL_U, *random_positions(rng, 60)]:
-        threshold = int(mpmath.floor(acceptance(j, real(u, U_BITS)) * 2**V_BITS))
-        near = [threshold + d for d in (-(2**40), -100, -2, -1, 0, 1, 2, 100, 2**40)]
-        for v in [*near, 0, 2**V_BITS - 1]:
-            if not 0 <= v < 2**V_BITS:
-                continue
-            words = random_words(rng, 8)
-            draw = Words(*words)
-            assert accept(j, u, v, draw) == truth_of_accept(j, u, v, words)
-            if undecided(j, u, v):
-                assert draw.drawn > 0
-            elif draw.drawn:  # the first brackets have 50 digits
-                assert undecided(j, u, v, slack=mpmath.mpf(10) ** -48)
-            n_undecided += draw.drawn > 0
-    assert n_undecided > 50
 
 
 def at_the_threshold(j, u):
@@ -420,21 +388,6 @@ def test_the_tables_are_those_of_high_precision():
     assert edges[-1] == 2**63 - 1  # all cells that the table leaves out share these bits
     least = [acceptance(j, mpmath.mpf(1)) for j in range(N_CELLS)]
     assert sure_table(N_CELLS, 22) == [int(mpmath.floor(q * 2**22)) for q in least]
-
-
-def test_cell_decides_as_the_reals_do_and_draws_only_when_it_must(global_random_seed):
-    rng = np.random.default_rng(global_random_seed)
-    edges, table = real_edges(150), cell_table(N_CELLS)
-    some = [0, 1, 63, 64, 200, 400, 550, 577, *rng.integers(0, N_CELLS, 5)]
-    near = [table[j] + d for j in some for d in (-1, 0, 1) if table[j] + d < 2**63]
-    for a in [0, *near, *(word >> 1 for word in random_words(rng, 10))]:
-        words = random_words(rng, 6)
-        draw = Words(*words)
-        assert cell(a, draw) == bisect.bisect_right(edges, real(a, 63, *words))
-        crosses = bisect.bisect_right(edges, real(a + 1, 63)) > bisect.bisect_right(
-            edges, real(a, 63)
-        )
-        assert (draw.drawn > 0) == crosses
 
 
 @pytest.mark.parametrize("j", [0, 1, 2, 64, 200, 400, 500])

@@ -20,7 +20,6 @@ from dpcd_sklearn import (
     PrivacyLeakWarning,
 )
 from dpcd_sklearn.privacy.noise import NoiseSource
-from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 CONFIDENCE = 1 - 1e-7
@@ -126,37 +125,6 @@ def test_the_papers_selection_is_caught_and_ours_is_not():
     assert epsilon_shown(*theirs) > 1.3 * epsilon  # 2 ε' in the limit
     ours = [gumbel_choices(g, smoothness, epsilon, size) == 0 for g in (other, one)]
     assert 0.5 * epsilon < epsilon_shown(*ours) <= epsilon
-
-
-# ---- one noise for two outputs -------------------------------------------------------------------
-
-
-def difference_of_outputs(y, shared):
-    """The difference of two (1, 1e-4)-DP models of one data set: noise that they share cancels."""
-    noise = None
-    if shared:
-        noise = ReproducibleNoise(int(np.random.SeedSequence().generate_state(1)[0]))
-    options = {"alpha": 0.0, "epsilon": 1.0, "delta": 1e-4, "max_iter": 1, "fit_intercept": False}
-    options |= {"feature_scale": 1.0, "target_bounds": (-1e6, 1e6), "random_state": noise}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        one, other = (
-            DPRidgeSkGD(solver=SkGD(step_size=1.0, momentum=0, averaging="last"), **options)
-            .fit(np.ones((10, 1)), target)
-            .coef_[0]
-            for target in (y, -y)
-        )
-    return one - other
-
-
-def test_outputs_that_share_their_noise_are_caught_and_those_with_their_own_are_not():
-    pair = [np.append(s * 1e6, np.zeros(9)) for s in (1.0, -1.0)]
-    for shared in (True, False):
-        says = [np.array([difference_of_outputs(y, shared) > 0 for _ in range(300)]) for y in pair]
-        if np.mean(says[0]) < np.mean(says[1]):
-            says.reverse()
-        shown = epsilon_shown(*says, delta=2e-4)
-        assert shown > 2.0 if shared else shown < 2.0, (shared, shown)
 
 
 # ---- a grid that is finer than the sampler -------------------------------------------------------

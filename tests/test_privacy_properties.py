@@ -4,7 +4,6 @@ and no release that was not paid for.
 Laws are judged by statistics whose false alarms are rarer than 1e-7 each.
 """
 
-import itertools
 import math
 import os
 import threading
@@ -15,6 +14,7 @@ from forks import forked
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tables import table
+from twins import bits_of, norm_of
 from unreleased import MovingSums
 
 from dpcd_sklearn.loops import _cd, _gcd, _skgd
@@ -31,23 +31,18 @@ RELATIONS = {"replace_one": 2, "add_remove": 1}
 properties = settings(max_examples=300, deadline=None, derandomize=True)
 
 
-def parts_of(
-    X, y, weights=None, *, event=None, M=None, clip=1.0, loss=None, n=None, bounds=None, **options
-):
+def parts_of(X, y, *, event=None, M=None, clip=1.0, n=None, fit_intercept=True):
     """Units, a place and options: noise of multiplier 10 unless `event` says more."""
     X = np.atleast_2d(np.asarray(X, dtype=float))
-    options = {"fit_intercept": True, **options}
-    weights = None if weights is None else np.atleast_1d(np.asarray(weights, dtype=float))
-    event = event or FitEvent((GaussianEvent(10.0, 1000),))
     units = CoordinateUnits(
-        event,
+        event or FitEvent((GaussianEvent(10.0, 1000),)),
         n_samples=len(X),
-        smoothness=np.ones(X.shape[1] + options["fit_intercept"]) if M is None else M,
+        smoothness=np.ones(X.shape[1] + fit_intercept) if M is None else M,
         clip=clip,
         n_normalizer=len(X) if n is None else n,
     )
-    place = LocalPlace(X, np.atleast_1d(np.asarray(y, dtype=float)), weights, bounds)
-    return (units, place), {"loss": loss or SquaredLoss(), **options}
+    place = LocalPlace(X, np.atleast_1d(np.asarray(y, dtype=float)))
+    return (units, place), {"loss": SquaredLoss(), "fit_intercept": fit_intercept}
 
 
 def oracle_of(*args, **options):
@@ -61,27 +56,7 @@ def sums_of(*args, **options):
     return MovingSums(*parts, **options)
 
 
-# ---- a formula twin of the unit ------------------------------------------------------------------
-
-
-def twin_of_bits(z, neighbors, n):
-    """2^bits units are the deviation of the noise, which test_kernels_vs_numpy.py draws."""
-    return min(48, math.floor(math.log2(z * neighbors * min(2.0**24, 2.0**50 / n))))
-
-
-def norm_of(limit, size):
-    """The largest norm of one record's integers."""
-    return limit if size == 1 else limit * (1 + (size + 16) * 2.0**-52) + math.sqrt(size) / 2
-
-
-class OnlyFirst:
-    """A sampling of the first coordinate, as a block."""
-
-    block = np.arange(1)
-    block_size = 1
-
-    def draw(self, generator, count):
-        return itertools.repeat(self.block, count)
+# ---- the unit ------------------------------------------------------------------------------------
 
 
 @given(
@@ -97,7 +72,7 @@ class OnlyFirst:
 def test_the_limit_keeps_the_noise_above_the_sensitivity_for_every_multiplier(
     z, neighboring, size, n
 ):
-    bits = twin_of_bits(z, RELATIONS[neighboring], n)
+    bits = bits_of(z, RELATIONS[neighboring], n)
 
     def build():
         event = FitEvent((GaussianEvent(z, 1),), neighboring)
@@ -126,7 +101,6 @@ extreme = st.one_of(
 )
 weight = st.one_of(st.sampled_from(MAGNITUDES), st.floats(0, 10), st.floats(0, 1.7e308))
 positive = st.floats(-19.0, 19.0).map(lambda x: 10.0**x)
-
 
 MUCH_NOISE = FitEvent((GaussianEvent(1e4, 1),))
 
@@ -161,10 +135,11 @@ def test_scales_that_move_during_a_fit_move_no_clip():
 @pytest.mark.parametrize("block", [[2, 0], [2, 1, 0], [2, 0, 1], [1, 0]], ids=str)
 def test_a_block_in_another_order_is_refused_or_clipped_all_the_same(block):
     # Unequal M: reading one coordinate by another's M would let this record pass the clip.
-    class Unsorted(OnlyFirst):
+    class Unsorted:
         block_size = len(block)
 
-    Unsorted.block = np.array(block, dtype=np.intp)
+        def draw(self, generator, count):
+            return [np.array(block, dtype=np.intp)] * count
 
     M, z = np.array([1e-4, 1.0, 1e4]), 0.01
     oracle = oracle_of([1.0, 1.0], [-1e9], M=M, event=FitEvent((GaussianEvent(z, 1),)))

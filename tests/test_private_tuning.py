@@ -19,6 +19,7 @@ from dpcd_sklearn.privacy.accounting import (
     gaussian_fit_event,
     loss_of,
     of_points,
+    search_fit_event,
 )
 
 LAWS = ["logarithmic", "geometric", -0.5, 0.3, 4.0, "poisson"]
@@ -292,6 +293,22 @@ def test_no_enumerated_subset_exceeds_its_bound_in_either_direction():
 def test_mutants_of_subsets_are_broken_by_enumeration(monkeypatch, name, mutant):
     monkeypatch.setattr(_tuning, name, mutant)
     assert most_broken_subset(5)[0] > 1.01
+
+
+@pytest.mark.parametrize(("n", "noise"), [(20, 15.72), (49, 21.14)])
+def test_subsets_cost_less_than_draws_that_miss_as_seldom(n, noise):
+    """Noise multipliers at (1, 1e-6), of which the page tells."""
+    least = {
+        law: _least_noise(law, mean) for law, mean in (("subset", 0.95 * n), ("poisson", 3 * n))
+    }
+    assert least["subset"] == pytest.approx(noise, rel=1e-3)
+    assert 1.18 < least["poisson"] / least["subset"] < 1.32
+
+
+def _least_noise(law, mean):
+    event, release = search_fit_event(Budget(1.0, 1e-6), law, float(mean), 1, True, 1)
+    assert 0.999 < epsilon_of(event, 1e-6) <= 1.0
+    return release.noise_multiplier
 
 
 # ---- what it is worth ---------------------------------------------------------------------------

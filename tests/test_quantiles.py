@@ -214,19 +214,6 @@ def test_the_best_interval_is_the_shortest_with_so_many_spread_records():
 
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
-def test_the_best_cell_holds_the_quantile_and_others_count_what_is_missing(quantile):
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        x = rng.integers(0, 9, rng.integers(1, 60))
-        scores = quantile_scores(np.bincount(x, minlength=9)[np.newaxis], quantile)[0]
-        wanted = quantile * len(x)  # of which so many lie below
-        for cell, score in enumerate(scores):
-            missing = max(wanted - (x <= cell).sum(), (x < cell).sum() - wanted, 0)
-            assert Fraction(int(score), quantile.denominator) == -missing
-        assert scores[np.sort(x)[math.ceil(wanted) - 1]] == 0  # the quantile itself
-
-
-@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_apart_from_zeros_a_cell_holds_the_quantile_of_the_others_if_zero_is_not_that_of_all(
     quantile,
 ):

@@ -176,14 +176,9 @@ def test_what_it_is():
         noise.seed = 8
 
 
-@pytest.mark.parametrize("seed", [None, "0", 0.0, True, [0], np.random.RandomState(0)])
-def test_a_seed_is_an_integer(seed):
-    with pytest.raises(TypeError, match="seed must be an integer"):
-        ReproducibleNoise(seed)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32, 10**40])
-def test_a_seed_lies_in_a_range(seed):
-    with pytest.raises(ValueError, match="seed must lie within 0 and"):
+@pytest.mark.parametrize("seed", [None, "0", 0.0, True, [0], -1, 2**32, 10**40])
+def test_a_seed_is_an_integer_of_32_bits(seed):
+    error = ValueError if type(seed) is int else TypeError
+    with pytest.raises(error, match="seed must (be an integer|lie within 0 and)"):
         ReproducibleNoise(seed)
     assert ReproducibleNoise(2**32 - 1).seed == 2**32 - 1

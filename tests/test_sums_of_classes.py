@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tables import table
 from test_privacy_properties import MAGNITUDES, extreme, positive, properties
+from twins import Records
 from unreleased import answers, move
 
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
@@ -27,49 +28,35 @@ LAYOUTS = {
 }
 
 
-class Case:
+class Case(Records):
     """Records of K classes with every option of the sums, and what NumPy says about them."""
 
     def __init__(
-        self, K, *, n=211, p=13, density=0.25, dtype=np.float64, weighted=True, bounded=False,
-        intercept=True, alike=False, loss=None, seed=0,
-    ):  # fmt: skip
-        rng = np.random.default_rng([seed, K, n, p])
+        self, K, *, n=211, p=13, density=0.25, weighted=True, alike=False, loss=None, **options
+    ):
+        loss = loss or (MultinomialLoss() if K > 1 else LogisticLoss())
+        super().__init__(n=n, p=p, K=K, loss=loss, weighted=weighted, **options)
+        self.p, self.rng = p, np.random.default_rng([K, n, p])
         # columns of all sizes: few records have the last ones
-        X = rng.standard_normal((n, p)) * (rng.random((n, p)) < density ** np.linspace(0, 2, p))
-        self.X, self.y = X.astype(dtype), rng.integers(0, max(2, K), n).astype(float)
-        self.weights = rng.uniform(0, 2, n) if weighted else None
-        lo, hi = -rng.uniform(0.2, 1, p), rng.uniform(0.2, 1, p)
-        self.bounds = (lo, hi, np.zeros(p)) if bounded else None
-        self.K, self.P, self.p, self.n, self.intercept = K, p + intercept, p, n, intercept
-        M = rng.uniform(0.3, 3, (K, self.P))
-        self.M = np.where(alike, M[:1], M).ravel()
-        self.loss = loss or (MultinomialLoss() if K > 1 else LogisticLoss())
-        self.coef, self.rng = np.zeros(K * self.P), rng
+        self.X[self.rng.random((n, p)) >= density ** np.linspace(0, 2, p)] = 0.0
+        if self.bounds is not None:
+            self.bounds = *self.bounds[:2], np.zeros(p)  # sparse records are not centred
+        M = self.rng.uniform(0.3, 3, (K, self.d))
+        self.M, self.coef = np.where(alike, M[:1], M).ravel(), np.zeros(K * self.d)
 
     def sums(self, layout="C", *, n_threads=1):
         place = LocalPlace(LAYOUTS[layout](self.X), self.y, self.weights, self.bounds, n_threads)
-        return place.moving(
-            self.loss, self.M, fit_intercept=self.intercept, n_outputs=self.K
-        )
+        return place.moving(self.loss, self.M, fit_intercept=self.intercept, n_outputs=self.K)
 
     def twin(self, block, *, joint, clip, limit):
         """Clipped vectors of the block in the geometry of M^(-1/2), in units, summed."""
-        X = np.column_stack([self.rows(), np.ones((self.n, self.P - self.p))])
-        margins = X @ self.coef.reshape(self.K, -1).T
-        r = self.loss.gradient(margins if self.K > 1 else margins[:, 0], self.y)
-        r = r.reshape(self.n, -1) * (1 if self.weights is None else self.weights[:, None])
-        G = np.einsum("ik,ij->ikj", r, X).reshape(self.n, -1)
+        G = np.einsum("ik,ij->ikj", self.derivatives(self.coef), self.rows()).reshape(self.n, -1)
         if limit == 0:
             return G.sum(axis=0)[block]
         H = (G / np.sqrt(self.M))[:, block] / clip
         if joint:
             H /= np.maximum(1, np.linalg.norm(H, axis=1))[:, None]
         return np.rint(np.clip(H, -1, 1) * limit).sum(axis=0)
-
-    def rows(self):
-        X = self.X.astype(float)
-        return X if self.bounds is None else np.clip(X, *self.bounds[:2])
 
     def assert_twins(self, found, block, **question):
         expected = self.twin(block, **question)
@@ -82,7 +69,7 @@ class Case:
 
     def moves(self, count):
         """Steps of every kind, and questions of every kind."""
-        size, P = len(self.M), self.P
+        size, P = len(self.M), self.d
         for _ in range(count):
             kind, step = self.rng.integers(6), np.zeros(size)
             if kind == 0:  # all
@@ -98,7 +85,7 @@ class Case:
             yield step, self.block(self.rng.integers(6)), bool(self.rng.random() < 0.4)
 
     def block(self, kind):
-        size, P = len(self.M), self.P
+        size, P = len(self.M), self.d
         everything = np.arange(size)
         if kind == 0:  # a class
             return everything.reshape(self.K, P)[self.rng.integers(self.K)]

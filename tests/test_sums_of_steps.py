@@ -26,35 +26,30 @@ N_CELLS = 256
 N_GROUPS, P = 3, 2
 
 
-def event_of(z, neighboring="replace_one"):
-    return FitEvent((GaussianEvent(z, 1),), neighboring)
+def once(Oracle, Units, place, n, z=2.0, **facts):
+    """An oracle of one release of n records."""
+    event = FitEvent((GaussianEvent(z, 1),))
+    units = Units(event, n_samples=n, n_normalizer=n, **facts)
+    return Oracle(charge(None, event), units, place)
 
 
-def present_oracle(X, z=2.0, neighboring="replace_one", n_public=None):
-    sizes = {"n_samples": len(X), "n_normalizer": n_public or len(X)}
-    units = PresentUnits(event_of(z, neighboring), n_columns=X.shape[1], **sizes)
-    return PresentOracle(charge(None, units.event), units, PresentPlace(X))
+def present_oracle(X, z=2.0):
+    return once(PresentOracle, PresentUnits, PresentPlace(X), len(X), z, n_columns=X.shape[1])
 
 
-def running_oracle(X, z=2.0, neighboring="replace_one", n_public=None):
-    sizes = {"n_samples": len(X), "n_normalizer": n_public or len(X)}
-    units = RunningUnits(event_of(z, neighboring), n_columns=X.shape[1], **sizes)
-    return RunningOracle(charge(None, units.event), units, LocalPlace(X))
+def running_oracle(X, z=2.0):
+    return once(RunningOracle, RunningUnits, LocalPlace(X), len(X), z, n_columns=X.shape[1])
 
 
 def released_counts(oracle, p, n_known=None):
     return oracle.release_running_counts(np.zeros(p), np.ones(p), n_known)
 
 
-def target_oracle(
-    codes, target, n_classes=0, z=2.0, neighboring="replace_one", n_public=None, cv=1
-):
+def target_oracle(codes, target, n_classes=0, z=2.0, cv=1):
     """An oracle of codes of shape (n_samples, n_columns)."""
     n, p = codes.shape
-    sizes = {"n_samples": n, "n_normalizer": n_public or n}
-    units = TargetUnits(event_of(z, neighboring), n_columns=p, n_classes=n_classes, **sizes)
     place = GroupPlace(list(codes.T), [N_GROUPS] * p, target, n_classes, np.arange(n) % cv, cv)
-    return TargetOracle(charge(None, units.event), units, place)
+    return once(TargetOracle, TargetUnits, place, n, z, n_columns=p, n_classes=n_classes)
 
 
 # ---- what is refused -----------------------------------------------------------------------------
