@@ -151,14 +151,6 @@ def test_all_classes_are_one_charge_and_share_the_releases(solver, epsilon):
     assert counts[0] == counts[1]  # a release is of all classes, be they two or three
 
 
-def test_a_path_is_kept_class_by_class():
-    model = DPLinearClassifier(
-        classes=CLASSES, coef_path=True, max_iter=5, solver=SkGD(averaging="last")
-    ).fit(X, Y)
-    assert model.coef_path_.shape == (6, 3, 4) and model.intercept_path_.shape == (6, 3)
-    assert_array_equal(model.coef_path_[-1], model.coef_)
-
-
 @pytest.mark.parametrize(
     ("params", "match"),
     [

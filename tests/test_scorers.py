@@ -21,7 +21,7 @@ from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.model_selection._search_plan import checked_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt
 from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _questions
 from dpcd_sklearn.privacy.mechanisms._scores import pair_weights, score_sensitivity
 from dpcd_sklearn.privacy.sums import _score_sums
@@ -258,20 +258,6 @@ def test_a_score_is_released_once():
         pickle.dumps(oracle)
     with pytest.raises(ValueError, match="1 sums"):
         ScoreOracle(Receipt(units.event, None), units, lambda: [1, 2]).release_score()
-
-
-@pytest.mark.parametrize(
-    ("event", "error"),
-    [
-        (FitEvent((SelectionEvent(0.1),)), TypeError),
-        (FitEvent((GaussianEvent(1.0, 2),)), ValueError),
-        (FitEvent((GaussianEvent(1e15),)), ValueError),
-        (FitEvent((GaussianEvent(1e-40),)), ValueError),
-    ],
-)
-def test_events_that_are_no_score_are_refused(event, error):
-    with pytest.raises(error):
-        ScoreUnits(event, "right", 1, 100)
 
 
 def test_the_charge_comes_before_the_model_sees_a_record(classified):

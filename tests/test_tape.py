@@ -51,8 +51,9 @@ def check(case, seed, arbitrary):
     replayed = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary, removed=removed)
     assert replayed.returned is not None, "a case that is refused looks at nothing"
     model, used, accountant = replayed.returned
-    if getattr(used, "dtype", np.dtype(object)).kind == "f":  # whatever was answered
-        assert np.isfinite(getattr(used, "data", used)).all()
+    for found in (used, getattr(model, "coef_", None)):  # whatever was answered
+        if getattr(found, "dtype", np.dtype(object)).kind == "f":
+            assert np.isfinite(getattr(found, "data", found)).all()
     if hasattr(model, "planned_event"):
         assert model.privacy_event_ == planned(model, data)
     if accountant is not None:
