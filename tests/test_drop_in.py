@@ -9,7 +9,6 @@ import pytest
 from flat import SOLVERS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from tables import table
 
 from dpcd_sklearn import (
@@ -29,7 +28,6 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (300, 4))
 REAL = X @ [1.0, -0.5, 0.0, 0.2]
 LABELS = (REAL + 0.3 * rng.standard_normal(300) > 0.4).astype(int)
-WORDS = np.array(["no", "yes"])[LABELS]
 UNIT = {"feature_bounds": (-1, 1)}
 EXACT = {"epsilon": INF, "tol": 1e-9, "max_iter": 1e5}
 
@@ -46,23 +44,6 @@ def test_losses_have_scikit_learns_names_where_they_are_here():
 
 
 # ---- class_weight -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("y", [LABELS, WORDS, WORDS.astype(object)], ids=["int", "word", "object"])
-def test_without_noise_class_weights_are_scikit_learns(y):
-    no, yes = np.unique(y)
-    weights = {yes: 3.0, no: 0.5}
-    reference = LogisticRegression(C=0.5, class_weight=weights, tol=1e-10).fit(X, y)
-    params = {"classes": [no, yes], "class_weight": weights}
-    for model in (
-        DPLogisticGCD(C=0.5, **params, **EXACT),
-        DPLinearClassifier(
-            penalty="l2", alpha=1 / (0.5 * len(X)), solver="skgd", **params, **EXACT
-        ),
-    ):
-        model.fit(X, y)
-        assert_allclose(model.coef_, reference.coef_, rtol=1e-3)
-        assert_allclose(model.intercept_, reference.intercept_, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("use", [None, rng.uniform(0, 1, 300)], ids=["alone", "beside others"])
