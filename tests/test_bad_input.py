@@ -651,7 +651,14 @@ def again(block, block_size=2):
     return Drawing(lambda count: [block] * count, block_size)
 
 
+def with_curvature(curvature):
+    sampling = again([0])
+    sampling.curvature = lambda spread: curvature
+    return sampling
+
+
 NONSENSE = [
+    *map(with_curvature, (0, 0.5, NAN, INF, "2", None, True)),
     *map(again, ([], [4], [-1], [0, 1, 2], [0.5], [NAN], ["0"], [True], None, [2**63], [None])),
     *map(again, ([[0, 1], [2, 3]], {0, 1}, "01")),
     *(again([0], size) for size in (0, -1, 5, 1.5, "2", None, NAN, True)),
@@ -669,18 +676,7 @@ def test_a_sampling_that_draws_nonsense_is_refused_before_the_charge(
     accountant, data, estimator, sampling
 ):
     model = estimator(solver=SkGD(sampling), accountant=accountant)
-    refuse(model, *data, match=r"sampling(\.block_size|\.draw| drew)")
-
-
-@table("estimator", GENERIC)
-@table("curvature", [0, 0.5, NAN, INF, "2", None, True])
-def test_a_sampling_with_a_curvature_that_is_none_is_refused(
-    accountant, data, estimator, curvature
-):
-    sampling = again([0])
-    sampling.curvature = lambda spread: curvature
-    model = estimator(solver=SkGD(sampling), accountant=accountant)
-    refuse(model, *data, match="sampling.curvature must be")
+    refuse(model, *data, match=r"sampling(\.block_size|\.draw|\.curvature must be| drew)")
 
 
 def raising(count):
