@@ -307,17 +307,6 @@ def test_cells_that_no_fit_without_noise_takes_are_refused(rich, data, solver, c
     refuse(model, data[0] * cell, data[1], match="smoothness must lie in")
 
 
-@table("solver", OF_SOLVER)
-def test_coefficients_of_extreme_numbers_are_finite(data, solver):
-    extremes = [{"target_bounds": (-1.7e308, 1.7e308), "epsilon": 1e-3}]
-    for step_size in (3.0, 1e3, 1e15) if solver in WITH_STEPS else ():
-        too_long = step_size > {"gcd": 1e14, "compgd": 999.0}.get(solver, INF)
-        extremes += [{"penalty": "l2", "alpha": 0.1, "step_size": step_size}] * (not too_long)
-    for params in extremes:
-        model = flat(DPLinearRegressor, solver=solver, **OF_SOLVER[solver] | params).fit(*data)
-        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_), params
-
-
 @table("sizes", [(10**400, 3), (40, 10**400), (40, 2**40), (2**54, 3)])
 def test_sizes_that_no_data_has_are_refused(accountant, sizes):
     for ask in (DPLassoCD().planned_event, functools.partial(accountant.cost, DPLassoCD())):
@@ -332,7 +321,7 @@ def test_a_budget_beyond_arithmetic_is_refused(epsilon):
 
 
 @table("solver", ["sgd", "svrg", "compgd"])
-@table("epsilon", [1e-5, 2e-6, 1e-7, 1e-12, 1e-30, 1e-300])
+@table("epsilon", [1e-5, 1e-12, 1e-300])
 @table("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
 def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relation):
     stated = {"solver": solver, "sampling_rate": 0.1, "epsilon": epsilon, "delta": 1e-6}

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import clone
 from tables import table
@@ -111,6 +111,18 @@ def test_half_the_noise_is_noticed(mutant):
     std = 0.7 * 4 * 2 * z / N * math.sqrt(1 + 0.09 + 0.0081)
     assert (last.std() > 0.75 * std) == (mutant == 1.0)
     assert last.std() < 1.3 * std
+
+
+def test_derivatives_have_a_stream_of_noise_of_their_own():
+    plan = plan_of()
+    event, place, key = plan.part_of("intercept"), LocalPlace(X, Y.astype(float)), bytes(range(32))
+
+    def moved(key):
+        coef = np.zeros(P + 1)
+        return _settled_intercept.settled(plan, charge(None, event), place, key, 0.4, coef)
+
+    assert_array_equal(moved(key), moved(key))
+    assert (moved(None) != moved(key)).any() and not moved(None)[:-1].any()
 
 
 def test_unsettled_iterates_and_the_settled_model_are_told_apart():
