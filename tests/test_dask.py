@@ -251,24 +251,6 @@ def test_several_targets(client):
     assert score == pytest.approx(here.score(X, targets))
 
 
-@pytest.mark.parametrize("solver", ["cd", "gcd", "skgd", "sgd"])
-def test_one_message_a_worker_an_update(client, monkeypatch, solver):
-    told = []
-    tell = _workers.Workers._tell
-
-    def watched(self, held, *message):
-        told.append((held.address, message[-1][0]))
-        return tell(self, held, *message)
-
-    monkeypatch.setattr(_workers.Workers, "_tell", watched)
-    _, there = both("DPLinearRegressor", solver=solver, target_bounds=(-1, 1), feature_scale=1.0)
-    there.fit(in_chunks(X, "7"), in_chunks(Y, "7"))
-    n_workers = len({address for address, _ in told})
-    n_updates = sum(what == "sums" for _, what in told)
-    assert n_updates == there.n_iter_ * n_workers
-    assert n_workers <= 2 < len(CHUNKS["7"])
-
-
 def test_a_fit_leaves_nothing_with_the_workers(client):
     """Neither do partitions, nor what was made of them, wait for a collection of garbage."""
     before = {key for keys in client.has_what().values() for key in keys}

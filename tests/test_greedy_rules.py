@@ -248,15 +248,6 @@ def test_the_best_of_one_draw_have_the_law_of_successive_choices(neighboring, l1
     assert stats.chi2.sf(statistic, max(len(table) - 1, 1)) > P_VALUE
 
 
-def test_choices_without_replacement_differ_from_those_with_it():
-    # the test above could fail: with replacement the two best would be one coordinate more often
-    scores = {(j, d): -d * G[j] / math.sqrt(M[j]) for j, d in itertools.product(range(4), (-1, 1))}
-    s = 2 * CLIP / math.sqrt(M.sum()) / N
-    both = sum(p for c, p in law_of_sets(scores, 0.4, s, 2).items() if (3, 1) in c)
-    once = dict(zip(scores, law_of_candidates(list(scores.values()), 0.4, s), strict=True))[3, 1]
-    assert abs(both - (1 - (1 - once) ** 2)) > 0.005
-
-
 @every_rule
 def test_moves_out_of_the_domain_are_no_candidates(rule):
     # everything pulls downwards, where a wall stands, but for the noise

@@ -1,6 +1,5 @@
 """Several targets: one fit each, shares of one budget, one charge."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,10 +11,8 @@ from tables import table
 
 from dpcd_sklearn import DPLassoCD, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning, UnknownScaleWarning
-from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -75,15 +72,6 @@ def test_a_clip_is_in_the_units_of_each_target():
     assert_allclose(model.clip_ / model.clip_[0], [1, 1, 50])
     same = DPRidgeSkGD(target_bounds=(-2, 102), feature_bounds=(-1, 1), feature_scale=1.0).fit(X, Y)
     assert isinstance(same.clip_, float)
-
-
-def test_huber_targets_have_a_loss_in_units_of_their_own():
-    wide = [(-2, 2), (3, 7), (0, 200)]
-    plan = DPLinearRegressor(Huber(0.5), target_bounds=wide)._plan(N, 4, 3)
-    thresholds = [
-        float(plan.request.loss.gradient(np.array([1e9]), np.zeros(1))[0]) for plan in plan._plans
-    ]
-    assert_allclose(thresholds, [0.25, 0.25, 0.005])
 
 
 def test_one_target_is_one_target_in_any_shape():
@@ -148,24 +136,6 @@ def test_targets_of_few_records_have_unit_scale():
     with pytest.warns(UnknownScaleWarning, match="too small to find scales"):
         model = DPRidgeSkGD(epsilon=0.1).fit(X[:50], Y[:50])
     assert model.target_bounds_ is None and model.feature_bounds_ is None
-
-
-def test_what_one_target_refuses_is_found_for_none(monkeypatch):
-    """All predictions clip features alike, so all outputs stand on the same scales."""
-    calls = []
-
-    def refuse(self, found, loss):
-        calls.append(loss)
-        if len(calls) % 3 == 0:
-            raise ValueError("no such scale")
-        return located(self, found, loss)
-
-    located = SolverPlan._located
-    monkeypatch.setattr(SolverPlan, "_located", refuse)
-    with pytest.warns(UnknownScaleWarning, match="do not go with"):
-        model = DPRidgeSkGD(epsilon=8.0).fit(X, Y)
-    assert len(calls) == 6  # twice, a little wider at last
-    assert model.feature_bounds_ is None and model.privacy_event_ == model.planned_event(N, 4, 3)
 
 
 def test_a_pipeline_shares_its_budget_with_all_targets():

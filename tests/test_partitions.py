@@ -39,30 +39,17 @@ LAYOUTS = [np.asarray, np.asfortranarray, np.float32, csr_array, csc_array]
 SEEDED = {"random_state": ReproducibleNoise(3), "epsilon": 20.0}
 STATED = SEEDED | {"feature_bounds": (-1, 1), "max_iter": 3}
 REGRESSION = STATED | {"target_bounds": (-1, 1)}
+BALL = {"penalty": None, "constraint": "l1_ball", "penalize_intercept": True}
+ADD_REMOVE = {"neighboring": "add_remove", "n_public": 200, "delta": 1e-6}
 MODELS = {
     **{
         solver: (DPLinearRegressor(solver=solver, **REGRESSION), Y)
         for solver in ("cd", "gcd", "skgd", "newton", "sgd", "svrg", "compgd")
     },
-    "frank-wolfe": (
-        DPLinearRegressor(
-            solver="frank-wolfe",
-            penalty=None,
-            constraint="l1_ball",
-            penalize_intercept=True,
-            **REGRESSION,
-        ),
-        Y,
-    ),
+    "frank-wolfe": (DPLinearRegressor(solver="frank-wolfe", **BALL, **REGRESSION), Y),
     "found scales": (DPLinearRegressor(solver="gcd", max_iter=3, **SEEDED), Y),
-    "released smoothness": (
-        DPLinearRegressor(solver="cd", feature_scale="private", **REGRESSION),
-        Y,
-    ),
-    "add_remove": (
-        DPLassoCD(alpha=0.001, neighboring="add_remove", n_public=200, delta=1e-6, **REGRESSION),
-        Y,
-    ),
+    "released squares": (DPLinearRegressor(solver="cd", feature_scale="private", **REGRESSION), Y),
+    "add_remove": (DPLassoCD(alpha=0.001, **ADD_REMOVE, **REGRESSION), Y),
     "blocks": (DPRidgeSkGD(sampling="nice", block_size=2, **REGRESSION), Y),
     "greedy logistic": (DPLogisticGCD(solver=GCD(selection="lazy"), **STATED), TWO),
     "softmax": (DPLinearClassifier(solver="skgd", **STATED), THREE),

@@ -75,20 +75,6 @@ def test_a_solver_has_the_form_of_benchopt_and_says_what_its_neighbours_are(name
         assert of_class <= set(stated)
 
 
-def test_the_objective_counts_coverage_and_has_no_excess_without_privacy(peers):
-    _, worker = peers
-    data = worker.load("datasets/simulated.py", "Dataset")(n_samples=500).get_data()
-    objective = worker.load("objective.py", "Objective")(epsilon=1.0)
-    objective.set_data(**data)
-    from benchmark_utils import plain_fit
-
-    coef, intercept = plain_fit(data["X"], data["y"], False)
-    wide = np.column_stack([data["truth"] - 1, data["truth"] + [1, 1, 1, -0.5, -0.5]])
-    found = objective.evaluate_result(coef, intercept, wide)
-    assert found["excess_risk"] == 0.0 and found["coverage"] == 0.6
-    assert objective.evaluate_result(**objective.get_one_result())["excess_risk"] > 0.1
-
-
 def test_a_sum_of_step_functions_is_scored_and_audited_by_its_margins(peers):
     run, worker = peers
     from benchmark_utils import margins

@@ -156,17 +156,6 @@ def test_multinomial_probabilities_survive_large_margins(margins):
     assert ((gradient >= -1) & (gradient <= 1)).all()
 
 
-def test_multinomial_is_logistic_for_two_classes():
-    margin, target = np.linspace(-4, 4, 9), np.resize([0.0, 1.0], 9)
-    two = np.column_stack([np.zeros(9), margin])
-    np.testing.assert_allclose(
-        MultinomialLoss().gradient(two, target)[:, 1], LogisticLoss().gradient(margin, target)
-    )
-    np.testing.assert_allclose(
-        MultinomialLoss().value(two, target), LogisticLoss().value(margin, target)
-    )
-
-
 @pytest.mark.parametrize("residual", [1e300, -1e300, math.inf, -math.inf])
 def test_the_huber_derivative_never_exceeds_its_threshold(residual):
     found = HuberLoss(1.35).gradient(np.array([residual]), np.zeros(1))[0]

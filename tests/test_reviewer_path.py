@@ -3,13 +3,13 @@
 ``python tests/test_reviewer_path.py`` writes the figures anew; the words are for people to write.
 """
 
+import importlib.util
 import math
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from dpcd_sklearn import DPLassoCD, PrivacyAccountant
 
@@ -22,33 +22,15 @@ SOURCES = {
     if path.suffix in {".py", ".pyx", ".pxd", ".h"} and path.name != "__init__.py"
 }
 DRIFT = 0.04
+_spec = importlib.util.spec_from_file_location("count", CHECKOUT / ".ci" / "count.py")
+count = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(count)
 
-TEXT = re.compile(
-    r'[rRbBuUfF]{0,2}("""|\'\'\')[\s\S]*?\1'
-    r'|"(?:\\.|[^"\\\n])*"'
-    r"|'(?:\\.|[^'\\\n])*'"
-    r"|#[^\n]*"
-)
-C_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*[\s\S]*?\*/|//[^\n]*')
 ROW = re.compile(r"^\| `([\w./*]+)` \| ([\d,]+) \|(.*)\|$", re.MULTILINE)
 TOTAL = re.compile(r"\*\*([\d,]+) lines\*\* (in the trunk|in branches|of kernels|beside the path)")
 SECTIONS = {"in the trunk": "The trunk", "in branches": "Branches"}
 SECTIONS |= {"of kernels": "Kernels", "beside the path": "Beside"}
 MOST_OF_TRUNK = 2_300
-
-
-def code_lines(name, source):
-    """Lines that are neither blank nor comment nor docstring."""
-
-    def without(match):
-        text = match[0]
-        before = source[source.rfind("\n", 0, match.start()) + 1 : match.start()]
-        if text[0] == "#" or text[:2] in ("//", "/*") or (match.lastindex and not before.strip()):
-            return ""
-        return "\n".join("x" for _ in text.split("\n"))  # a string counts with all its lines
-
-    code = (C_TEXT if name.endswith(".h") else TEXT).sub(without, source)
-    return sum(bool(line.strip()) for line in code.split("\n"))
 
 
 def files_of(pattern):
@@ -57,7 +39,7 @@ def files_of(pattern):
 
 
 def counted(names):
-    return sum(code_lines(name, SOURCES[name].read_text(encoding="utf-8")) for name in names)
+    return sum(count.lines_of(SOURCES[name])[0] for name in names)
 
 
 def section_of(text, title):
@@ -173,20 +155,6 @@ def test_the_path_leads_past_every_proof():
 
 
 # ---- the checks can fail ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "source", "lines"),
-    [
-        ("a.py", '"""Doc.\n\nMore.\n"""\n\nx = 1  # why\n# because\n', 1),
-        ("a.py", 'def f():\n    r"""Doc."""\n    return "# no comment"\n', 2),
-        ("a.py", 'SQL = """\nselect 1;\n"""\n"""no code"""\n', 3),
-        ("a.pyx", "cdef int a  # b\n\n\tcdef int b\n", 2),
-        ("a.h", "/* one\n two */\nint a; // b\n// c\n#define D \\\n  1\n", 3),
-    ],
-)
-def test_code_is_counted_without_blanks_comments_and_docstrings(name, source, lines):
-    assert code_lines(name, source) == lines
 
 
 def test_figures_that_drift_and_files_that_are_forgotten_are_noticed():

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from flat import SOLVERS
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 from tables import table
 
 from dpcd_sklearn import (
@@ -234,27 +232,7 @@ def test_a_fit_reads_an_object_and_never_writes_to_it(kind, data):
     assert_array_equal(models[0].coef_, models[1].coef_)
 
 
-def test_a_plan_holds_a_copy_that_nobody_can_change():
-    model = with_noise(DPLinearRegressor, solver=GCD(block_size=1), penalty="l1")
-    plan = model._plan(N, P, 1)
-    event = plan.event
-    model.solver.set_params(block_size=3, rule="gs-q")
-    assert plan.request.solver.block_size == 1 and plan.request.solver.rule == "gs-r"
-    assert plan.event == event != model.planned_event(N, P)
-
-
 # ---- searches ------------------------------------------------------------------------------------
-
-
-def test_a_search_states_what_a_solver_alone_has(data):
-    grid = {"solver__rule": ["gs-s", "gs-q"], "penalty__hi": [0.5, 1.0]}
-    model = with_noise(DPLinearRegressor, solver=GCD(), penalty=Box())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = GridSearchCV(model, grid, cv=2).fit(*data)
-    assert found.best_estimator_.solver.rule in grid["solver__rule"]
-    assert found.best_estimator_.penalty.hi in grid["penalty__hi"]
-    assert (model.solver.rule, model.penalty.hi) == ("gs-r", INF)  # of clones
 
 
 # ---- samplings -----------------------------------------------------------------------------------

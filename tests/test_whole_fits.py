@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -18,7 +17,6 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.privacy.accounting import greedy_fit_event, sampled_fit_event
 from dpcd_sklearn.solvers import SkGD
 
 N_SAMPLES, N_FEATURES = 40_000, 100
@@ -133,20 +131,3 @@ def test_a_greedy_fit_of_wide_sparse_records_needs_both_formats_and_six_vectors(
     converting = peak_of(convert)
     assert peak < max(other, converting) + 6.5 * 8 * p
     assert own + peak < 2.65 * own + max(converting - 1.01 * other, 0)
-
-
-def test_equal_targets_are_calibrated_once():
-    """Clones, folds and other data of one size: the noise is a function of (ε, δ, T) alone."""
-    X, y = np.random.default_rng(0).standard_normal((900, 5)), np.arange(900) % 2
-    greedy = DPLogisticGCD(solver="gcd", max_iter=37, delta=1.7e-6)
-    sampled = DPLinearClassifier(solver="sgd", max_iter=1.3, delta=1.7e-6)
-    grids = {"C": [0.1, 1.0]}, {"alpha": [0.1, 1.0]}
-    for model, grid, event in zip(
-        (greedy, sampled), grids, (greedy_fit_event, sampled_fit_event), strict=True
-    ):
-        event.cache_clear()
-        model.fit(X, y)
-        clone(model).fit(X[::-1], y)
-        GridSearchCV(model, grid, cv=KFold(3), error_score="raise").fit(X, y)
-        assert event.cache_info().misses == 1
-        assert event.cache_info().hits >= 8
