@@ -21,7 +21,8 @@ class ReproducibleNoiseWarning(PrivacyLeakWarning):
 
 
 class UnknownScaleWarning(UserWarning):
-    """Nobody stated the scale of the data, and there are too few records to find it."""
+    """Nobody stated the scale of the data, and there are too few records to find it, or bounds that
+    were found cut many of them."""
 
 
 class FewRecordsWarning(UserWarning):

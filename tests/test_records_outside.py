@@ -1,10 +1,12 @@
 """Intervals where bounds were found: who lies outside is counted, paid for, and decides."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array
+from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.plan._records_outside import are_few
@@ -100,6 +102,25 @@ def test_what_is_not_known_to_be_few_counts_as_many():
     few = 1.2 / math.sqrt(n)
     assert are_few(0.0, 0.4 * few, n) and are_few(0.2 * few, 0.3 * few, n)
     assert not are_few(0.0, 0.6 * few, n) and not are_few(1.1 * few, 0.0, n)
+
+
+@table("share, words", [(0.3, "30%"), (0.08, "8%"), (0.06, None), (0.0, None)])
+def test_many_cut_records_are_told_after_the_fit(share, words, monkeypatch):
+    """The warning is a function of the released count, and nothing is lost by it."""
+    X, y = simulated(np.random.default_rng(2), 3_000, heavy=False)
+    monkeypatch.setattr(
+        "dpcd_sklearn.linear_model._private_linear_model.found_share_outside",
+        lambda *_: (share, 0.01),
+    )
+    model = DPLinearRegressor(penalty=None, inference=True, epsilon=8.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    (*told,) = [str(one.message) for one in caught if "were cut to them" in str(one.message)]
+    assert len(told) == (words is not None) and hasattr(model, "solver_")
+    if words:
+        assert f"count {words} of the records" in told[0]
+        assert "State feature_bounds and target_bounds" in told[0]
 
 
 def simulated(rng, n, heavy):

@@ -24,7 +24,7 @@ from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
 from ..plan._margin_length import with_length
 from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
-from ..plan._records_outside import found_share_outside
+from ..plan._records_outside import found_share_outside, warn_of_cut
 from ..plan._request import Request
 from ..plan._scales import found_scales
 from ..plan._shrinkage import shrunk
@@ -307,7 +307,7 @@ class PrivateLinearModel(
         if found is not None:
             plan = self._shown(self._plan(*shape, n_outputs, located=(plan, found)))
         if plan.part_of("outside") is not None:
-            self._outside = found_share_outside(plan, receipt, records, key)
+            self._outside = outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
         if plan.request.counts_share or plan.request.mean_share:
             known, start = self._start_at_known(plan, receipt, scaled, key)
@@ -321,6 +321,8 @@ class PrivateLinearModel(
                 f"sampling failed after its trial ({failure}); in its place the first "
                 f"{plan.sampling.block_size} coordinates were moved"
             )
+        if plan.part_of("outside") is not None:
+            warn_of_cut(plan.request, *outside)
         progress.end()
         return self
 

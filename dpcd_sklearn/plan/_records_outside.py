@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
+from ..exceptions import UnknownScaleWarning
 from ..privacy.mechanisms._counts import CountUnits, OutsideOracle
+from ..utils._warnings import warn
 from ._release import Release
 
 # A cut share c moves a coefficient by about c sqrt(n) standard errors, times how far out records
@@ -18,6 +20,8 @@ FEW, _NOISE = 1.2, 0.3
 _LEAST_SHARE, _MOST_SHARE = 0.005, 0.1
 # Standard deviations of the count that are added: what is not known to be few counts as many.
 _DOUBT = 2.0
+# The share that is warned of, if the count is sure of more.
+_MANY = 0.05
 
 
 def share_of_outside(request):
@@ -84,3 +88,17 @@ def found_share_outside(plan, receipt, records, key):
 def are_few(share, noise_std, n_records):
     """Whether a share that was found is small beside the standard errors of so many records."""
     return share + _DOUBT * noise_std <= FEW / math.sqrt(n_records)
+
+
+def warn_of_cut(request, share, noise_std):
+    """Warn of many records outside of found bounds; after the fit, by released numbers alone."""
+    if share - _DOUBT * noise_std <= _MANY:
+        return
+    names = ["feature_bounds"] * bool(request.scales.n_choices)
+    names += ["target_bounds"] * bool(request.target_search.n_choices)
+    warn(
+        f"by a noisy count {share:.0%} of the records lie outside of the bounds that were found "
+        f"({' and '.join(f'{name}_' for name in names)}), and were cut to them: coefficients are "
+        f"those of cut records. State {' and '.join(names)} that hold nearly all of them",
+        UnknownScaleWarning,
+    )
