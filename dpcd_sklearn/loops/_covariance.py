@@ -317,7 +317,7 @@ def noise_of(problem, walk, coef, *, curvature_noise, gradient_noise, is_fixed):
     out = _out_of(walk, problem)
     penalty = out.T @ (_ridge_of(problem)[:, None] * out)
     privacy, kept = walk.propagated(problem, jacobian, penalty)
-    privacy = gradient_noise**2 * out @ _within(safe, safe.T @ privacy @ safe) @ out.T
+    privacy = gradient_noise**2 * out @ privacy @ out.T
     _, left = _left(problem, out, kept, coef, safe)
     if not np.all(left**2 <= _MOST_LEFT**2 * np.diag(privacy)):
         return _nothing(size)
