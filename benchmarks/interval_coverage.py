@@ -1,31 +1,64 @@
 """Coverage of private confidence intervals: how many contain the truth, and how long they are.
 
     nice python benchmarks/interval_coverage.py [--repeat 4000] [--epsilons 1 3 10]
+    nice python benchmarks/interval_coverage.py --repeat 200 --errors wages houses dummies
 
 A row a simulation: errors of one kind, n records of p features, and ε. "valid" is the share of
-fits that do not abstain, "slopes" and "intercept" are shares of valid 95 % intervals that contain
-the truth, "bias" is the largest mean distance of an estimated slope from it in standard errors, and
-"length" the mean length over that of intervals without privacy. With skewed errors the intercept's
-truth is that of the mean, which a clip that bites is not about: "own" is the share of its intervals
-that contain where the valid fits are on average, which the clipped loss is about.
+slopes that have an interval, "slopes" and "intercept" are shares of valid 95 % intervals that
+contain the truth, "bias" is the largest mean distance of an estimated slope from it in standard
+errors, and "length" the mean length over that of intervals without privacy. With skewed errors the
+intercept's truth is that of the mean, which a clip that bites is not about: "own" is the share of
+its intervals that contain where the valid fits are on average, which the clipped loss is about, and
+"own slopes" that of slopes. Of tables in the folder ``DPCD_DATA`` records are drawn with
+replacement, and the truth is least squares on the whole table within the stated bounds; "dummies"
+are wages by categories that are made up.
 """
 
 import argparse
+import functools
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 
 ERRORS = ("homoscedastic", "heteroscedastic", "skewed", "logistic")
+# Tables: bounds of features and target that need no look at the records, and sizes of samples.
+_COLUMNS = {"education": (0, 22), "decades": (0, 6), "decades²": (0, 36), "female": (0, 1)}
+_HOUSES = [(0, 15), (0, 52), (0, 20), (0, 5), (0, 5000), (0, 10), (32, 42), (-125, -114)]
+TABLES = {
+    "wages": ("cps_wages_2024", list(_COLUMNS.values()), (5, 15), [1, 10, 100, 1]),
+    "houses": ("california_housing", _HOUSES, (0, 5), 1),
+    "dummies": ("cps_wages_2024", [*_COLUMNS.values()] + 6 * [(0, 1)], (5, 15), [1, 10, 100, 1]),
+}
 SIZES = ((250, 3), (1_000, 3), (4_000, 3), (10_000, 10))
 EPSILONS = (1.0, 3.0)
 REACH = 1.959964
 PARAMS = {"penalty": None, "inference": True, "feature_bounds": (-1, 1)}
 
 
+@functools.cache
+def table(name):
+    """A whole table and the coefficients of least squares on it, within its bounds."""
+    file, bounds, of_target, units = TABLES[name]
+    with np.load(Path(os.environ["DPCD_DATA"]) / f"{file}.npz") as arrays:
+        X, y = arrays["X"] / np.array(units, dtype=float), arrays["y"].astype(float)
+    if name == "dummies":
+        kind = np.random.default_rng(0).choice(7, len(X), p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.06, 0.04])
+        X = np.column_stack([X, kind[:, None] == np.arange(1, 7)])
+    lo, hi = np.transpose(bounds)
+    within = np.column_stack([np.clip(X, lo, hi), np.ones(len(X))])
+    return X, y, np.linalg.lstsq(within, np.clip(y, *of_target))[0], (lo, hi), of_target
+
+
 def simulated(errors, n, p, rng):
     """Records, the target, and the truth, the intercept last."""
+    if errors in TABLES:
+        X, y, truth, *_ = table(errors)
+        drawn = rng.integers(len(X), size=n)
+        return X[drawn], y[drawn], truth
     truth = np.zeros(p + 1)
     truth[:3], truth[-1] = (0.3, -0.2, 0.1), 0.05
     X = rng.uniform(-1, 1, (n, p))
@@ -40,6 +73,10 @@ def simulated(errors, n, p, rng):
 
 def model_of(errors, epsilon):
     """The estimator, with defaults but for what it must be told."""
+    if errors in TABLES:
+        *_, bounds, of_target = table(errors)
+        stated = {"feature_bounds": bounds, "target_bounds": of_target}
+        return DPLinearRegressor(epsilon=epsilon, **PARAMS | stated)
     if errors == "logistic":
         return DPLinearClassifier(epsilon=epsilon, classes=[0, 1], **PARAMS)
     return DPLinearRegressor(epsilon=epsilon, target_bounds=(-1, 1), **PARAMS)
@@ -55,30 +92,38 @@ def row(errors, n, p, epsilon, repeat, rng):
             gaps.append(np.append(model.coef_, model.intercept_) - truth)
             errors_of.append(model.coef_std_)
             sampling = model.coef_std_**2 - model.privacy_std_**2
-            lengths.append(np.mean(model.coef_std_ / np.sqrt(sampling)))
+            lengths.append(np.nanmean(model.coef_std_ / np.sqrt(sampling)))
     if not gaps:
-        return (0.0,) + 5 * (np.nan,)
+        return (0.0,) + 6 * (np.nan,)
     gaps, errors_of = np.array(gaps), np.array(errors_of)
-    covered = np.mean(np.abs(gaps) < REACH * errors_of, axis=0)
-    own = np.abs(gaps - gaps.mean(axis=0))[:, -1] < REACH * errors_of[:, -1]
-    bias = np.abs(np.mean(gaps / errors_of, axis=0))[:-1].max()
-    valid = len(gaps) / repeat
-    return valid, covered[:-1].mean(), covered[-1], own.mean(), bias, np.mean(lengths)
+    told = np.isfinite(errors_of)
+    gaps = np.where(told, gaps, np.nan)
+
+    def shares(distances):
+        inside = np.abs(distances) < REACH * errors_of
+        return inside[:, :-1].sum() / max(told[:, :-1].sum(), 1), inside[told[:, -1], -1].mean()
+
+    (slopes, intercept), (of_slopes, own) = shares(gaps), shares(gaps - np.nanmean(gaps, axis=0))
+    bias = np.nanmax(np.abs(np.nanmean(gaps / errors_of, axis=0))[:-1])
+    valid = told[:, :-1].mean() * len(gaps) / repeat
+    return valid, slopes, intercept, own, of_slopes, bias, np.nanmean(lengths)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=4000)
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--errors", nargs="+", default=ERRORS, choices=ERRORS)
+    parser.add_argument("--errors", nargs="+", default=ERRORS, choices=(*ERRORS, *TABLES))
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| errors | n | p | epsilon | valid | slopes | intercept | own | bias | length |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    heads = "errors n p epsilon valid slopes intercept own own_slopes bias length".split()
+    print("|", " | ".join(heads), "|\n" + "|---" * len(heads) + "|")
     for errors in asked.errors:
-        for n, p in SIZES:
+        of_table = [(n, len(TABLES[errors][1])) for n in (12_000, 50_000) if errors in TABLES]
+        for n, p in of_table or SIZES:
             for epsilon in asked.epsilons:
-                rng = np.random.default_rng([0, ERRORS.index(errors), n, p, int(epsilon)])
+                kind = (*ERRORS, *TABLES).index(errors)
+                rng = np.random.default_rng([0, kind, n, p, int(epsilon)])
                 valid, *shares, bias, length = row(errors, n, p, epsilon, asked.repeat, rng)
                 shares = " | ".join(f"{share:.3f}" for share in shares)
                 print(

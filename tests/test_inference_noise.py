@@ -99,6 +99,7 @@ def test_it_is_exact_for_linear_gradients_and_the_true_curvature():
     quiet = end(np.zeros((9, 3)))
     arrived = dataclasses.replace(problem, start=quiet.coef)
     known = {"curvature_noise": 0.0, "gradient_noise": 0.2, "is_fixed": np.zeros(2, dtype=bool)}
+    known["before"] = quiet.coef
     found = noise_of(arrived, quiet.walk, quiet.coef, **known).privacy
     moved = [end(0.2 * np.eye(27)[k].reshape(9, 3)).coef - quiet.coef for k in range(27)]
     np.testing.assert_allclose(found, np.transpose(moved) @ moved, atol=1e-10)
@@ -106,7 +107,9 @@ def test_it_is_exact_for_linear_gradients_and_the_true_curvature():
     noise = np.linalg.eigvalsh(quiet.walk.curvature)[-1] / 1.9 / 6**0.5
     unsafe = noise_of(arrived, quiet.walk, quiet.coef, **known | {"curvature_noise": noise})
     far = dataclasses.replace(problem, start=quiet.coef + 1e6)
-    for missing in (unsafe, noise_of(far, quiet.walk, quiet.coef, **known)):
+    after = known | {"before": quiet.coef + 7 * np.sqrt(np.diag(found))}
+    moving = noise_of(arrived, quiet.walk, quiet.coef, **after)
+    for missing in (unsafe, moving, noise_of(far, quiet.walk, quiet.coef, **known)):
         assert np.isnan(missing.privacy).all() and not missing.valid
 
 
@@ -148,6 +151,21 @@ def test_where_the_curvature_is_not_safe_it_is_nan():
     X, y = records(n=300)
     model = fitted(X, y, epsilon=0.5)
     assert np.isnan(model.privacy_std_).all() and np.isfinite(model.coef_).all()
+
+
+def test_where_the_steps_have_not_arrived_it_is_nan_and_more_steps_mend_it():
+    """Records with a rare indicator are long rows, which the released curvature cuts short."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((20_000, 3)), rng.random((20_000, 2)) < [0.02, 0.1]])
+    y = X @ [1.0, 0.5, -1.0, 2.0, 1.0] + rng.standard_normal(20_000)
+    bounds = {"feature_bounds": (X.min(axis=0), X.max(axis=0)), "target_bounds": (-6.0, 7.0)}
+    assert np.isnan(fitted(X, y, **bounds).privacy_std_).all()
+    fits = [fitted(X, y, seed=seed, max_iter=25, **bounds) for seed in range(10)]
+    design = [np.column_stack([np.clip(X, *m.feature_bounds_), np.ones(len(X))]) for m in fits]
+    y = np.clip(y, -6.0, 7.0)
+    truth = np.array([np.linalg.lstsq(one, y)[0] for one in design])
+    gaps = np.array([np.append(model.coef_, model.intercept_) for model in fits]) - truth
+    assert np.mean(np.abs(gaps / [model.privacy_std_ for model in fits]) < 2) > 0.8
 
 
 def test_behind_indicators_what_is_identified_has_it():

@@ -224,9 +224,12 @@ TEXTS = {
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
         Standard errors, and the part of them that is the noise. Released. Without `inference`
         `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
-        or a ridge: of first order, for few records at the clip, around the fit without noise in
-        the same bounds, which a penalty shrinks. It is NaN of coefficients that the released
-        curvature does not tell apart. After other fits it is an AttributeError.""",
+        or a ridge: of first order, around the fit without noise that has the same bounds, the same
+        clip of gradients and the same penalty. Where many records are at the clip, that is another
+        than least squares within the bounds. It is NaN of coefficients that the released curvature
+        does not tell apart, and of all where the last step was longer than six of it: the steps
+        had not arrived. Other fits release no curvature, which it depends on: after them it is an
+        AttributeError.""",
     "inference_valid_": """\
     inference_valid_ : bool
         Whether the noisy moments are safely positive in some direction at least, the steps arrived

@@ -31,6 +31,10 @@ _ROUNDING = 1e-3
 _MOST_DOUBT = 0.2
 # In standard errors: of which coefficient more is left, the steps did not arrive.
 _MOST_LEFT = 1.0
+# In standard deviations by the noise: a last step that was longer is no noise but a way that is
+# not at its end where the curvature misses, as of few long rows. Fits of which 94 % of intervals of
+# two deviations covered moved by 5 at most, of which 16 % did by 25 to 43.
+_MOST_MOVED = 6.0
 
 
 def normal_square(mean):
@@ -281,7 +285,7 @@ def inference_of(
 
 
 @_or(_nothing)
-def noise_of(problem, walk, coef, *, curvature_noise, gradient_noise, is_fixed):
+def noise_of(problem, walk, coef, *, before, curvature_noise, gradient_noise, is_fixed):
     """Covariance of the coefficients by the noise alone, of a squared loss without moments.
 
     It takes the released curvature for J, in the directions in which that is safely positive: to
@@ -291,7 +295,8 @@ def noise_of(problem, walk, coef, *, curvature_noise, gradient_noise, is_fixed):
     ----------
     problem : Problem
     walk : NewtonWalk
-    coef : ndarray
+    coef, before : ndarrays
+        The coefficients, and those that the last step began at.
     curvature_noise : float
         Noise of the curvature's diagonal.
     gradient_noise, is_fixed
@@ -317,9 +322,11 @@ def noise_of(problem, walk, coef, *, curvature_noise, gradient_noise, is_fixed):
     out = _out_of(walk, problem)
     penalty = out.T @ (_ridge_of(problem)[:, None] * out)
     privacy, kept = walk.propagated(problem, jacobian, penalty)
-    privacy = gradient_noise**2 * out @ _within(safe, safe.T @ privacy @ safe) @ out.T
+    privacy = gradient_noise**2 * out @ privacy @ out.T
     _, left = _left(problem, out, kept, coef, safe)
-    if not np.all(left**2 <= _MOST_LEFT**2 * np.diag(privacy)):
+    variance, moved = np.diag(privacy), np.abs(coef - before)
+    moved[len(is_fixed) :] = 0.0  # the intercept's step is that of the others
+    if not np.all(np.maximum(np.abs(left) / _MOST_LEFT, moved / _MOST_MOVED) ** 2 <= variance):
         return _nothing(size)
     doubt = 2 * _SAFE_CURVATURE * noise * sum(~is_safe) ** 0.5 / values[is_safe][0]
     known = {"privacy": privacy, "valid": True, "doubt": min(max(doubt, _ROUNDING), _MOST_DOUBT)}

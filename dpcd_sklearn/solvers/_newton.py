@@ -364,6 +364,7 @@ class NewtonPlan(SolverPlan):
             self.attended,
             solution.walk,
             solution.coef,
+            before=solution.tail.point.ravel() / np.sqrt(self.attended.smoothness),
             curvature_noise=self._noise,
             gradient_noise=gradient_noise(self, units),
             is_fixed=self.geometry.is_fixed,
