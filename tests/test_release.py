@@ -3,6 +3,7 @@
 Workflows and the recipe can't be run here; what can be compared with pyproject.toml is.
 """
 
+import csv
 import importlib.util
 import re
 import shutil
@@ -31,6 +32,14 @@ PROMISED = {
     *("doc/deprecation.rst", "doc/checklists.rst", "tests/unreleased.pyx"),
     *("dpcd_sklearn/py.typed", "dpcd_sklearn/privacy/proofs/README.md"),
 }
+# In the order of the paper's sentences.
+COMPARED = [
+    *(("california_housing", name) for name in ("dpcd_sklearn", "no privacy", "DP-EBM", "DP-SGD")),
+    ("california_housing", "diffprivlib"),
+    *(("diabetes", name) for name in ("dpcd_sklearn", "no privacy", "DP-SGD")),
+    *(("breast_cancer", name) for name in ("dpcd_sklearn", "DP-SGD")),
+]
+SEARCHED = ["California housing", "absurd values", "1"]
 LEFT_OUT = {".gitignore"}
 
 
@@ -131,6 +140,20 @@ def test_the_paper_has_what_the_journal_asks_for():
     required += "Research impact statement", "AI usage disclosure", "Acknowledgements", "References"
     assert tuple(sections) == required
     assert 750 <= len(body.split()) <= 1750
+
+
+def test_figures_of_the_paper_are_those_of_the_stored_rows():
+    def rows(name):
+        with (CHECKOUT / "benchmarks" / name).open(newline="", encoding="utf-8") as lines:
+            return list(csv.reader(lines))[1:]
+
+    peers = {tuple(row[:3]): float(row[3]) for row in rows("peers/results.csv")}
+    ways = {row[3]: float(row[4]) for row in rows("search.csv") if row[:3] == SEARCHED}
+    figures = [peers[table, solver, "error"] for table, solver in COMPARED]
+    figures += [ways[way] for way in ("search", "default", "best")]
+    text = read("paper/paper.md")
+    text = text[text.index("With defaults, ") :].partition("\n\n")[0]
+    assert re.findall(r"\d\.\d{2,}", text) == [f"{figure:.3g}" for figure in figures]
 
 
 def test_all_that_the_paper_cites_is_in_its_bibliography_and_nothing_else():
