@@ -62,7 +62,7 @@ def test_readme_code_prints_what_the_readme_says(tmp_path):
     promised = "".join(blocks(text, "text"))
     values, stated = (re.findall(r"accuracy (0\.\d+)", out) for out in (printed, promised))
     assert len(values) == len(stated) == 3
-    assert all(0.8 < float(value) < 0.9 for value in values + stated)  # twelve runs: .83 to .85
+    assert all(0.8 < float(value) < 0.9 for value in values + stated)  # fifteen runs: .83 to .86
     assert rounded(printed) == rounded(promised)
 
 
