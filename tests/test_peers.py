@@ -89,38 +89,7 @@ def test_a_sum_of_step_functions_is_scored_and_audited_by_its_margins(peers):
     assert objective.evaluate_result(**model)["error"] == 0.0
 
 
-<<<<<<< HEAD
 def test_the_page_has_the_rows_that_are_stored(peers):
-=======
-class FirstTerms:
-    """A fitted DP-EBM as it is read: its scores begin and end with those of odd values."""
-
-    term_features_, intercept_ = [(1,), (0,)], np.array([0.5])
-    term_scores_ = [np.array([7.0, 0.0, 9.0, 7.0]), np.array([7.0, 1.0, 2.0, 3.0, 7.0])]
-    bins_ = [[np.array([-0.5, 0.5])], [np.array([0.0])]]
-
-
-def test_terms_of_dp_ebm_are_padded_to_one_table(peers):
-    _, worker = peers
-    solver = worker.load("solvers/dp_ebm.py", "Solver")()
-    solver.model = FirstTerms
-    found = solver.get_result()
-    np.testing.assert_array_equal(found["cuts"], [[-0.5, 0.5], [0.0, np.inf]])
-    np.testing.assert_array_equal(found["steps"], [[1, 2, 3], [0, 9, 9]])
-    assert found["intercept"] == 0.5
-
-
-def test_stored_rows_replace_those_of_the_same_solver_and_table(peers, tmp_path, monkeypatch):
-    run, _ = peers
-    monkeypatch.setattr(run, "STORED", tmp_path / "results.csv")
-    run.store({("a", "x", "error"): 1.0, ("a", "x", "coverage"): 0.5, ("b", "x", "error"): 2.0})
-    run.store({("a", "x", "error"): 1 / 3})
-    assert run.stored() == {("a", "x", "error"): 0.3333, ("b", "x", "error"): 2.0}
-
-
-def test_pages_are_made_of_the_stored_rows(peers):
-    """Each stored table is on the page, and each number in its sentences is a stored one."""
->>>>>>> h43b
     run, _ = peers
     doc = PEERS.parent.parent / "doc"
     if not doc.is_dir():

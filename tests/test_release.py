@@ -25,15 +25,6 @@ pytestmark = pytest.mark.skipif(
     not (CHECKOUT / "CITATION.cff").is_file(), reason="the checkout is not here"
 )
 
-<<<<<<< HEAD
-=======
-PROMISED = {
-    *("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "MANIFEST.in"),
-    *("SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", "pyproject.toml", "setup.py"),
-    *("paper/paper.md", "paper/paper.bib", "conda/recipe.yaml", ".ci/run"),
-    *("doc/deprecation.rst", "doc/checklists.rst", "tests/unreleased.pyx"),
-    *("dpcd_sklearn/py.typed", "dpcd_sklearn/privacy/proofs/README.md"),
-}
 # In the order of the paper's sentences.
 COMPARED = [
     *(("california_housing", name) for name in ("dpcd_sklearn", "no privacy", "DP-EBM", "DP-SGD")),
@@ -42,7 +33,6 @@ COMPARED = [
     *(("breast_cancer", name) for name in ("dpcd_sklearn", "DP-SGD")),
 ]
 SEARCHED = ["California housing", "absurd values", "1"]
->>>>>>> h43b
 LEFT_OUT = {".gitignore"}
 
 
@@ -89,64 +79,6 @@ def test_the_changelog_of_a_release_fits_a_screen():
     assert "doc/history.md" in releases[0] and (CHECKOUT / "doc" / "history.md").is_file()
 
 
-<<<<<<< HEAD
-=======
-def test_a_version_before_the_final_one_is_not_called_stable():
-    project = pyproject()["project"]
-    (status,) = [name for name in project["classifiers"] if name.startswith("Development Status")]
-    unfinished = re.search(r"(a|b|rc|dev)\d+$", project["version"]) is not None
-    assert unfinished == ("Stable" not in status and "Mature" not in status)
-
-
-# --- citation and paper ------------------------------------------------------------------------
-
-
-def test_the_citation_has_the_fields_of_its_format():
-    citation, project = in_yaml("CITATION.cff"), pyproject()["project"]
-    assert citation["cff-version"] == "1.2.0"
-    assert citation["message"] and citation["title"].startswith("dpcd_sklearn")
-    assert [author["name"] for author in citation["authors"]] == [
-        author["name"] for author in project["authors"]
-    ]
-    assert citation["license"] == project["license"]
-    assert citation["keywords"] == project["keywords"]
-    allowed = {"type", "title", "authors", "conference", "journal", "year", "doi"}
-    for reference in citation["references"]:
-        assert {"type", "title", "authors", "year"} <= set(reference) <= allowed
-        assert all({"family-names", "given-names"} == set(name) for name in reference["authors"])
-
-
-def flat_text(latex):
-    """A title of the bibliography without braces and accents, in small letters."""
-    return re.sub(r"\\['\"`^~]|[{}\\]", "", latex).lower()
-
-
-def test_the_citation_and_the_paper_cite_the_same_four_papers():
-    found = re.findall(r"title = \{(.*)\},?$", bibliography(), re.M)
-    titles = {flat_text(title) for title in found}
-    cited = {reference["title"].lower() for reference in in_yaml("CITATION.cff")["references"]}
-    assert len(cited) == 4 and cited <= titles
-
-
-def bibliography():
-    return read("paper/paper.bib")
-
-
-def test_the_paper_has_what_the_journal_asks_for():
-    _, head, body = read("paper/paper.md").split("---\n", 2)
-    head = yaml.safe_load(head)
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
-    assert (CHECKOUT / "paper" / head["bibliography"]).is_file()
-    assert {author["affiliation"] for author in head["authors"]} <= {
-        affiliation["index"] for affiliation in head["affiliations"]
-    }
-    sections = re.findall(r"^# (.*)$", body, re.M)
-    required = "Summary", "Statement of need", "State of the field", "Software design"
-    required += "Research impact statement", "AI usage disclosure", "Acknowledgements", "References"
-    assert tuple(sections) == required
-    assert 750 <= len(body.split()) <= 1750
-
-
 def test_figures_of_the_paper_are_those_of_the_stored_rows():
     def rows(name):
         with (CHECKOUT / "benchmarks" / name).open(newline="", encoding="utf-8") as lines:
@@ -161,12 +93,6 @@ def test_figures_of_the_paper_are_those_of_the_stored_rows():
     assert re.findall(r"\d\.\d{2,}", text) == [f"{figure:.3g}" for figure in figures]
 
 
-def test_all_that_the_paper_cites_is_in_its_bibliography_and_nothing_else():
-    cited = set(re.findall(r"@(\w+)", read("paper/paper.md").split("---\n", 2)[2]))
-    assert cited == set(re.findall(r"^@\w+\{(\w+),", bibliography(), re.M))
-
-
->>>>>>> h43b
 # --- the sdist --------------------------------------------------------------------------------
 
 
