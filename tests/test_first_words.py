@@ -246,6 +246,12 @@ def test_dates_among_categories_are_named_before_the_charge(encoder):
             with pytest.raises(UserWarning, match=words):
                 model.fit(whens[columns], LABELS)
     assert not accountant.entries()
+    encoded = make_private_column_transformer(
+        (encoder(), ["visit_date"]), (DPStandardScaler(), ["age"])
+    )
+    with pytest.warns(UserWarning, match="seem to be dates") as heard:
+        make_private_pipeline(encoded, TWO, epsilon=5.0).fit(TABLE, LABELS)
+    assert sum("seem to be dates" in str(one.message) for one in heard) == 1  # though it is planned
     stated = encoder(categories={"visit_date": ["2020-01-01"]})
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*seem to be dates")

@@ -271,7 +271,8 @@ TEXTS = {
         Public weights of the classes, 1 for a label that is left out; needs `classes`. They
         multiply weights of records before contributions are clipped, so those above 1 are refused
         where there is noise, with what to write. "balanced" is refused, because it counts the
-        labels of the records.""",
+        labels of the records: where the shares of the classes are public, weights of ``min(shares)
+        / (4 * share)`` find rare classes nearly as often.""",
     "classes_": """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted. Public if `classes` states them, else published without noise.""",

@@ -154,9 +154,13 @@ class CategoryEncoder(PrivateTransformer):
                 raise ValueError(f"categories names {unknown}, but the columns of X are {names}")
             given = [given.get(name, "auto") for name in names]
         stated = [None if _is_auto(categories) else _checked(categories) for categories in given]
-        columns = list(zip(names_of(self), self._kinds, stated, strict=True))
-        for name, kind, categories in columns:
+        for name, kind, categories in zip(names_of(self), self._kinds, stated, strict=True):
             refuse_another_kind(categories or (), kind, name)
+        return stated
+
+    def _warn_of_dates(self, stated):
+        """Warn before the charge, by names and dtypes, of days that would be learnt one by one."""
+        columns = zip(names_of(self), self._kinds, stated, strict=True)
         learnt = [(name, kind) for name, kind, categories in columns if categories is None]
         words = [name for name, kind in learnt if kind != "numbers" and is_date(name)]
         if dates := [name for name, kind in learnt if kind == "dates"] or words:
@@ -165,7 +169,6 @@ class CategoryEncoder(PrivateTransformer):
                 f"{dates!r} seem to be dates, and every day would be a category of its own: "
                 f"{how}dpcd_sklearn.compose.date_parts(X) writes them as years, months and weekdays"
             )
-        return stated
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
@@ -196,6 +199,7 @@ class CategoryEncoder(PrivateTransformer):
         n_samples, columns = self._read_by_fit(groups, n_samples, columns)
         stated = self._stated()
         plan, receipt, key = self._planned(n_samples, len(columns)), None, None
+        self._warn_of_dates(stated)
         if plan.units:
             receipt, key = self._paid(plan, len(columns))
         self._name(columns, n_samples, stated, plan, receipt, key)

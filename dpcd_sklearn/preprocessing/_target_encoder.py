@@ -253,6 +253,7 @@ class DPTargetEncoder(CategoryEncoder):
         n_samples, columns, target = self._read_by_fit(groups, n_samples, columns, target)
         stated = self._stated()
         plan = self._planned(n_samples, len(columns))
+        self._warn_of_dates(stated)
         receipt, key = self._paid(plan, len(columns))
         with np.errstate(all="ignore"):  # a floating point warning would tell about the records
             names_key = own_key("categories", key)
