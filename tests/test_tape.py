@@ -54,15 +54,15 @@ def check(case, seed, arbitrary):
     for found in (used, getattr(model, "coef_", None)):  # whatever was answered
         if getattr(found, "dtype", np.dtype(object)).kind == "f":
             assert np.isfinite(getattr(found, "data", found)).all()
+    fitted = getattr(model, "search", model)
     if hasattr(model, "planned_event"):
         assert model.privacy_event_ == planned(model, data)
     if accountant is not None:
         events = {entry.event for entry in accountant.entries()}
-        assert events == {str(getattr(model, "privacy_event_", *events))}
+        assert events == {str(getattr(fitted, "privacy_event_", *events))}
     if isinstance(model, Searched) and model.search.n_splits_:
         check_runs(replayed, model.search)
-        return replayed
-    fitted = getattr(model, "search", model)  # of a search without runs, one fit
+        return replayed  # a search without runs is one fit
     if hasattr(fitted, "privacy_event_"):
         check_paid(replayed, fitted.privacy_event_)
     return replayed
