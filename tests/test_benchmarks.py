@@ -62,7 +62,7 @@ def test_missing_data_are_left_out_with_a_reason(script, arguments, name, tmp_pa
     assert f"{name} is left out" in printed and "DPCD_DATA" in printed
 
 
-# Each script has its smallest problems, the data that it needs, and a row that it prints.
+# Each row has a script, its smallest problems, the data that it needs, and a row that it prints.
 PRINTED = [
     ("growth.py", "--quick", None, r"^DP\w+, a pass over the map"),
     ("ledger.py", "--quick", None, r"^ *1,000 +\S"),
