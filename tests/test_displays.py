@@ -75,6 +75,10 @@ def test_intervals_are_drawn_beside_those_of_a_model_without_privacy():
         np.testing.assert_allclose(ends, fitted.confidence_interval(0.9)[largest], atol=1e-12)
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["private", "without privacy"]
+    display.intervals = display.intervals.copy()
+    display.intervals[largest[-1]] = np.nan  # the largest is not told apart: last, and said so
+    names = [tick.get_text() for tick in display.plot().ax_.get_yticklabels()]
+    assert names[0] == f"x{largest[-1]} (no interval)" and names[-1] == f"x{largest[-2]}"
     display = CoefficientDisplay.from_estimator(DPRidgeSkGD().fit(X, Y), beside=Ridge().fit(X, Y))
     assert len(display.bars_) == len(display.errors_) == 1
     with pytest.raises(ValueError, match=r"shape \(1, 3\), not \(1, 4\)"):

@@ -211,6 +211,9 @@ class CoefficientDisplay(Shown):
     def plot(self, *, max_features=20, ax=None):
         """Draw bars, or points with intervals, the largest coefficient on top.
 
+        Where some coefficients have intervals, those without come last and say so: nothing that was
+        released tells them apart from others.
+
         Parameters
         ----------
         max_features : int, default=20
@@ -222,7 +225,10 @@ class CoefficientDisplay(Shown):
         display : CoefficientDisplay
         """
         coef = np.atleast_2d(self.coef)
-        shown = np.argsort(-np.abs(coef).max(axis=0), kind="stable")[:max_features][::-1]
+        lacks = np.zeros(coef.shape[1], dtype=bool)
+        if self.intervals is not None and np.isfinite(self.intervals).any():
+            lacks = np.isnan(self.intervals).any(axis=1)
+        shown = np.lexsort((-np.abs(coef).max(axis=0), lacks))[:max_features][::-1]
         height = 0.8 / len(coef)
         if ax is None:
             rows = max(len(shown) * max(1, 0.4 * len(coef)), 4)
@@ -245,7 +251,8 @@ class CoefficientDisplay(Shown):
             of_shown = None if intervals is None else intervals[shown]
             self._draw(row[shown], of_shown, at - offset, "D", "0.35", label)
         ax.axvline(0, color="0.3", lw=0.8)
-        ax.set_yticks(at, [self.feature_names[j] for j in shown])
+        names = [f"{self.feature_names[j]}{' (no interval)' * bool(lacks[j])}" for j in shown]
+        ax.set_yticks(at, names)
         left = coef.shape[1] - len(shown)
         ax.set(xlabel=self.xlabel, ylim=(-0.6, len(shown) - 0.4))
         words = [self.title] if self.title else []
