@@ -19,6 +19,8 @@ def warn_of_few_records(request):
     if not request.private:
         return
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
+    if request.finds_target and not request.target_search.n_choices:
+        nothing = "predictions near 0, since target_bounds are neither stated nor found"
     cases = [
         (_are_few, f"leave little but noise: expect no better than {nothing}"),
         (
