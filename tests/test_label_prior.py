@@ -17,8 +17,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
-from dpcd_sklearn.partitions import fit_partitions
-from dpcd_sklearn.plan._label_prior import MEAN, found_intercepts, found_mean
+from dpcd_sklearn.plan._label_prior import found_intercepts
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
@@ -261,87 +260,3 @@ def test_counts_have_a_stream_of_noise_of_their_own():
     (same_stream,) = oracle.release_counts()
     assert start(key) == start(key) != start(None)
     assert start(key) != math.log(same_stream / (N - same_stream))
-
-
-# ---- the mean of a target ------------------------------------------------------------------------
-
-FEW_ROWS = np.random.default_rng(3).uniform(-1, 1, (400, 3))
-TARGET = np.clip(90 + 5 * FEW_ROWS[:, 0], 0, 100)
-NUMBERS = DPLinearRegressor(epsilon=0.5, feature_bounds=(-1, 1), target_bounds=(0, 100))
-
-
-@table("neighboring", RELATIONS)
-def test_the_mean_of_a_target_is_a_part_of_one_budget(neighboring):
-    n_public = 400 if neighboring == "add_remove" else None
-    model = clone(NUMBERS).set_params(neighboring=neighboring, n_public=n_public, delta=1e-6)
-    plan, mu = model._plan(400, 3, 1), gdp_mu(0.5, 1e-6)
-    (mean,) = plan.part_of("mean").releases
-    share = (12 / (400 * mu)) ** 2
-    assert 0.02 < share < 0.15 and mean.count == 1
-    assert 1 / mean.noise_multiplier**2 == pytest.approx(share * mu**2, rel=1e-9)
-    assert plan.request.mu**2 == pytest.approx(mu**2 * (1 - share))
-    options = {"neighboring": neighboring, "n_public": n_public}
-    with PrivacyAccountant(0.5, 1e-6, **options) as accountant:  # not one bit more
-        model.set_params(accountant=accountant).fit(FEW_ROWS, TARGET)
-        (entry,) = accountant.entries()
-    assert entry.event == str(model.privacy_event_) == str(plan.charged)
-
-
-@table(
-    "params",
-    [
-        {"epsilon": 0.05},  # n μ is below 15
-        {"epsilon": 3.0},  # Newton steps or bounds within the stated ones find it
-        {"epsilon": math.inf},
-        {"target_bounds": None},
-        {"fit_intercept": False},
-        {"penalize_intercept": True, "alpha": 1.0, "penalty": "l2"},
-        {"warm_start": True},
-        {"inference": True, "epsilon": 50.0},
-        {"clip": 1.0},
-        {"max_iter": 5},
-        {"penalty": "l1", "alpha": 0.1},
-        {"solver": "cd"},
-    ],
-)
-def test_no_mean_is_released_where_it_has_no_use(params):
-    plan = clone(NUMBERS).set_params(**params)._plan(400, 3, 1)
-    assert plan.part_of("mean") is None and not plan.request.mean_share
-
-
-@pytest.mark.parametrize("mutant", [1.0, 0.5])
-@table("neighboring", RELATIONS)
-def test_a_mean_has_the_noise_that_was_paid_for(mutant, neighboring, monkeypatch):
-    n_public = 400 if neighboring == "add_remove" else None
-    params = {"neighboring": neighboring, "n_public": n_public, "delta": 1e-5}
-    plan = clone(NUMBERS).set_params(**params)._plan(400, 3, 1)
-    (release,) = plan.part_of("mean").releases
-    z, moved = release.noise_multiplier, 100 / 400  # the sensitivity is a range, or half of it
-    paid = FitEvent((GaussianEvent(mutant * z, 1),), neighboring)
-    plan = plan.paid_by(tuple(paid if p == plan.part_of("mean") else p for p in plan.parts))
-    place = LocalPlace(FEW_ROWS, np.full(400, 0.8))
-    monkeypatch.setattr("dpcd_sklearn.plan._label_prior._NEAR", 1e6)  # nothing is drawn away
-    monkeypatch.setattr("dpcd_sklearn.plan._label_prior._FAR", 1e6)
-    monkeypatch.setattr("dpcd_sklearn.plan._label_prior.np.clip", lambda x, *_: x)
-    found = [found_mean(plan, charge(None, paid), place, None) for _ in range(400)]
-    std = z * moved / (2 if neighboring == "add_remove" else 1)
-    assert abs(np.mean(found) - 90) < 5 * std / 20
-    assert (np.std(found) > 0.8 * std) == (mutant == 1.0) and np.std(found) < 1.2 * std
-
-
-def test_a_descent_starts_at_the_mean_that_noise_leaves():
-    """Far means are kept; small ones may be noise, and end near to the middle."""
-    found = {}
-    for level in (90.0, 50.0):
-        y = TARGET - 90 + level
-        for seed in range(20):
-            model = clone(NUMBERS).set_params(random_state=ReproducibleNoise(seed), coef_path=True)
-            found.setdefault(level, []).append(model.fit(FEW_ROWS, y).intercept_path_[0])
-        assert not model.coef_path_[0].any()
-    assert abs(np.median(found[90.0]) - 90) < 8 and np.std(found[50.0]) < 8
-    parted = fit_partitions(
-        clone(model), lambda task: [task(k, FEW_ROWS[k::2], y[k::2]) for k in range(2)]
-    )
-    assert parted.privacy_event_ == model.privacy_event_
-    assert_array_equal(parted.intercept_path_[0], model.intercept_path_[0])
-    assert MEAN.key(bytes(32)) != bytes(32)

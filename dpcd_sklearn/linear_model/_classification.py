@@ -130,11 +130,11 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             return weights
         return np.minimum(weights * sample_weight, np.finfo(np.float64).max)
 
-    def _start_at_known(self, plan, receipt, records, key):
+    def _start_at_shares(self, plan, receipt, place, key):
         """The model of the classes' shares, and where a fit starts: there if they are sure."""
         request = plan.request
         weights = None if self.class_weight is None else self._stated_weights()
-        intercepts = found_intercepts(plan, receipt, records.labels(), weights, key)
+        intercepts = found_intercepts(plan, receipt, place, weights, key)
         known = np.zeros((request.n_outputs, request.n_features)), intercepts
         return known, known if starts_at_shares(request) else None
 

@@ -309,8 +309,8 @@ class PrivateLinearModel(
         if plan.part_of("outside") is not None:
             self._outside = outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
-        if plan.request.counts_share or plan.request.mean_share:
-            known, start = self._start_at_known(plan, receipt, scaled, key)
+        if plan.request.counts_share:
+            known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         plan = plan.attended_by(start, progress := Progress(self, plan.n_told, plan.charged))
         solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), start)
         solution = with_length(plan, receipt, scaled, key, solution, known)

@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import r2_score
 
-from ..plan._label_prior import found_mean
 from ..utils._input import check_finite_target, read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_bounds
@@ -102,12 +101,6 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             )
             return y[:, 0], 1
         return y, y.shape[1]
-
-    def _start_at_known(self, plan, receipt, records, key):
-        """The model of the target's mean, twice: that is where a fit starts."""
-        mean = found_mean(plan, receipt, records.place(None, 1), key)
-        known = np.zeros((1, plan.request.n_features)), np.array([mean])
-        return known, known
 
     def _scale_target(self, y, request):
         y = np.ascontiguousarray(y, dtype=np.float64)

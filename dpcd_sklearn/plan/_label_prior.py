@@ -1,22 +1,17 @@
-"""Where intercepts start: at the classes' shares, or at the target's mean, if affordable.
+"""Where the intercepts of a classifier start: at the classes' shares of the records, if affordable.
 
 A rare class is otherwise found by the descent alone, which a short clip makes long: the model of
-one positive in a hundred is still far from its intercept when its time is up. The same holds for a
-target whose mean is far from the middle of its stated bounds.
+one positive in a hundred is still far from its intercept when its time is up.
 """
 
 import math
 
 import numpy as np
 
-from ..loops._oracle_iterate import partials
-from ..losses import LOSSES
 from ..privacy.mechanisms._counts import CountOracle, CountUnits
-from ..privacy.mechanisms._oracle import RecordOracle
-from ..privacy.mechanisms._units import CoordinateUnits
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
-from ._shrinkage import is_of_recipe, is_shrunk, lacks_scale
+from ._shrinkage import is_shrunk, lacks_scale
 
 # Share of μ² for the counts, and of what scales leave where a fit can tell nothing but these.
 _SHARE, _SHARE_ALONE = 0.02, 0.5
@@ -25,16 +20,6 @@ _SHARE, _SHARE_ALONE = 0.02, 0.5
 _LEAST_EVIDENCE = 25.0
 # The same for counts that nothing starts from: a share that is known to .1 is better than none.
 _LEAST_EVIDENCE_ALONE = 5.0
-# The mean of a target: its least and largest share of μ², and the n μ of the mean alone that is
-# aimed at. Below the least n μ of the budget descents find the middle better than a mean does, and
-# from the largest signal on Newton steps find it in any case.
-_SHARE_OF_MEAN, _AIM = (0.02, 0.15), 12.0
-_LEAST_OF_MEAN, _LOUD = 15.0, 75.0
-# Standard deviations of means within bounds of half-width 1: of bounds that are far too wide, whose
-# middle is near, and of others.
-_NEAR, _FAR = 0.1, 0.6
-# Solvers that gain by it. Coordinate descents, which the l1 norm leads to, lost as often.
-_DESCENTS = ("auto", "skgd", "sgd")
 
 
 def counts_share(request):
@@ -125,80 +110,3 @@ def found_intercepts(plan, receipt, place, class_weight, key):
         return np.log(shares[1:] / shares[:1])
     logs = np.log(shares)
     return logs - logs.mean()
-
-
-# ---- the mean of a target -----------------------------------------------------------------------
-
-
-def mean_share(request):
-    """Share of μ² for the mean of a target whose bounds are stated; 0 where it is not released."""
-    budget = request.budget
-    free_intercept = request.fit_intercept and not request.penalize_intercept
-    if not (request.private and request.n_targets == 1 and free_intercept):
-        return 0.0
-    looks = request.finds_target or request.target_search.n_choices
-    if looks or request.inference or request.warm_start or not is_of_recipe(request):
-        return 0.0
-    is_descent = request.solver.word in _DESCENTS and request.has_smooth_penalty
-    if not (is_descent and request.constraint is None):
-        return 0.0
-    evidence = budget.n * budget.mu
-    if not (evidence >= _LEAST_OF_MEAN and evidence < _LOUD * math.sqrt(request.n_coordinates)):
-        return 0.0
-    least, most = _SHARE_OF_MEAN
-    return min(max((_AIM / evidence) ** 2, least), most)
-
-
-class TargetMean(Release):
-    """The mean of a target within stated bounds: a derivative of the squared loss at zero."""
-
-    name = "mean"
-
-    def share(self, plan):
-        return plan.request.mean_share
-
-    def units(self, plan, n_samples):
-        size = plan.request.n_coordinates
-        return CoordinateUnits(
-            plan.part_of(self.name),
-            n_samples=n_samples,
-            smoothness=np.ones(size),
-            clip=math.sqrt(size),  # 1 of each coordinate, which no scaled target exceeds
-            n_normalizer=plan.request.budget.n,
-        )
-
-
-MEAN = TargetMean()
-
-
-def found_mean(plan, receipt, place, key):
-    """The mean of a target, in its units; the more of it may be noise, the nearer to the middle.
-
-    It is the posterior mean where true means follow a mixture of two normal laws.
-
-    Parameters
-    ----------
-    plan : SolverPlan
-    receipt : Receipt
-        What pays for the mean is redeemed here.
-    place : Place
-        Records with scaled targets, whose weights multiply them before the clip.
-    key : bytes of length 32, or None
-        Reproducible noise; that of the updates is another one.
-
-    Returns
-    -------
-    float
-    """
-    request, units = plan.request, MEAN.units(plan, place.n_samples)
-    stated = {"loss": LOSSES["squared"](), "fit_intercept": True, "key": MEAN.key(key)}
-    oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
-    origin = np.zeros((1, request.n_coordinates))
-    mean = -partials(oracle, origin, request.n_coordinates - 1)[0]
-    noise = units.noise_multiplier * units.neighbors * units.coordinate_clip / request.budget.n
-    kept = np.array([_NEAR, _FAR]) ** 2
-    total = kept + noise**2
-    logs = -0.5 * (mean**2 / total + np.log(total))
-    odds = np.exp(logs - logs.max())
-    mean *= odds @ (kept / total) / odds.sum()
-    return float(np.clip(mean, -1.0, 1.0)) * request.target_half_width + request.target_center

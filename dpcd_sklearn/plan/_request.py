@@ -11,7 +11,7 @@ from ..privacy.accounting._promise import Budget
 from ..utils._public import plain_number
 from ..utils._stated import Stated
 from ._inference import share_for_inference
-from ._label_prior import counts_share, mean_share
+from ._label_prior import counts_share
 from ._margin_length import length_share
 from ._records_outside import share_of_outside
 from ._scales import NOTHING, ScaleSearch, wanted_scales
@@ -29,8 +29,7 @@ _FOLLOW = {
         "mean_squares",
         "means",
     ),
-    *("counts_share", "mean_share", "length_share"),
-    *("n_fits", "chooses", "finds_scales", "lacks_intervals"),
+    *("counts_share", "length_share", "n_fits", "chooses", "finds_scales", "lacks_intervals"),
 }
 
 
@@ -82,9 +81,6 @@ class Request:
     counts_share : float
         Share of μ² for numbers of records of the classes, from or to which intercepts are moved; 0
         where these are not released.
-    mean_share : float
-        Share of μ² for the mean of the target, at which the intercept starts; 0 where it is not
-        released.
     length_share : float
         Share of μ² for the length of margins; 0 where it is not released.
     finds_scales : bool
@@ -138,7 +134,6 @@ class Request:
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     counts_share: float = 0.0
-    mean_share: float = 0.0
     length_share: float = 0.0
     n_fits: int = 1
     strengths: tuple = ()
@@ -161,8 +156,7 @@ class Request:
 
     def changed(self, **changes):
         """The request with other fields, and with the searches and counts that suit these."""
-        names = ("smoothness_share", "length_share", "counts_share", "mean_share")
-        nothing = dict.fromkeys(names, 0.0)
+        nothing = dict.fromkeys(("smoothness_share", "length_share", "counts_share"), 0.0)
         request = replace(self, scales=NOTHING, target_search=NO_TARGET, **nothing, **changes)
         if request.finds_scales:
             request = replace(request, target_search=wanted_target(request))
@@ -170,7 +164,6 @@ class Request:
         if request.by_id:  # all else that is released is of the sums of persons
             return request
         request = replace(request, smoothness_share=smoothness_share(request))
-        request = replace(request, mean_share=mean_share(request))
         request = replace(request, length_share=length_share(request))
         return replace(request, counts_share=counts_share(request))
 
@@ -256,7 +249,7 @@ class Request:
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
         beside += self.smoothness_share + share_of_outside(self)
-        return 1 - beside - self.counts_share - self.mean_share - self.length_share
+        return 1 - beside - self.counts_share - self.length_share
 
     @property
     def share_of_moments(self):

@@ -47,11 +47,6 @@ def is_shrunk(request):
         return False
     if not (request.n_classes or _knows_middle(request) or lacks_scale(request)):
         return False
-    return is_of_recipe(request)
-
-
-def is_of_recipe(request):
-    """Whether nobody stated a parameter of the recipe."""
     both = zip((request, request.solver), _OF_RECIPE, strict=True)
     stated = (getattr(one, name) for one, names in both for name in names)
     return all(isinstance(value, str | None) and value in _UNSTATED for value in stated)
@@ -123,9 +118,7 @@ def shrunk(plan, solution, start):
         return solution
     known = np.zeros_like(solution.coef)
     if start is not None:
-        request = plan.request
-        middle = (start[1] - request.target_center) / request.target_half_width
-        known[..., -1] = np.reshape(middle, known.shape[:-1])
+        known[..., -1] = np.reshape(start[1], known.shape[:-1])
     elif plan.request.n_classes and plan.request.fit_intercept and lacks_scale(plan.request):
         known[..., -1] = _LEAST * solution.coef[..., -1]  # the first class is not the likeliest
     elif plan.request.fit_intercept and not (plan.request.n_classes or _knows_middle(plan.request)):
