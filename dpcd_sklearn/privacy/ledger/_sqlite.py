@@ -154,10 +154,14 @@ def upgrade(connection):
 
 
 def read_entries(connection, which):
-    """Rows of entries as dicts, of either version; `which` ends the statement."""
-    found = connection.execute(f"SELECT * FROM entries {which}")
-    names = [name for name, *_ in found.description]
-    return [dict.fromkeys(SIGNATURE) | dict(zip(names, row, strict=True)) for row in found]
+    """Rows of entries as dicts, of either version; `which` ends the statement.
+
+    No cursor has a name: an error that is kept after an interrupt would hold the file open by it.
+    """
+    connection.row_factory = sqlite3.Row
+    rows = connection.execute(f"SELECT * FROM entries {which}").fetchall()
+    connection.row_factory = None
+    return [dict.fromkeys(SIGNATURE) | dict(row) for row in rows]
 
 
 def _version_of(connection):
