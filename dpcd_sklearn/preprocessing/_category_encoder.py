@@ -166,8 +166,8 @@ class CategoryEncoder(PrivateTransformer):
         if dates := [name for name, kind in learnt if kind == "dates"] or words:
             how = "" if dates is not words else f"{as_dates(dates)}, then "
             warn(
-                f"{dates!r} seem to be dates, and every day would be a category of its own: "
-                f"{how}dpcd_sklearn.compose.date_parts(X) writes them as years, months and weekdays"
+                f"{dates!r} seem to be dates or spans of time, and each would be a category of its "
+                f"own: {how}dpcd_sklearn.compose.date_parts(X) writes them as years, months and weekdays"
             )
 
     @fit_context(prefer_skip_nested_validation=True)

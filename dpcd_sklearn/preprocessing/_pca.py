@@ -186,6 +186,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         X = self._read(X, reset=True)
         _, X = self._read_by_fit(groups, X.shape[0], X)
+        if X.itemsize not in X.strides:  # neither rows nor columns lie side by side
+            X = np.ascontiguousarray(X)
         n_samples, n_features = X.shape
         lo, hi = self._bounds_or_unit(n_features)
         center = lo / 2 + hi / 2

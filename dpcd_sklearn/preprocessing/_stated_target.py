@@ -37,6 +37,8 @@ def read_target(estimator, y, n_samples):
     labels, bounds = stated_classes(estimator), None
     if labels is None:
         bounds = stated_bounds(estimator)
+        if np.iscomplexobj(y):
+            raise ValueError("Complex data not supported: y must hold real numbers")
         y = read_input(np.asarray, y, dtype=np.float64, name="y")
     else:
         y = read_labels(y, labels)
