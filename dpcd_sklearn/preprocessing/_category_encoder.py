@@ -167,7 +167,8 @@ class CategoryEncoder(PrivateTransformer):
             how = "" if dates is not words else f"{as_dates(dates)}, then "
             warn(
                 f"{dates!r} seem to be dates or spans of time, and each would be a category of its "
-                f"own: {how}dpcd_sklearn.compose.date_parts(X) writes them as years, months and weekdays"
+                f"own: {how}dpcd_sklearn.compose.date_parts(X) writes dates as years, months and "
+                "weekdays"
             )
 
     @fit_context(prefer_skip_nested_validation=True)
