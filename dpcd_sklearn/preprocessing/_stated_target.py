@@ -37,7 +37,7 @@ def read_target(estimator, y, n_samples):
     labels, bounds = stated_classes(estimator), None
     if labels is None:
         bounds = stated_bounds(estimator)
-        if np.iscomplexobj(y):
+        if getattr(getattr(y, "dtype", None), "kind", "") == "c":
             raise ValueError("Complex data not supported: y must hold real numbers")
         y = read_input(np.asarray, y, dtype=np.float64, name="y")
     else:
