@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import kstest
 from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import make_pipeline
 from tables import table
 from tape_cases import check_paid
@@ -32,7 +33,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport, audit
 from dpcd_sklearn.linear_model import _records_by_person
-from dpcd_sklearn.metrics import make_private_scorer
+from dpcd_sklearn.metrics import _scorer, make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -202,6 +203,29 @@ def test_one_record_of_each_person_is_drawn_by_this_persons_records_alone():
     order = rng.permutation(np.flatnonzero(ids != 7))  # others, in another order, without one
     again = one_row_each(list(map(int, ids[order])), len(order), frame.iloc[order])
     assert order[again].tolist() == np.delete(rows, 7).tolist()
+
+
+NUMBERS = np.random.default_rng(3).integers(0, 9, 60)
+# Two tables of which one cell, the first, decides the dtype of all if a container may choose it.
+BESIDE = {
+    "nullable": [pd.DataFrame({"a": pd.array([one, *NUMBERS[1:]], "Int64")}) for one in (1, None)],
+    "a number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 0.5)],
+    "a gap in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, None)],
+    "a huge number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 2**70)],
+}
+
+
+@table("name", BESIDE)
+def test_one_cell_decides_no_record_that_is_scored_of_another_person(name):
+    rows, draw = [], _scorer.one_row_each
+    score = make_private_scorer("r2", **BY_ID, target_bounds=(0, 9))
+    model = DummyRegressor().fit([[0]], [4.0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_scorer, "one_row_each", lambda *args: rows.append(draw(*args)) or rows[-1])
+        for X, y in zip(BESIDE[name], ([1, *NUMBERS[1:]], [0.5, *NUMBERS[1:]]), strict=True):
+            score(model, X, y, groups=np.repeat(np.arange(12), 5))
+    first, second = rows
+    assert first[1:].tolist() == second[1:].tolist()
 
 
 def test_a_fitted_pipeline_keeps_no_ids():

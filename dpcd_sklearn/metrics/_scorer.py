@@ -6,7 +6,6 @@ import math
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import PrivacyLeakWarning
@@ -118,11 +117,12 @@ class PrivateScorer(Shown):
             (`inspection.find_leaks`, but for notes); nothing was charged. After the charge records
             raise nothing.
         """
+        cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
         X, n_samples = read(X)
         if (groups := ids_of(self.neighboring, groups)) is not None:
-            read_input(check_consistent_length, X, y, name="y")
-            rows = one_row_each(groups, n_samples, X, read_labels(y, self.classes))
-            X, y, n_samples = safe_indexing(X, rows), safe_indexing(y, rows), len(rows)
+            y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
+            rows = one_row_each(groups, n_samples, X if cells is None else cells, y)
+            X, y, n_samples = safe_indexing(X, rows), y[rows], len(rows)
         event = self.event_of_records(n_samples)
         release = self.prepared(estimator, X, y, event)
         if self.accountant is None and counted_and_not(tree_of(estimator))[0]:

@@ -8,6 +8,7 @@ from zlib import crc32
 import numpy as np
 from scipy.sparse import issparse
 
+from ._cells import cells_of
 from ._compat import Interval, StrOptions
 from ._other_arrays import on_host
 from ._public import MOST
@@ -70,8 +71,8 @@ class PersonsOfRows(Persons):
     Parameters
     ----------
     relation : {"replace_one", "add_remove"}
-    ids : ndarray of shape (n_records,)
-        As they were checked by `persons_of`.
+    ids : array-like of shape (n_records,)
+        As `fit` was told them.
     """
 
     def __init__(self, relation, ids):
@@ -171,7 +172,8 @@ def one_row_each(groups, n_records, *tables):
     groups : array-like of shape (n_records,)
     n_records : int
     *tables : ndarrays, data frames, or lists of columns
-        All cells of the rows.
+        All cells of the rows. Lists of rows are arrays of objects: of others NumPy would choose a
+        dtype by all cells.
 
     Returns
     -------
@@ -183,7 +185,7 @@ def one_row_each(groups, n_records, *tables):
         If the ids are not valid, or records are sparse.
     """
     ids, persons = persons_of(groups, n_records)
-    found = np.array([hash_of_id(one) for one in ids.tolist()], dtype=np.uint64)[persons]
+    found = np.array([_hash_of_id(one) for one in ids.tolist()], dtype=np.uint64)[persons]
     for table in tables:
         for column in _columns(table):
             found = _mixed(found * _ODD + _hashes(column))
@@ -196,9 +198,9 @@ def one_row_each(groups, n_records, *tables):
     return order[drawn[np.append(True, np.diff(persons) > 0)]]
 
 
-def hash_of_id(one, key=b""):
-    """An integer below 2^64 that an id and a key decide, and nothing else."""
-    digest = blake2b(str(one).encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
+def _hash_of_id(one):
+    """An integer below 2^64 that an id decides, and nothing else."""
+    digest = blake2b(str(one).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
@@ -214,14 +216,15 @@ def _columns(table):
 
 
 def _hashes(column):
-    """A number of each cell, as uint64."""
-    cells = np.asarray(column)
+    """A number of each cell, as uint64, which no other cell decides; see `cells_of`."""
+    cells = cells_of(column)
     if cells.dtype.kind not in "biuf" or cells.dtype.itemsize > 8:
         texts = map(str, cells.tolist())
         cells = [crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
         return np.array(cells, dtype=np.uint64)
     whole = np.dtype(f"{cells.dtype.byteorder}u{cells.dtype.itemsize}")
-    return np.ascontiguousarray(cells).view(whole).astype(np.uint64)
+    numbers = np.ascontiguousarray(np.ma.getdata(cells)).view(whole).astype(np.uint64)
+    return numbers + np.ma.getmaskarray(cells).astype(np.uint64) * _ODD
 
 
 def _mixed(numbers):
