@@ -107,11 +107,12 @@ _ELSEWHERE |= dict.fromkeys(("dual", "intercept_scaling", "precompute"), "not ne
 
 def refuse_elsewhere(cls, params, error):
     """Raise an `error` if one of the parameters is another package's, with its name here."""
-    for name in params:
+    known = cls._get_param_names()
+    for name in [name for name in params if name not in known]:
         here, solvers = _ELSEWHERE.get(name), [s for s in SOLVERS.values() if hasattr(s(), name)]
         if here is None and solvers:
             here = " or ".join(f"solver={solver.__name__}({name}=...)" for solver in solvers)
-        if here is not None and name not in cls._get_param_names():
+        if here is not None:
             raise error(f"{cls.__name__} has no parameter {name}: here it is {here}")
 
 

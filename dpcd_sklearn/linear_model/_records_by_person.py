@@ -1,6 +1,7 @@
 """Records of one fit of which ids say whose they are: sorted by person, read after the charge."""
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -66,17 +67,20 @@ class RecordsByPerson(RecordsInMemory):
         found = cls.checked(model, X, y, sample_weight)
         if found.n_outputs > 1:
             raise ValueError("groups are for one target or two classes; fit a model a target")
-        _, persons = persons_of(groups, len(found._X))
-        weights = () if found._weights is None else (found._weights,)
-        rows = one_row_each(groups, len(found._X), found._X, found._y, *weights)
+        ids, persons = persons_of(groups, len(found._X))
         order = np.argsort(persons, kind="stable")
         found._X, found._y = found._X[order], found._y[order]
         if found._weights is not None:
             found._weights = found._weights[order]
-        found._one_each = np.argsort(order)[rows]
+        found._ids = ids[persons[order]]
         found._starts = np.append(0, np.cumsum(np.bincount(persons)))
         found.shape, found.in_arrays = (len(found._starts) - 1, found.shape[1]), False
         return found
+
+    @cached_property
+    def _one_each(self):
+        weights = () if self._weights is None else (self._weights,)
+        return one_row_each(self._ids, len(self._X), self._X, self._y, *weights)
 
     def unscaled(self, with_target):
         """One record of each person, so that a choice is one of records."""

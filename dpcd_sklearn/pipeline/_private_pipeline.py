@@ -229,15 +229,14 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
             If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
         """
         self._validate_params()
-        if isinstance(n_features, Integral):
-            check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-            shape = (2, int(n_features))
-            rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
-        else:
-            check_sizes(n_samples=n_samples, n_outputs=n_outputs)
-            with reworded(by_name):
-                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
         with reworded(by_name):
+            if isinstance(n_features, Integral):
+                check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
+                shape = (2, int(n_features))
+                rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
+            else:
+                check_sizes(n_samples=n_samples, n_outputs=n_outputs)
+                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
             return self._plan(n_samples, rows, n_outputs).event
 
     def _plan(self, n_samples, rows, n_outputs):
