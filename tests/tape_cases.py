@@ -26,7 +26,7 @@ from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
-from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
+from dpcd_sklearn.penalties import Box, GroupLasso, L1Ball, L2Ball, Monotonic
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     DPPCA,
@@ -468,6 +468,8 @@ for _name, _records, _make in [
     ("newton, path", numbers, estimator(DPLinearRegressor, solver="newton", coef_path=True)),
     ("huber", numbers, estimator(DPLinearRegressor, "huber", solver="cd", coef_path=True)),
     ("box", numbers, estimator(DPLinearRegressor, penalty=Box(-1, 2), solver="skgd")),
+    ("monotonic", numbers, estimator(DPLinearRegressor, penalty=Monotonic([1, 0, -1]))),
+    ("group lasso", numbers, estimator(DPLinearRegressor, penalty=GroupLasso([[0, 2]]))),
     ("nonnegative", numbers, estimator(DPLinearRegressor, penalty="nonnegative", solver="gcd")),
     ("elastic net", numbers,
      estimator(DPLinearRegressor, penalty="elasticnet", alpha=0.1, solver="cd")),

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from ..losses import ABSENT
-from ..penalties import CONSTRAINTS, PENALTIES, Box
+from ..penalties import CONSTRAINTS, SEPARABLE, Box, StatedPenalty
 from ..plan._solver import Solver
 from ..solvers._choice import SOLVERS
 from ..utils._compat import HasMethods, Interval, StrOptions
@@ -45,7 +45,7 @@ COMMON = {
 
 # Parameters of the generic estimators, and of some of the presets.
 GENERIC = {
-    "penalty": [None, StrOptions(set(PENALTIES) - {Box.word}), Box, list, tuple],
+    "penalty": [None, StrOptions(SEPARABLE - {Box.word}), StatedPenalty, list, tuple],
     "alpha": [*_NOT_NEGATIVE, StrOptions({"auto"}), *SEVERAL],
     "l1_ratio": [Interval(Real, 0, 1, closed="both"), *SEVERAL],
     "constraint": [None, StrOptions(set(CONSTRAINTS)), *CONSTRAINTS.values()],

@@ -5,7 +5,7 @@ from typing import Literal
 from sklearn.linear_model import ElasticNet, LinearRegression
 
 from ..losses import Huber, losses_for
-from ..penalties import Box, L1Ball, L2Ball
+from ..penalties import L1Ball, L2Ball, StatedPenalty
 from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
@@ -54,10 +54,12 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         Loss of a residual r: r² / 2 ("squared", in scikit-learn's words "squared_error"), or that
         up to a threshold and linear beyond ("huber", which has 1.35, or ``Huber(threshold)`` of
         `dpcd_sklearn.losses`, in the units of the target).
-    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box, list or None, default=None
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, object, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
-        leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
+        leave, [0, inf) ("nonnegative"). Objects of `dpcd_sklearn.penalties` are ``Box(lo, hi)``, of
+        other bounds, ``Monotonic(signs)``, an elastic net of coefficients with stated signs, and
+        ``GroupLasso(groups)``, which has a strength too.
         None is none, as in LinearRegression. A list of "l1", "l2" and "elasticnet" is chosen from.
     alpha : float, list of floats or "auto", default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): that of scikit-learn's
@@ -201,7 +203,7 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         self,
         loss: Literal["squared", "squared_error", "huber"] | Huber = "squared",
         *,
-        penalty: str | Box | None = None,
+        penalty: str | StatedPenalty | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import UnknownScaleWarning
 from ..losses import SYNONYMS, stated_loss
+from ..penalties import StatedPenalty
 from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
 from ..plan._margin_length import with_length
@@ -422,6 +423,7 @@ class PrivateLinearModel(
             solver=stated_solver(self),
             penalty=self._penalty_word,
             coef_bounds=bounds_of(self.penalty),
+            by_column=self._by_column(n_features, columns),
             constraint=ball_of(self.constraint),
             strength=self._beside_mean_loss(self._strength, budget.n),
             strengths=candidates(self, budget.n) if budget.private else (),
@@ -437,6 +439,12 @@ class PrivateLinearModel(
             **{"sparse": False, "in_arrays": True} | facts,
         )
         return plan_of(request).planned(n_samples)
+
+    def _by_column(self, n_features, columns):
+        """Return signs or groups of columns that a penalty states, if it is an object."""
+        if not isinstance(self.penalty, StatedPenalty):
+            return None
+        return self.penalty.by_column(n_features, None if columns is None else list(columns))
 
     def _set_released(self, plan, solution, dtype):
         coef, intercept = plan.to_original(solution.coef, dtype)

@@ -42,6 +42,8 @@ class Request:
     loss : Loss, or tuple of n_outputs of them
         Loss of a target that was divided by `target_half_width`. Of two classes it is the logistic
         one.
+    by_column : tuple or None
+        What an object as penalty states of the columns: signs of coefficients, or groups.
     constraint : L1Ball, L2Ball or None
         The set of all coefficients, in the units of the target.
     solver : Solver
@@ -99,6 +101,7 @@ class Request:
     strength: float
     l1_ratio: float
     coef_bounds: object
+    by_column: tuple | None
     positive: bool
     constraint: object
     fit_intercept: bool
@@ -209,7 +212,15 @@ class Request:
     def has_smooth_penalty(self):
         """Whether the penalty is a ridge, or none at all, whatever its word."""
         has_no_l1 = self.penalty in ("l1", "elasticnet") and self.strength == 0
-        return not self.positive and (self.l1_share == 0 or has_no_l1)
+        is_signed = self.positive or self.signs is not None
+        return not is_signed and (self.l1_share == 0 or has_no_l1)
+
+    @property
+    def signs(self):
+        """Stated signs of the penalised coefficients, or None."""
+        if self.penalty != "elasticnet" or self.by_column is None:
+            return None
+        return self.by_column + (0,) * (self.n_penalized - self.n_features)
 
     @property
     def l1_share(self):

@@ -14,7 +14,7 @@ import numpy as np
 from ..exceptions import UnknownScaleWarning
 from ..loops._problem import Problem
 from ..losses import LOSSES
-from ..penalties import PENALTIES, ElasticNet
+from ..penalties import PENALTIES, SEPARABLE, ElasticNet
 from ..privacy.accounting._calibration import joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
@@ -29,7 +29,6 @@ from ._settled_intercept import SETTLING
 from ._smoothness import SMOOTHNESS
 from ._target import TARGET
 
-EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
@@ -78,7 +77,7 @@ class SolverPlan(metaclass=ABCMeta):
     """
 
     losses = SINGLE_OUTPUT
-    penalties = EVERY_PENALTY
+    penalties = {None, *SEPARABLE}
     constraints = {None}
     has_inference = False
     noiseless_max_iter = 10_000

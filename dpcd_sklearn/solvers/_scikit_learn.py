@@ -62,6 +62,8 @@ class ScikitLearnPlan(SolverPlan):
         asked = asked or request.solver.word != "auto" or request.max_iter != "auto"
         if request.private or asked or not request.in_arrays:
             return False
+        if request.signs is not None:
+            return False
         if request.constraint is not None or request.n_penalized > request.n_features:
             return False
         if request.penalty not in {None, *_WITH_STRENGTH} or request.strength > _STRONGEST:
