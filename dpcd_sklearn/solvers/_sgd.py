@@ -1,5 +1,7 @@
 """DP-SGD: what is stated of it, and its plan."""
 
+from functools import cached_property
+
 from ..loops import _sgd
 from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
 from ..utils._typing import Auto
@@ -13,7 +15,7 @@ class SGDPlan(GradientPlan):
     solve = staticmethod(_sgd.solve)
     noiseless_recipe = noiseless_descent_recipe(full=True)
 
-    @property
+    @cached_property
     def recipe(self):
         request, curvature = self.request, self.curvature
         chosen = descent_recipe(
