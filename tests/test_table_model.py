@@ -56,7 +56,7 @@ OPTIONS = {
     "nothing stated": {"model": DPLinearClassifier(classes=[0, 1], max_iter=3)},
     "regression": {"target_bounds": (0, 1), "epsilon": 3.0, "drop": ["ward"]},
     "persons": STATED | {"neighboring": Persons(4)},
-    "long lists": STATED | {"categories": {"code": [1, 2, 3], "ward": ["A (a, 'b')", "B" * 30] * 4}},
+    "long lists": STATED | {"categories": {"code": [1, 2, 3], "ward": ["(a, 'b')", "B" * 40] * 3}},
 }
 
 
