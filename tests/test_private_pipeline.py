@@ -480,7 +480,12 @@ def test_private_steps_for_some_columns_share_the_budget_too():
     assert fitted.privacy_event_.releases[0].count == 4 * 2
     assert epsilon_of(model.privacy_event_, 1e-5) <= 1.0
     assert model.get_params()[f"{name}__epsilon"] == 0.2  # as it was
-    assert np.all(model.told_["dpridgeskgd"]["feature_bounds"][0] == [-1, -1, 0, 0])
+    told = model.told_["dpridgeskgd"]
+    assert np.all(told["feature_bounds"][0] == [-1, -1, 0, 0]) and told["feature_scale"] == 1.0
+    # of two numbers and the indicators of one column
+    assert told["row_norm_bound"] == pytest.approx(3**0.5)
+    longest = np.linalg.norm(model[:-1].transform(FRAME.assign(age=1e9)), axis=1).max()
+    assert longest == pytest.approx(told["row_norm_bound"])
     half = clone(model).set_params(shares={name: 1.0, "dpridgeskgd": 1.0})
     assert half.fit(FRAME, Y).shares_[name] == 0.5
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import PrivacyLeakWarning
@@ -90,6 +91,17 @@ class PrivateScorer(Shown):
     def _budget(self, n_samples):
         return promised(self.epsilon, self.delta, self.neighboring, self.n_public, n_samples)
 
+    def get_metadata_routing(self):
+        """Ask scikit-learn to route ids of persons to each call, if they are the unit.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request, by_id = MetadataRequest(owner=self), relation_of(self.neighboring)[1] is None
+        request.score.add_request(param="groups", alias=by_id)
+        return request
+
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike, groups: Column = None) -> float:
         """Release the score of a fitted model on records, after a charge.
 
@@ -117,12 +129,9 @@ class PrivateScorer(Shown):
             (`inspection.find_leaks`, but for notes); nothing was charged. After the charge records
             raise nothing.
         """
-        cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
-        X, n_samples = read(X)
         if (groups := ids_of(self.neighboring, groups)) is not None:
-            y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
-            rows = one_row_each(groups, n_samples, X if cells is None else cells, y)
-            X, y, n_samples = safe_indexing(X, rows), y[rows], len(rows)
+            X, y = self.one_record_each(estimator, X, y, groups)
+        X, n_samples = read(X)
         event = self.event_of_records(n_samples)
         release = self.prepared(estimator, X, y, event)
         if self.accountant is None and counted_and_not(tree_of(estimator))[0]:
@@ -143,6 +152,14 @@ class PrivateScorer(Shown):
             n_features=getattr(estimator, "n_features_in_", None),
         )
         return release(receipt)
+
+    def one_record_each(self, estimator, X, y, groups):
+        """One record of each person, to be scored as a table of records."""
+        cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
+        X, n_samples = read(X)
+        y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
+        rows = one_row_each(groups, n_samples, X if cells is None else cells, y)
+        return safe_indexing(X, rows), y[rows]
 
     def prepared(self, estimator, X, y, event):
         """Check all that is public, and return what releases the score for a receipt of `event`.

@@ -45,13 +45,15 @@ class PrivateFit:
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, Integral) and not -MOST <= value <= MOST:
+            if not isinstance(value, Rational):
+                continue
+            if not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
+            if not -MOST <= value <= MOST:
                 raise ValueError(
                     f"{name} must lie within -2^53 and 2^53 as an integer; write a float if it is "
                     "larger"
                 )
-            if isinstance(value, Rational) and not isinstance(value, Integral):
-                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
         super()._validate_params()
 
     def _check_budget(self):

@@ -246,7 +246,7 @@ class SolverPlan(metaclass=ABCMeta):
         _, updates = joint_fit_event(request.budget, joined(beside), self.alone)
         return (*beside, updates)
 
-    @property
+    @cached_property
     def _beside(self):
         """The releases beside the updates, in the order of their events."""
         return [release for release in RELEASES if release.share(self)]

@@ -184,7 +184,7 @@ class NewtonPlan(SolverPlan):
     curvature = 1.0
     mean_square = 0.0  # of rows as they were found to be
 
-    @property
+    @cached_property
     def recipe(self):
         request, bounded = self.request, self.request.n_classes > 0
         if request.n_outputs > 1:

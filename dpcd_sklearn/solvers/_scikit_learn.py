@@ -73,7 +73,7 @@ class ScikitLearnPlan(SolverPlan):
             return loss == "squared" and min(request.l1_share, request.strength) > 0
         return loss != "huber" and not (loss == "squared" and request.sparse)
 
-    @property
+    @cached_property
     def recipe(self):
         return self.noiseless_recipe
 

@@ -1,5 +1,7 @@
 """DP-SGD: what is stated of it, and its plan."""
 
+from functools import cached_property
+
 from ..loops import _sgd
 from ..penalties import PENALTIES
 from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
@@ -15,7 +17,7 @@ class SGDPlan(GradientPlan):
     solve = staticmethod(_sgd.solve)
     noiseless_recipe = noiseless_descent_recipe(full=True)
 
-    @property
+    @cached_property
     def recipe(self):
         request, curvature = self.request, self.curvature
         chosen = descent_recipe(

@@ -43,7 +43,7 @@ class SVRGPlan(GradientPlan):
     solve = staticmethod(_svrg.solve)
     anchor_share = 0.5
 
-    @property
+    @cached_property
     def recipe(self):
         return variance_reduced_recipe(self.request.signal, self.rate)
 
