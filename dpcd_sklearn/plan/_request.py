@@ -18,6 +18,7 @@ from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 from ._solver import Solver
 from ._target import NO_TARGET, TargetSearch, wanted_target
+from ._target_mean import mean_share
 
 # Fields that no estimator has a parameter for, and no fact states.
 _FOLLOW = {
@@ -29,7 +30,8 @@ _FOLLOW = {
         "mean_squares",
         "means",
     ),
-    *("counts_share", "length_share", "n_fits", "chooses", "finds_scales", "lacks_intervals"),
+    *("counts_share", "mean_share", "length_share", "n_fits", "chooses", "finds_scales"),
+    "lacks_intervals",
 }
 
 
@@ -81,6 +83,8 @@ class Request:
     counts_share : float
         Share of μ² for numbers of records of the classes, from or to which intercepts are moved; 0
         where these are not released.
+    mean_share : float
+        Share of μ² for the mean of a target with a log link; 0 where it is not released.
     length_share : float
         Share of μ² for the length of margins; 0 where it is not released.
     finds_scales : bool
@@ -134,6 +138,7 @@ class Request:
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     counts_share: float = 0.0
+    mean_share: float = 0.0
     length_share: float = 0.0
     n_fits: int = 1
     strengths: tuple = ()
@@ -156,7 +161,8 @@ class Request:
 
     def changed(self, **changes):
         """The request with other fields, and with the searches and counts that suit these."""
-        nothing = dict.fromkeys(("smoothness_share", "length_share", "counts_share"), 0.0)
+        shares = ("smoothness_share", "length_share", "counts_share", "mean_share")
+        nothing = dict.fromkeys(shares, 0.0)
         request = replace(self, scales=NOTHING, target_search=NO_TARGET, **nothing, **changes)
         if request.finds_scales:
             request = replace(request, target_search=wanted_target(request))
@@ -164,6 +170,7 @@ class Request:
         if request.by_id:  # all else that is released is of the sums of persons
             return request
         request = replace(request, smoothness_share=smoothness_share(request))
+        request = replace(request, mean_share=mean_share(request))
         request = replace(request, length_share=length_share(request))
         return replace(request, counts_share=counts_share(request))
 
@@ -176,6 +183,16 @@ class Request:
     def by_id(self):
         """Whether ids say whose records are, so that all sums are over persons."""
         return self.budget.max_contributions is None
+
+    @property
+    def has_log_link(self):
+        """Whether predictions are exponentials of margins, of a target that is not scaled."""
+        return not isinstance(self.loss, tuple) and self.loss.has_log_link
+
+    @property
+    def centres_target(self):
+        """Whether a target is seen from its middle, which an intercept makes good."""
+        return self.fit_intercept and not self.has_log_link
 
     @property
     def looks_for_features(self):
@@ -249,7 +266,7 @@ class Request:
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
         beside += self.smoothness_share + share_of_outside(self)
-        return 1 - beside - self.counts_share - self.length_share
+        return 1 - beside - self.counts_share - self.mean_share - self.length_share
 
     @property
     def share_of_moments(self):
