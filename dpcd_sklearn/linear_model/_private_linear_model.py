@@ -144,6 +144,10 @@ class PrivateLinearModel(
         """Whether bounds of the target are to be found."""
         return False
 
+    def _without_noise(self, plan, records):
+        """The plan of a fit without noise, of which a loss may look at the records."""
+        return plan
+
     def _scale_target(self, y, request):
         """The target as the loss takes it; after the charge."""
         return y
@@ -281,10 +285,11 @@ class PrivateLinearModel(
         facts["columns"] = getattr(self, "feature_names_in_", None)
         plan = self._shown(self._plan(*shape, n_outputs, **facts))
         self._refuse_unprotected_charge()
-        known = start = self._start(plan, shape[1])
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
+            plan = self._without_noise(plan, records)
             plan = plan.over_records(records.weighted())
+        known = start = self._start(plan, shape[1])
         self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
@@ -310,6 +315,8 @@ class PrivateLinearModel(
         if plan.part_of("outside") is not None:
             self._outside = outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
+        if plan.request.mean_share:
+            plan, start = self._start_at_mean(plan, receipt, scaled, key)
         if plan.request.counts_share:
             known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         plan = plan.attended_by(start, progress := Progress(self, plan.n_told, plan.charged))

@@ -18,10 +18,12 @@ from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 from ._solver import Solver
 from ._target import NO_TARGET, TargetSearch, wanted_target
+from ._target_mean import mean_share
 
 # Releases that a request decides on, each from those before it: searches, and shares of μ².
 _SEARCHES = {"target_search": wanted_target, "scales": wanted_scales}
-_SHARES = {decide.__name__: decide for decide in (smoothness_share, length_share, counts_share)}
+_SHARES = (smoothness_share, mean_share, length_share, counts_share)
+_SHARES = {decide.__name__: decide for decide in _SHARES}
 _UNDECIDED = {"target_search": NO_TARGET, "scales": NOTHING} | dict.fromkeys(_SHARES, 0.0)
 # Derived fields.
 _DERIVED_FIELDS = {*_UNDECIDED, "asks_for_smoothness", "mean_squares", "means", "n_fits"}
@@ -78,6 +80,8 @@ class Request:
     counts_share : float
         Share of μ² for numbers of records of the classes, from or to which intercepts are moved; 0
         where these are not released.
+    mean_share : float
+        Share of μ² for the mean of a target with a log link; 0 where it is not released.
     length_share : float
         Share of μ² for the length of margins; 0 where it is not released.
     finds_scales : bool
@@ -132,6 +136,7 @@ class Request:
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     counts_share: float = 0.0
+    mean_share: float = 0.0
     length_share: float = 0.0
     n_fits: int = 1
     strengths: tuple = ()
@@ -172,6 +177,16 @@ class Request:
     def by_id(self):
         """Whether ids say whose records are, so that all sums are over persons."""
         return self.budget.max_contributions is None
+
+    @cached_property
+    def has_log_link(self):
+        """Whether predictions are exponentials of margins, of a target that is not scaled."""
+        return not isinstance(self.loss, tuple) and self.loss.has_log_link
+
+    @cached_property
+    def centres_target(self):
+        """Whether a target is seen from its middle, which an intercept makes good."""
+        return self.fit_intercept and not self.has_log_link
 
     @cached_property
     def looks_for_features(self):
@@ -253,7 +268,7 @@ class Request:
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
         beside += self.smoothness_share + share_of_outside(self)
-        return 1 - beside - self.counts_share - self.length_share
+        return 1 - beside - self.counts_share - self.mean_share - self.length_share
 
     @cached_property
     def share_of_moments(self):

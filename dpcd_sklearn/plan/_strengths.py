@@ -94,6 +94,8 @@ def refuse(request):
     needs = None
     if request.solver.word not in ("auto", "newton"):
         needs = f"solver='auto' or 'newton', not {request.solver.word!r}"
+    elif not request.loss.has_known_errors:
+        needs = "loss='squared' or 'huber'"
     elif request.inference:
         needs = "inference=False: errors of coefficients after a choice are not known"
     elif request.constraint is not None:

@@ -99,9 +99,8 @@ def wanted_target(request):
     _, share_beyond, least_signal = able[0]
     farthest = 2 * _BEYOND / share_beyond  # the evidence that its quantile asks for
     for zooms, (most, aim, least) in _ways(request):
-        # without an intercept nothing but the size is looked for
-        of_one = 1 + (1 + zooms) * request.fit_intercept
-        of_one += request.fit_intercept
+        # without an intercept, or of counts and the like, nothing but the size is looked for
+        of_one = 1 + (2 + zooms) * request.centres_target
         of_one += zooms > 0  # the median of distances
         count = of_one * request.n_targets
         aim = max(aim, farthest) if least_signal else aim
@@ -116,7 +115,7 @@ def wanted_target(request):
 def _wanted_within(request):
     """The search for narrower bounds than the stated ones."""
     looks = request.looks_for_features or (request.looks_within and request.row_norm_bound is None)
-    if request.inference or not (looks and request.fit_intercept):
+    if request.inference or not (looks and request.centres_target):
         return NO_TARGET  # whoever states scales has them
     half_width = np.min(request.target_half_width)
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
@@ -146,7 +145,7 @@ def _tail(evidence, beyond, able):
 def _ways(request):
     """Zooms, and one of `_WAYS`, of each search, the finest first."""
     cheap, dear, of_a_mean = _WAYS
-    if request.fit_intercept:
+    if request.centres_target:
         for zooms in range(_MOST_ZOOMS, 0, -1):
             yield zooms, (*cheap[:2], _LEAST_OF_ZOOMS)
     yield 0, cheap
@@ -173,7 +172,7 @@ def found_target(plan, receipt, place, key):
         most = min(_WORTH / request.signal, _MOST_OF_STATED)
         lo, hi = find_target_within(oracle, search, center - half_width, center + half_width, most)
     else:
-        lo, hi = find_target(oracle, search, centred=request.fit_intercept)
+        lo, hi = find_target(oracle, search, centred=request.centres_target)
     return (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
 
 
