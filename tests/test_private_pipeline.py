@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -188,14 +189,13 @@ def test_bad_input_costs_nothing(records, target, match):
 
 def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):
     """The scaler finds that nobody paid for it, and releases nothing."""
-    honest = _private_pipeline.planned
+    honest = _private_pipeline.joint_planner
 
     def forgets(*args):
         plan = honest(*args)
-        object.__setattr__(plan, "event", FitEvent(plan.event.releases[1:]))
-        return plan
+        return lambda budget: replace(p := plan(budget), event=FitEvent(p.event.releases[1:]))
 
-    monkeypatch.setattr(_private_pipeline, "planned", forgets)
+    monkeypatch.setattr(_private_pipeline, "joint_planner", forgets)
     accountant = ledger()
     model = pipeline(accountant=accountant)
     with pytest.raises(RuntimeError, match="no part of what was charged"):
