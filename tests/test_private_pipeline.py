@@ -473,7 +473,9 @@ def test_private_steps_for_some_columns_share_the_budget_too():
         columns(DPStandardScaler()), DPRidgeSkGD(**TARGET), accountant=accountant, delta=1e-5
     ).fit(FRAME, Y)
     name = "columntransformer__numbers__dpstandardscaler"
-    assert model.shares_ == pytest.approx({name: 0.15, "dpridgeskgd": 0.85})
+    assert model.shares_ == pytest.approx({name: 0.3, "dpridgeskgd": 0.7})  # so few records
+    many = model._plan(10**5, FRAME.head(1), 1)
+    assert many.shares == pytest.approx({name: 0.1, "dpridgeskgd": 0.9})
     (entry,) = accountant.entries()
     fitted = model[0].named_transformers_["numbers"][-1]
     assert joined([fitted.privacy_event_, model[-1].privacy_event_]) == model.privacy_event_

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
-from ..pipeline._joint_plan import private_parts, with_stand_ins
+from ..pipeline._joint_plan import needed_share, private_parts, walked, with_stand_ins
 from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
@@ -51,8 +51,8 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "auto" is 1/n², not available under "add_remove".
     shares : "auto" or dict {name: float > 0}, default="auto"
         How the budget is divided over private steps: shares of μ², a number for each by its name,
-        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives all
-        the same.
+        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives each
+        what it needs for n and `epsilon`.
     remainder : {"drop", "passthrough"} or transformer, default="drop"
         What becomes of the other columns.
     verbose_feature_names_out : bool, default=True
@@ -195,6 +195,12 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         )
         found.entry_name = type(self).__name__
         return found
+
+    def _needed_share(self, signal, columns):
+        """Share of μ² in a pipeline, from its n μ: what its private steps need together."""
+        steps = [(_WITHIN, self._plain())]
+        walk = walked(steps, columns, dict.fromkeys(private_parts(*steps[0])))
+        return max(0.05, sum(needed_share(part, signal) for part in walk))
 
     def planned_event(
         self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False

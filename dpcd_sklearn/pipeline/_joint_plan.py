@@ -4,9 +4,10 @@ Copies of a few rows go through copies of the steps that learn nothing, and thro
 each private one. Only their width, their layout and what is public about them by then is used.
 """
 
+import math
 import re
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import issparse
@@ -25,8 +26,8 @@ from ..utils._public import check_real
 from ._budget_of_step import as_params, is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
 
-# Share of μ² of each private step that scales, beside what the model behind it has.
-_SCALING_SHARE = 0.15
+# Share of μ² that is left to the model at least, and that of steps which do not say what they need.
+_LEAST_OF_MODEL, _SHARE_OF_OTHERS = 0.5, 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,8 @@ class StepPlan:
     n_outputs : int
     sparse : bool
         Whether it is given sparse records.
-    share : float
+    share : float or None
+        None is what the step needs, by public numbers.
     """
 
     name: str
@@ -53,7 +55,7 @@ class StepPlan:
     columns: object
     n_outputs: int
     sparse: bool
-    share: float
+    share: float | None
 
     def planned(self, n_samples, relation):
         """From a Budget to what this step would release."""
@@ -94,6 +96,7 @@ class PipelinePlan:
         return {step.name: step.share / total for step in self.steps}
 
 
+<<<<<<< HEAD
 def joint_planner(steps, n_samples, relation):
     """From a Budget to its division over `steps`, as `walked` returns them."""
     shares = [step.share for step in steps]
@@ -106,6 +109,43 @@ def joint_planner(steps, n_samples, relation):
         return PipelinePlan(steps, budget, *joint_budgets(events, shares, budget))
 
     return planned
+=======
+def planned(steps, n_samples, budget, relation):
+    """Divide a budget over `steps`, as `walked` returns them."""
+    if not steps:  # the only private ones are given no columns
+        return PipelinePlan(
+            [],
+            budget._replace(epsilon=0.0, delta=0.0),
+            [],
+            FitEvent((), budget.neighboring, budget.max_contributions),
+        )
+    steps = _with_shares(steps, budget)
+    planners = [step.planned(n_samples, relation) for step in steps]
+    budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
+    return PipelinePlan(steps, budget, budgets, event)
+>>>>>>> h38
+
+
+def _with_shares(steps, budget):
+    """The steps with the shares that they need where none are stated."""
+    if steps[-1].share is not None:
+        return steps
+    has_model = not hasattr(steps[-1].step, "transform")
+    signal = budget.n * (budget.mu if budget.private else math.inf)
+    shares = [needed_share(step, signal) for step in steps[: len(steps) - has_model]]
+    if has_model:
+        most = 1 - _LEAST_OF_MODEL
+        shares = [share * min(1.0, most / sum(shares)) for share in shares]
+        shares.append(1.0 - sum(shares))
+    return [replace(step, share=share) for step, share in zip(steps, shares, strict=True)]
+
+
+def needed_share(planned, signal):
+    """Share of μ² that a step needs which is no model, from the n μ of all steps."""
+    step, columns = planned.step, planned.columns
+    if not hasattr(step, "_needed_share"):
+        return _SHARE_OF_OTHERS
+    return step._needed_share(signal, columns if looks_at_rows(step) else width_of(columns))
 
 
 # ---- which steps may be in it -------------------------------------------------------------------
@@ -199,7 +239,7 @@ def _check_private_within(name, step):
 
 
 def shares_of(private, shares):
-    """The share of μ² of each private step, by name; they sum to one.
+    """The share of μ² of each private step, by name, summing to one; None where none is stated.
 
     Raises
     ------
@@ -208,16 +248,12 @@ def shares_of(private, shares):
     """
     names = list(private)
     if isinstance(shares, str):
-        if hasattr(private[names[-1]], "transform"):  # nothing but scalers
-            return dict.fromkeys(names, 1 / len(names))
-        weights = dict.fromkeys(names, _SCALING_SHARE)
-        weights[names[-1]] = max(1.0 - _SCALING_SHARE * (len(names) - 1), 0.5)
-    else:
-        if set(shares) != set(names):
-            raise ValueError(
-                f"shares must have a number for each private step, {names}, got {sorted(shares)}"
-            )
-        weights = {name: check_real(shares[name], f"shares[{name!r}]", low=0.0) for name in names}
+        return dict.fromkeys(names)
+    if set(shares) != set(names):
+        raise ValueError(
+            f"shares must have a number for each private step, {names}, got {sorted(shares)}"
+        )
+    weights = {name: check_real(shares[name], f"shares[{name!r}]", low=0.0) for name in names}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 

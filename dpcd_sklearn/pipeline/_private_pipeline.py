@@ -72,8 +72,8 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
     shares : "auto" or dict {name: float > 0}, default="auto"
         How the budget is divided over private steps: shares of μ² (of the squared parameter of
         Gaussian DP, or of ρ), a number for each by its name, "columns__numbers" within another
-        step; only the ratios count. "auto" gives .15 to each scaler and what is left, at least
-        half, to the model; alike if there is no model.
+        step; only the ratios count. "auto" gives scalers and encoders what they need for n and
+        `epsilon` (.05 to .3 each), other steps .15, and the model what is left, at least half.
     public_steps : list of str, default=()
         Names of steps that are not known to learn nothing, for which you vouch that what they keep
         is public: a transformer of your own that maps each row by itself, one that was fitted to
