@@ -474,7 +474,7 @@ def test_private_steps_for_some_columns_share_the_budget_too():
     ).fit(FRAME, Y)
     name = "columntransformer__numbers__dpstandardscaler"
     assert model.shares_ == pytest.approx({name: 0.3, "dpridgeskgd": 0.7})  # so few records
-    many = model._plan(10**5, FRAME.head(1), 1)
+    many = model._planner(10**5, FRAME.head(1))(model._budget(10**5))
     assert many.shares == pytest.approx({name: 0.1, "dpridgeskgd": 0.9})
     (entry,) = accountant.entries()
     fitted = model[0].named_transformers_["numbers"][-1]

@@ -96,34 +96,19 @@ class PipelinePlan:
         return {step.name: step.share / total for step in self.steps}
 
 
-<<<<<<< HEAD
 def joint_planner(steps, n_samples, relation):
     """From a Budget to its division over `steps`, as `walked` returns them."""
-    shares = [step.share for step in steps]
     events = [step.planned(n_samples, relation) for step in steps]
 
     def planned(budget):
         if not steps:  # the only private ones are given no columns
             nothing = FitEvent((), budget.neighboring, budget.max_contributions)
             return PipelinePlan([], budget._replace(epsilon=0.0, delta=0.0), [], nothing)
-        return PipelinePlan(steps, budget, *joint_budgets(events, shares, budget))
+        shared = _with_shares(steps, budget)
+        division = joint_budgets(events, [step.share for step in shared], budget)
+        return PipelinePlan(shared, budget, *division)
 
     return planned
-=======
-def planned(steps, n_samples, budget, relation):
-    """Divide a budget over `steps`, as `walked` returns them."""
-    if not steps:  # the only private ones are given no columns
-        return PipelinePlan(
-            [],
-            budget._replace(epsilon=0.0, delta=0.0),
-            [],
-            FitEvent((), budget.neighboring, budget.max_contributions),
-        )
-    steps = _with_shares(steps, budget)
-    planners = [step.planned(n_samples, relation) for step in steps]
-    budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
-    return PipelinePlan(steps, budget, budgets, event)
->>>>>>> h38
 
 
 def _with_shares(steps, budget):
