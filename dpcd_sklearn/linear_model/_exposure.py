@@ -8,6 +8,8 @@ so a record with an exposure is one of y / e with e^(2 - power) times the weight
 no mechanism of its own. Weights multiply a record's contribution before it is clipped.
 """
 
+from typing import Self
+
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
@@ -29,7 +31,7 @@ class WithExposure:
         sample_weight: Column = None,
         groups: Column = None,
         offset: Column = None,
-    ):
+    ) -> Self:
         """Fit the model, charging the accountant before a record is used.
 
         Parameters
