@@ -31,6 +31,7 @@ from ..plan._scales import found_scales
 from ..plan._shrinkage import shrunk
 from ..plan._smoothness import found_mean_row, found_moments
 from ..plan._target import found_target
+from ..plan._target_mean import with_mean
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
@@ -322,6 +323,7 @@ class PrivateLinearModel(
         plan = plan.attended_by(start, progress := Progress(self, plan.n_told, plan.charged))
         solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), start)
         solution = with_length(plan, receipt, scaled, key, solution, known)
+        solution = with_mean(plan, receipt, scaled, key, solution)
         # 5. what was released
         self._set_released(plan, solution, records.dtype)
         if (failure := getattr(plan.sampling, "failure", None)) is not None:

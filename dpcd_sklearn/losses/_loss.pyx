@@ -29,6 +29,8 @@ cdef class Loss:
     has_known_errors : bool
         Whether released numbers tell how far coefficients are from those of all records, which an
         inference and a choice among strengths rely on.
+    reach : float
+        By which the clips of recipes, for targets within [-1, 1], are multiplied.
     steepest : float
         No derivative is larger, so no clip needs to be.
     twin : str or None
@@ -39,7 +41,7 @@ cdef class Loss:
     curvature = None
     task = None
     multi_output = zero_sum = has_log_link = False
-    has_known_errors, unit, steepest, twin = True, 1.0, np.inf, None
+    has_known_errors, unit, reach, steepest, twin = True, 1.0, 1.0, np.inf, None
 
     @classmethod
     def of(cls, stated, target_half_width):

@@ -47,13 +47,14 @@ cdef class TweedieLoss(Loss):
     has_log_link = True
     has_known_errors = False
 
-    cdef readonly double power, mean, low, high, unit
+    cdef readonly double power, mean, low, high, unit, reach
     cdef double _least, _most
 
     def __init__(self, double power=1.0, double mean=1.0, double low=0.0, double high=math.inf,
                  unit=None):
         self.power, self.mean, self.low, self.high = power, mean, low, high
         self.unit = mean ** (2 - power) if unit is None else unit
+        self.reach = high / mean if high < math.inf else 1.0
         self._least = math.log(low) if low > 0 else -700.0
         self._most = math.log(high) if high < math.inf else 700.0
 

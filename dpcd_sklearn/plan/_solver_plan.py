@@ -28,7 +28,7 @@ from ._scales import SCALES
 from ._settled_intercept import SETTLING
 from ._smoothness import SMOOTHNESS
 from ._target import TARGET
-from ._target_mean import TARGET_MEAN
+from ._target_mean import OF_MEANS
 
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
@@ -36,7 +36,7 @@ _FARTHEST = 1e100  # of a start: scores and margins of what is farther would ove
 _NARROW = 0.0, 2.0**-10
 
 # Releases that a fit may make beside its updates, in the order of their events.
-RELEASES = (SCALES, TARGET, SMOOTHNESS, TARGET_MEAN, COUNTS, SETTLING, LENGTH, OUTSIDE, MOMENTS)
+RELEASES = (SCALES, TARGET, SMOOTHNESS, *OF_MEANS, COUNTS, SETTLING, LENGTH, OUTSIDE, MOMENTS)
 
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
@@ -287,7 +287,7 @@ class SolverPlan(metaclass=ABCMeta):
             return math.inf
         if self.request.clip == "auto":
             clip = min(self.recipe["residual_clip"], self.request.loss.steepest)
-            return clip * self._largest_gradient
+            return clip * self.request.loss.reach * self._largest_gradient
         clip, half_width = self.request.clip, self._derivative_unit
         if not 0 < clip / half_width < math.inf:
             raise ValueError(

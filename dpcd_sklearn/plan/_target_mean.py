@@ -7,6 +7,7 @@ target, which no record's derivative exceeds: ``proofs/release_partial.md``, ``l
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
 
-# Share of μ², and the least n μ of the mean: its noise is then a 25th of the upper bound at most.
-_SHARE, _LEAST_EVIDENCE = 0.05, 25.0
+# Share of μ² of each, and the least n μ of it. The noise of the mean is then a 25th of the upper
+# bound at most, and that of a derivative at the end a tenth of a mean that is an eighth of that.
+_SHARE, _LEAST_EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
+# No mean is taken to be off by more than a factor of about three.
+_MOST = 0.7
 
 
 def mean_share(request):
@@ -27,20 +31,26 @@ def mean_share(request):
     if request.warm_start:  # it has an intercept already
         return 0.0
     evidence = request.budget.n * request.budget.mu * math.sqrt(_SHARE)
-    return _SHARE * (evidence >= _LEAST_EVIDENCE)
+    ends = not request.penalize_intercept and evidence >= _LEAST_AT_END
+    return _SHARE * ((evidence >= _LEAST_EVIDENCE) + ends)
 
 
-class TargetMean(Release):
-    """The mean of a target with a public upper bound."""
+class OfIntercept(Release):
+    """A partial derivative in the intercept that no record's derivative exceeds.
 
-    name = "mean"
+    The mean of the target is one, of the squared loss; that of the loss itself comes at the end.
+    """
+
+    def __init__(self, name, at_end):
+        self.name, self._at_end = name, at_end
 
     def share(self, plan):
-        return plan.request.mean_share
+        share = plan.request.mean_share
+        return _SHARE * (share > _SHARE) if self._at_end else min(share, _SHARE)
 
     def units(self, plan, n_samples):
-        smoothness = plan.geometry.smoothness
-        largest = plan.request.loss.high / 2  # of a derivative at half the upper bound
+        smoothness, loss = plan.geometry.smoothness, plan.request.loss
+        largest = loss.reach if self._at_end else loss.high / 2
         return CoordinateUnits(
             plan.part_of(self.name),
             n_samples=n_samples,
@@ -49,8 +59,16 @@ class TargetMean(Release):
             n_normalizer=plan.request.budget.n,
         )
 
+    def released(self, plan, receipt, records, key, loss, at):
+        """The derivative of a mean loss at coefficients, and its units."""
+        place, request = plan.place(records), plan.request
+        units = self.units(plan, place.n_samples)
+        stated = {"loss": loss, "fit_intercept": True, "key": self.key(key)}
+        oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
+        return float(partials(oracle, at[np.newaxis], request.n_coordinates - 1)[0]), units
 
-TARGET_MEAN = TargetMean()
+
+OF_MEANS = TARGET_MEAN, MEAN_AT_END = OfIntercept("mean", False), OfIntercept("mean at end", True)
 
 
 def found_mean(plan, receipt, records, key):
@@ -67,14 +85,25 @@ def found_mean(plan, receipt, records, key):
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
-    place, request = plan.place(records), plan.request
-    units, key = TARGET_MEAN.units(plan, place.n_samples), TARGET_MEAN.key(key)
-    stated = {"loss": SquaredLoss(), "fit_intercept": True, "key": key}
-    oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
-    middle = request.loss.high / 2
-    at = np.zeros((1, request.n_coordinates))
-    at[0, -1] = middle
-    slope = float(partials(oracle, at, request.n_coordinates - 1)[0])
-    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.budget.neighboring]
-    noise = neighbors * middle * units.noise_multiplier / request.budget.n
+    middle, at = plan.request.loss.high / 2, np.zeros(plan.request.n_coordinates)
+    at[-1] = middle
+    slope, units = TARGET_MEAN.released(plan, receipt, records, key, SquaredLoss(), at)
+    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[plan.request.budget.neighboring]
+    noise = neighbors * middle * units.noise_multiplier / plan.request.budget.n
     return min(max(middle - slope, noise), 2 * middle)
+
+
+def with_mean(plan, receipt, records, key, solution):
+    """A solution whose predictions have the mean of the target, where a derivative is paid for.
+
+    The clip of the updates cuts large targets more often than small ones, so their intercept is too
+    low. With the derivative d at the end the mean of predictions is 1 + d times that of the target
+    (power 1), and the mean ratio of the target to its prediction 1 - d (power 2).
+    """
+    if plan.part_of(MEAN_AT_END.name) is None:
+        return solution
+    loss, coef = plan.request.loss, solution.coef.copy()
+    slope, _ = MEAN_AT_END.released(plan, receipt, records, key, loss, coef)
+    of_means, of_ratios = -math.log1p(max(slope, -_MOST)), math.log1p(-min(slope, _MOST))
+    coef[-1] += (2 - loss.power) * of_means + (loss.power - 1) * of_ratios
+    return replace(solution, coef=coef)
