@@ -29,9 +29,8 @@ def _records():
 
 def fitted(rows, **params):
     """A fit without noise of rates with weights, which is that of counts with an offset."""
-    rates = rows.y / np.where(rows.exposure > 0, rows.exposure, 1.0)
     model = DPLinearRegressor("poisson", epsilon=INF, tol=1e-9, **params)
-    return model.fit(rows.X, rates, sample_weight=rows.exposure)
+    return model.fit(rows.X, rows.rate, sample_weight=rows.exposure)
 
 
 def test_it_is_the_maximum_of_the_likelihood_of_durations(records):
@@ -69,11 +68,14 @@ def test_each_record_becomes_all_periods_by_itself(records):
     assert_array_equal(rows.groups, np.repeat(ids, 4))
     assert_allclose(rows.exposure.reshape(N, 4).sum(axis=1), duration)
     assert_array_equal(rows.y.reshape(N, 4).sum(axis=1), event)
-    assert_array_equal(rows.exposure > 0, rows.sample_weight)
-    assert not rows.y[rows.sample_weight == 0].any() and not rows.offset[rows.exposure == 0].any()
+    assert not rows.y[rows.exposure == 0].any() and not rows.offset[rows.exposure == 0].any()
     assert_allclose(np.exp(rows.offset)[rows.exposure > 0], rows.exposure[rows.exposure > 0])
+    assert_allclose(rows.rate * rows.exposure, rows.y)
+    bounded = PiecewiseExponential(CUTS, largest_rate=2.0).expand(X, duration, event)
+    added = bounded.exposure - rows.exposure
+    assert bounded.rate.max() == 2.0 and not added[rows.y == 0].any() and (added <= 0.5).all()
     alone = periods.expand(X[5:6], duration[5:6], event[5:6])
-    for name in ("X", "y", "exposure", "offset", "sample_weight"):
+    for name in ("X", "y", "rate", "exposure", "offset"):
         assert_array_equal(np.asarray(rows[name])[20:24], alone[name])
     assert periods.hazard(fitted(rows), frame[:2]).shape == (2, 4)
     at_a_cut = periods.expand([[0.0]], [4.0], [1])
@@ -91,6 +93,7 @@ def test_each_record_becomes_all_periods_by_itself(records):
         ({"cuts": [[1.0, 2.0]]}, "cuts must increase"),
         *(({"duration": [1.0, bad]}, "duration must be positive") for bad in (0.0, -1.0, NAN, INF)),
         *(({"event": [0, bad]}, "event must be 0 or 1") for bad in (2, -1, 0.5, NAN)),
+        *(({"largest_rate": bad}, "largest_rate") for bad in (0.0, -1.0, NAN)),
         ({"duration": [1.0]}, r"duration must have shape \(2,\)"),
         ({"event": [1, 0, 1]}, r"event must have shape \(2,\)"),
         ({"groups": [1]}, r"groups must have shape \(2,\)"),
@@ -102,22 +105,27 @@ def test_each_record_becomes_all_periods_by_itself(records):
 def test_bad_input_is_refused_by_name(wrong, match):
     given = {"X": [[1.0], [2.0]], "duration": [1.0, 2.0], "event": [0, 1], "times": [1.0]}
     given |= {"cuts": [1.0]} | wrong
-    periods, times = PiecewiseExponential(given.pop("cuts")), given.pop("times")
+    stated = {name: given.pop(name) for name in ("cuts", "largest_rate") if name in given}
+    periods, times = PiecewiseExponential(**stated), given.pop("times")
     with pytest.raises(ValueError, match=match):
         periods.survival_function(None, periods.expand(**given).X, times)
 
 
 @table("by_id", [True, False])
 def test_a_private_fit_protects_persons(by_id, records):
-    rows = PiecewiseExponential(CUTS).expand(*records)
+    X, duration, event = records
+    periods = PiecewiseExponential([1.0, 2.0, 3.0], largest_rate=2.0)
+    rows = periods.expand(X, duration / 2, event)
     model = DPLinearRegressor(
         "poisson",
         neighboring=Persons() if by_id else Persons(len(CUTS) + 1),
         solver=SGD(1.0, step_size=0.3) if by_id else "auto",
-        clip=2.0, epsilon=10.0, delta=1e-6, target_bounds=(0, 1), random_state=ReproducibleNoise(0),
+        clip=2.0, epsilon=10.0, delta=1e-6, target_bounds=(0, 2), random_state=ReproducibleNoise(0),
         feature_bounds=([-1, -1, 0, 0, 0], [1] * 5),
     )  # fmt: skip
     groups = {"groups": rows.groups} if by_id else {}
-    model.fit(rows.X, rows.y, sample_weight=rows.sample_weight, **groups)
+    model.fit(rows.X, rows.rate, sample_weight=rows.exposure, **groups)
     assert model.privacy_event_.unit == ("person" if by_id else "record, at most 4 a person")
     assert_allclose(model.coef_[:2], RATIOS, atol=0.3)
+    survival = periods.survival_function(model, np.zeros((1, 2)), [1.0, 2.0])
+    assert_allclose(survival, np.exp([[-0.3, -0.6]]), atol=0.1)

@@ -1,10 +1,12 @@
 """Person-periods: survival by a Poisson regression with an offset."""
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import Bunch, check_array
 
+from ..utils._compat import Interval
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike
 
@@ -14,17 +16,19 @@ class PiecewiseExponential(Stated):
 
     Time is cut into periods, within which the hazard of a record x is constant:
     :math:`h(t, x) = \exp(b_k + w^T x)` for t in period k. Its likelihood is that of a Poisson
-    regression of events on x and indicators of the periods, with the logarithm of the time at risk
-    as offset (Holford 1980). Hence ``exp(w)`` are hazard ratios, as of Cox's model. Unlike there
-    the baseline hazard is fitted too, and no record is compared with others.
+    regression on x and indicators of the periods: of rates, events over the time at risk, with this
+    time as weight, or of events with its logarithm as offset (Holford 1980). Hence ``exp(w)`` are
+    hazard ratios, as of Cox's model. Unlike there the baseline hazard is fitted too, and no record
+    is compared with others.
 
     **Privacy**
 
     - Guarantee: nothing is learnt from the records, hence there is nothing to charge. Each record
       becomes ``len(cuts) + 1`` rows by itself, whatever its duration is: those of periods that it
-      has not reached have no weight. So the number of rows is public, but **the person is the
-      unit**: fit with ``neighboring=Persons(len(cuts) + 1)``, or with ``neighboring=Persons()`` and
-      ``groups=table.groups``. A fit of "replace_one" or "add_remove" protects single periods alone.
+      has not reached have no time at risk, hence no weight. So the number of rows is public, but
+      **the person is the unit**: fit with ``neighboring=Persons()`` and ``groups=table.groups``, or
+      with ``neighboring=Persons(len(cuts) + 1)``. A fit of "replace_one" or "add_remove" protects
+      single periods alone.
     - Not protected: the cuts, which are public and must not be chosen from the durations.
 
     Parameters
@@ -33,11 +37,15 @@ class PiecewiseExponential(Stated):
         Ends of all periods but the last one, which has none: increasing, in (0, inf), in the unit
         of durations. An event at a cut belongs to the period that ends there. Public: never from
         the data.
+    largest_rate : float in (0, inf], default=inf
+        R, the upper bound of a private fit's ``target_bounds=(0, R)``, in events a unit of time.
+        Where an event ended a period, the time at risk counts as 1 / R at least. With periods of
+        one unit of time and R = 2 that adds half a unit of time to an event at most. Public.
 
     Raises
     ------
     ValueError
-        If cuts are not increasing, positive and finite.
+        If cuts are not increasing, positive and finite, or `largest_rate` is not positive.
 
     References
     ----------
@@ -55,12 +63,15 @@ class PiecewiseExponential(Stated):
            [6., 0., 0.],
            [6., 1., 0.],
            [6., 0., 1.]])
-    >>> table.y, table.exposure
-    (array([1., 0., 0., 0., 0., 0.]), array([0.5, 0. , 0. , 1. , 2. , 1. ]))
+    >>> table.rate, table.exposure
+    (array([2., 0., 0., 0., 0., 0.]), array([0.5, 0. , 0. , 1. , 2. , 1. ]))
     """
 
-    def __init__(self, cuts: Sequence[float] = ()):
+    _parameter_constraints = {"largest_rate": [Interval(Real, 0, None, closed="right")]}
+
+    def __init__(self, cuts: Sequence[float] = (), *, largest_rate: float = np.inf):
         self.cuts = cuts
+        self.largest_rate = largest_rate
 
     def expand(
         self, X: ArrayLike, duration: ArrayLike, event: ArrayLike, groups: ArrayLike | None = None
@@ -83,14 +94,17 @@ class PiecewiseExponential(Stated):
         table : Bunch
             `X` of shape (n_samples * n_periods, n_features + n_periods - 1): the features and
             indicators of all periods but the first one, a data frame if X is one of pandas; `y`, 1
-            where the event ended the period; `exposure`, the time at risk in it, and `offset`, its
-            logarithm, 0 where there is none; `sample_weight`, 1 where there is some; `groups`.
+            where the event ended the period; `exposure`, the time at risk in it; `rate`, `y` over
+            that, a target with `exposure` as its weight; `offset`, the logarithm of `exposure`, 0
+            where nothing is at risk; `groups`.
 
         Raises
         ------
         ValueError
-            If a duration is not positive and finite, an event is not 0 or 1, or lengths differ.
+            If a duration is not positive and finite, an event is not 0 or 1, lengths differ, or a
+            parameter is out of range.
         """
+        self.check()
         rows, n_samples = self._rows(X), len(X)
         duration = _column(duration, "duration", n_samples, float)
         event = _column(event, "event", n_samples, float)
@@ -102,13 +116,15 @@ class PiecewiseExponential(Stated):
         groups = _column(groups, "groups", n_samples, None)
         exposure = self._at_risk(duration)
         ends = (exposure > 0) & (duration[:, np.newaxis] <= self._edges()[1:])
-        exposure = exposure.ravel()
+        y, exposure = (event[:, np.newaxis] * ends).ravel(), exposure.ravel()
+        exposure = np.where(y > 0, np.maximum(exposure, 1 / self.largest_rate), exposure)
+        at_risk = np.where(exposure > 0, exposure, 1.0)
         return Bunch(
             X=rows,
-            y=(event[:, np.newaxis] * ends).ravel(),
+            y=y,
             exposure=exposure,
-            offset=np.log(np.where(exposure > 0, exposure, 1.0)),
-            sample_weight=(exposure > 0).astype(np.float64),
+            rate=y / at_risk,
+            offset=np.log(at_risk),
             groups=np.repeat(groups, len(rows) // n_samples),
         )
 
