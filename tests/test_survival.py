@@ -1,6 +1,8 @@
 """Person-periods: a Poisson regression of them is the piecewise exponential model of survival."""
 
+import csv
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -129,3 +131,17 @@ def test_a_private_fit_protects_persons(by_id, records):
     assert_allclose(model.coef_[:2], RATIOS, atol=0.3)
     survival = periods.survival_function(model, np.zeros((1, 2)), [1.0, 2.0])
     assert_allclose(survival, np.exp([[-0.3, -0.6]]), atol=0.1)
+
+
+def test_the_stored_benchmark_equals_lifelines_without_noise_and_is_what_the_guide_says():
+    checkout = Path(__file__).parents[1]
+    with (checkout / "benchmarks/survival.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    page = (checkout / "doc/guide/survival.rst").read_text("utf-8").splitlines()
+    names = ("cox", "lifelines", "inf", "eps1", "eps3", "eps10")
+    assert {row["set"] for row in rows} == {"rossi", "lung", "gbsg2", "made-up"}
+    for row in rows:
+        assert abs(math.exp(float(row["inf"])) - math.exp(float(row["lifelines"]))) < 1e-3
+        name = f"{row['set']} ({int(row['persons']):,}), {row['feature']} "
+        (line,) = [line for line in page if line.startswith(name)]
+        assert line.removeprefix(name).split() == [f"{float(row[one]):.2f}" for one in names]
