@@ -24,8 +24,7 @@ from dpcd_sklearn.testing import ReproducibleNoise
 STORED = Path(__file__).with_suffix(".csv")
 EPSILONS, N_FITS = (1, 3, 10), 9
 # Public ranges of the features; columns of the durations and events; how long a period is, and how
-# many there are. No duration
-# ends at a cut, where lifelines counts an event half to either side.
+# many there are. No duration ends at a cut, where lifelines counts an event half to either side.
 SETS = {
     "rossi": (
         {"fin": (0, 1), "age": (16, 46), "race": (0, 1), "mar": (0, 1), "prio": (0, 20)},

@@ -16,7 +16,8 @@ from scipy import sparse
 from scipy.stats import kstest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.dummy import DummyRegressor
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from tables import table
@@ -232,14 +233,31 @@ BESIDE = {
 @table("name", BESIDE)
 def test_one_cell_decides_no_record_that_is_scored_of_another_person(name):
     rows, draw = [], _scorer.one_row_each
-    score = make_private_scorer("r2", **BY_ID, target_bounds=(0, 9))
-    model = DummyRegressor().fit([[0]], [4.0])
+    score = make_private_scorer("roc_auc", **BY_ID)
+    y = NUMBERS > 4
+    model = DummyClassifier().fit([[0], [1]], [False, True])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_scorer, "one_row_each", lambda *args: rows.append(draw(*args)) or rows[-1])
-        for X, y in zip(BESIDE[name], ([1, *NUMBERS[1:]], [0.5, *NUMBERS[1:]]), strict=True):
+        for X in BESIDE[name]:
             score(model, X, y, groups=np.repeat(np.arange(12), 5))
     first, second = rows
     assert first[1:].tolist() == second[1:].tolist()
+
+
+def test_the_score_of_a_person_is_the_mean_of_its_records():
+    rng = np.random.default_rng(0)
+    ids = np.repeat(np.arange(50), rng.integers(1, 9, 50))
+    y = rng.integers(0, 2, len(ids))
+    X = np.where(rng.random(len(ids)) < 0.8, y, 1 - y)[:, None].astype(float)
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    own = np.bincount(ids, X[:, 0] == y) / np.bincount(ids)
+    loud = {"epsilon": 1e6, "delta": 1e-2, "neighboring": Persons()}
+    found = make_private_scorer("accuracy", **loud)(model, X, y, groups=ids)
+    assert found == pytest.approx(own.mean(), abs=1e-3)
+    recalls = make_private_scorer("balanced_accuracy", **loud)(model, X, y, groups=ids)
+    shares = 1 / np.bincount(ids)[ids]
+    right = [np.sum(shares[(y == k) & (X[:, 0] == k)]) / np.sum(shares[y == k]) for k in (0, 1)]
+    assert recalls == pytest.approx(np.mean(right), abs=1e-2)
 
 
 def test_folds_hold_whole_persons_and_an_id_decides_its_own():

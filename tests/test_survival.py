@@ -50,8 +50,12 @@ def test_it_is_the_maximum_of_the_likelihood_of_durations(records):
 
     expected = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-8}).x
     periods = PiecewiseExponential(CUTS)
-    model = fitted(periods.expand(X, duration, event))
+    rows = periods.expand(X, duration, event)
+    model = fitted(rows)
     assert_allclose(model.coef_[:2], expected[:2], atol=1e-4)
+    by_offset = DPLinearRegressor("poisson", epsilon=INF, tol=1e-9)
+    by_offset.fit(rows.X, rows.y, sample_weight=rows.exposure > 0, offset=rows.offset)
+    assert_allclose(by_offset.coef_, model.coef_, rtol=1e-9)
     hazard = periods.hazard(model, X[:3])
     assert_allclose(hazard, np.exp(X[:3] @ expected[:2, None] + expected[2:]), rtol=1e-3)
     times = [0.0, 1.0, 4.0, 9.0]

@@ -5,7 +5,9 @@ from ._logistic import LogisticLoss
 from ._multinomial import MultinomialLoss
 from ._quantile import QuantileLoss
 from ._squared import SquaredLoss
-from ._stated import Huber, Quantile, Tweedie
+from ._stated import Huber as Huber
+from ._stated import Quantile as Quantile
+from ._stated import Tweedie as Tweedie
 from ._tweedie import TweedieLoss
 
 _ALL = (SquaredLoss, HuberLoss, TweedieLoss, QuantileLoss, LogisticLoss, MultinomialLoss)

@@ -29,6 +29,8 @@ cdef class Loss:
     has_known_errors : bool
         Whether released numbers tell how far coefficients are from those of all records, which an
         inference and a choice among strengths rely on.
+    steepest : float
+        No derivative is larger, so no clip needs to be.
     twin : str or None
         Whose objective it has in scikit-learn: a row of ``solvers/_scikit_learn.py``.
     """
@@ -37,7 +39,7 @@ cdef class Loss:
     curvature = None
     task = None
     multi_output = zero_sum = has_log_link = False
-    has_known_errors, unit, twin = True, 1.0, None
+    has_known_errors, unit, steepest, twin = True, 1.0, np.inf, None
 
     @classmethod
     def of(cls, stated, target_half_width):

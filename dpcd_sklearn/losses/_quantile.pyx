@@ -27,10 +27,11 @@ cdef class QuantileLoss(Loss):
     curvature = 1.0
     has_known_errors = False
 
-    cdef readonly double quantile, width, unit
+    cdef readonly double quantile, width, unit, steepest
 
     def __init__(self, double quantile=0.5, double width=0.1, double target_half_width=1.0):
         self.quantile, self.width = quantile, width
+        self.steepest = 2 * width * max(quantile, 1 - quantile)
         self.unit = 1 / (2 * width * target_half_width)
 
     @classmethod

@@ -94,8 +94,8 @@ def run(candidate, params, scorer, X, y, splits, release, budget, key=None, ids=
                 own, scored = (None, None) if ids is None else (ids[rows] for rows in split)
                 model = fitted(clone(candidate), X_fit, y_fit, release, own)
                 if scored is not None:
-                    X_score, y_score = scorer.one_record_each(model, X_score, y_score, scored)
-                score = scorer.prepared(model, X_score, y_score, event)
+                    X_score, y_score, scored = scorer.of_persons(model, X_score, y_score, scored)
+                score = scorer.prepared(model, X_score, y_score, event, scored)
                 scores.append(score(charge(None, event), key))
             mean = float(np.mean(scores))
     except Exception:  # whatever it was: an error would tell of a run that did not win

@@ -198,7 +198,8 @@ def planned(search, asked, shape):
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
-        ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test)
+        of_shares = budget.max_contributions is None
+        ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test, of_shares)
     return SearchPlan(
         law=law,
         mean=mean,

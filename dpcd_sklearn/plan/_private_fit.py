@@ -2,7 +2,7 @@
 
 import math
 from functools import cache
-from numbers import Integral, Rational
+from numbers import Integral, Rational, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,8 @@ from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..leaks import all_private, counted_and_not, tree_of
 from ..privacy.accounting._promise import promised, public_number
 from ..privacy.mechanisms._questions import is_tape
-from ..utils._compat import ScoringMonitor, held_by_callers
+from ..utils._compat import HasMethods, Interval, ScoringMonitor, StrOptions, held_by_callers
+from ..utils._persons import OF_NEIGHBORING
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._warnings import warn
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from ..privacy.accounting._events import FitEvent
     from ..privacy.accounting._spent import PrivacySpent
 
+# Values of the parameters of every estimator that charges.
+BUDGET_CONSTRAINTS = {
+    "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
+    "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+    "neighboring": OF_NEIGHBORING,
+    "n_public": [None, Interval(Integral, 1, None, closed="left")],
+    "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+}
 # Above it a record may change the odds of an outcome more than twenty thousand times.
 _LARGE_EPSILON = 10.0
 

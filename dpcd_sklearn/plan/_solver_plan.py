@@ -286,7 +286,8 @@ class SolverPlan(metaclass=ABCMeta):
         if not self.request.private:
             return math.inf
         if self.request.clip == "auto":
-            return self.recipe["residual_clip"] * self._largest_gradient
+            clip = min(self.recipe["residual_clip"], self.request.loss.steepest)
+            return clip * self._largest_gradient
         clip, half_width = self.request.clip, self._derivative_unit
         if not 0 < clip / half_width < math.inf:
             raise ValueError(

@@ -179,7 +179,7 @@ class NewtonPlan(SolverPlan):
     """Proximal Newton: memory of p² numbers, two of every record, and 16 bits a cell."""
 
     solve = staticmethod(_newton.solve)
-    losses = set(LOSSES)
+    losses = set(LOSSES) - {"quantile"}  # curved by the density at a quantile, not by moments
     has_inference = True
     curvature = 1.0
     mean_square = 0.0  # of rows as they were found to be
