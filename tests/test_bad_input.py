@@ -230,6 +230,24 @@ def test_targets_that_a_log_link_does_not_have(accountant, data, loss, y, match)
         refuse(model, data[0], target, match, ledger=accountant)
 
 
+@table(("loss", "offset", "match"), [
+    ("poisson", NAN, "offset must lie within ±50"),
+    ("poisson", -INF, "offset must lie within ±50: it is the logarithm of an exposure > 0"),
+    ("gamma", 51.0, "offset must lie within ±50"),
+    ("poisson", np.zeros(3), "offset has the shape .3,., and y"),
+    ("poisson", "a", "offset"),
+    ("squared", 0.0, "offset is for a log link, and loss='squared' has none"),
+])  # fmt: skip
+def test_offsets_that_no_exposure_has(accountant, data, loss, offset, match):
+    X, y = data[0], np.ones(len(data[0]))
+    offset = np.array([offset] * len(y)) if np.ndim(offset) == 0 else offset
+    model = DPLinearRegressor(loss, accountant=accountant)
+    refuse(model, X, y, match, offset=offset)
+    fitted = DPLinearRegressor(loss, epsilon=INF).fit(X, y)
+    with pytest.raises(NO_VALUE, match=match):
+        fitted.predict(X, offset=offset)
+
+
 @table(("estimators", "params", "match"), TOGETHER)
 def test_what_does_not_go_together_says_what_does(accountant, data, estimators, params, match):
     for estimator in estimators:

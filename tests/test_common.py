@@ -11,11 +11,13 @@ from tables import pass_checks
 
 import dpcd_sklearn
 from dpcd_sklearn import (
+    DPGammaRegressor,
     DPLassoCD,
     DPLassoCV,
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
+    DPPoissonRegressor,
     DPRidgeSkGD,
     PrivacyAccountant,
     preprocessing,
@@ -36,7 +38,8 @@ def expected_of_seeded_fits(estimator):
     """With noise that follows the seed two fits have to be equal."""
     found = expected_failed_checks(estimator)
     equal = set(TWO_FITS_ARE_EQUAL)
-    if isinstance(estimator, DPLassoCV):  # no check sets its max_iter: coefficients are zero
+    # no check of these sets max_iter, or finds a mean among so few records: coefficients are zero
+    if isinstance(estimator, DPLassoCV | DPPoissonRegressor | DPGammaRegressor):
         equal |= {name for name in found if "sample_weight" in name}
     return {name: reason for name, reason in found.items() if name not in equal}
 
@@ -98,6 +101,7 @@ def test_scikit_learns_checks_hold(estimator):
 PRIVATE = [kind for kind in public_estimators() if hasattr(kind, "planned_event")]
 # Their fits and charges are those of a generic estimator, or of another one beside them.
 PRESETS = "DPLassoCD DPLassoCV DPElasticNetCV DPLogisticGCD DPLogisticCV DPRidgeSkGD".split()
+PRESETS += ["DPGammaRegressor", "DPPoissonRegressor", "DPQuantileRegressor"]
 
 
 @pytest.mark.filterwarnings("ignore:.* are few for", "ignore:only categories of more than")

@@ -8,6 +8,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
@@ -22,14 +23,18 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.metrics import mean_pinball_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 from tables import table
 
 from dpcd_sklearn import (
+    DPGammaRegressor,
     DPLassoCD,
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
+    DPPoissonRegressor,
     DPRidgeSkGD,
     PrivacyAccountant,
 )
@@ -236,6 +241,29 @@ def test_log_links_are_those_of_scikit_learn(loss, alpha, weighted):
         assert_allclose(model.predict(X), expected.predict(X), rtol=1e-5)
         assert model.score(X, y, weights) == pytest.approx(expected.score(X, y, weights), abs=1e-5)
     assert_allclose(model.to_sklearn().predict(X), model.predict(X), rtol=1e-12)
+
+
+@table(("model", "power"), [(DPPoissonRegressor, 1.0), (DPGammaRegressor, 2.0),
+                            (functools.partial(DPLinearRegressor, "tweedie"), 1.5)])  # fmt: skip
+def test_an_offset_is_added_to_the_margins(model, power):
+    rng = np.random.default_rng(7)
+    offset, y = rng.normal(size=N), COUNTS + (power == 2)
+    Z = np.column_stack([X, np.ones(N)])
+
+    def objective(w):  # half the mean unit deviance, as statsmodels and glum have it
+        m = Z @ w + offset
+        found = {1.0: np.exp(m) - y * m, 2.0: m + y * np.exp(-m)}
+        return found.get(power, 2 * np.exp(m / 2) + 2 * y * np.exp(-m / 2)).mean()
+
+    expected = minimize(objective, np.zeros(P + 1), tol=1e-12).x
+    model = model(alpha=0.0, epsilon=INF, tol=1e-9).fit(X, y, offset=offset)
+    assert_allclose(np.append(model.coef_, model.intercept_), expected, atol=1e-4)
+    counts = np.exp(Z @ expected + offset)
+    assert_allclose(model.predict(X, offset=offset), counts, rtol=1e-3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = make_pipeline(StandardScaler(), clone(model).set_fit_request(offset=True))
+        routed.fit(X, y, offset=offset)
+    assert_allclose(routed.predict(X), model.predict(X), rtol=1e-3)
 
 
 def test_a_quantile_is_that_of_scikit_learn_and_its_width_goes_to_zero():

@@ -16,11 +16,12 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC
+from ._exposure import WithExposure
 from ._inference import InferenceMixin
 from ._regression import PrivateRegressor
 
 
-class DPLinearRegressor(InferenceMixin, PrivateRegressor):
+class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
     r"""Linear regression under differential privacy: any loss, penalty and solver.
 
     Minimises the mean loss plus a penalty, as scikit-learn's SGDRegressor does,

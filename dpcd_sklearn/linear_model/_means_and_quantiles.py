@@ -7,6 +7,7 @@ from sklearn.linear_model import GammaRegressor, PoissonRegressor, QuantileRegre
 from ..losses import Quantile
 from ..utils._compat import Interval
 from ._cv import parameters_of
+from ._exposure import WithExposure
 from ._regression import PrivateRegressor
 from ._ridge import DPRidgeSkGD
 
@@ -22,7 +23,7 @@ class _OneStrength(PrivateRegressor):
     }
 
 
-class DPPoissonRegressor(_OneStrength):
+class DPPoissonRegressor(WithExposure, _OneStrength):
     r"""Poisson regression under differential privacy: counts and rates, with a log link.
 
     It minimises, as scikit-learn's PoissonRegressor does,
@@ -75,7 +76,7 @@ class DPPoissonRegressor(_OneStrength):
         return plain.fit([[0.0]], [1.0])  # it keeps its loss, and no record
 
 
-class DPGammaRegressor(_OneStrength):
+class DPGammaRegressor(WithExposure, _OneStrength):
     r"""Gamma regression under differential privacy: positive numbers, with a log link.
 
     It minimises, as scikit-learn's GammaRegressor does,

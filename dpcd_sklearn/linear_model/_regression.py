@@ -238,6 +238,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = self._log_link is None
+        tags.target_tags.positive_only = self._log_link is not None
         tags.regressor_tags.poor_score = True  # on the few records of scikit-learn's checks
         return tags
