@@ -1,10 +1,12 @@
 """Person-periods: survival by a Poisson regression with an offset."""
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import Bunch, check_array
 
+from ..utils._compat import Interval
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike
 
@@ -14,30 +16,36 @@ class PiecewiseExponential(Stated):
 
     Time is cut into periods, within which the hazard of a record x is constant:
     :math:`h(t, x) = \exp(b_k + w^T x)` for t in period k. Its likelihood is that of a Poisson
-    regression of events on x and indicators of the periods, with the logarithm of the time at risk
-    as offset (Holford 1980). Hence ``exp(w)`` are hazard ratios, as of Cox's model, and unlike
-    there the baseline hazard is fitted too, and nothing compares one record with others.
+    regression on x and indicators of the periods: of rates, events over the time at risk, with this
+    time as weight, or of events with its logarithm as offset (Holford 1980). Hence ``exp(w)`` are
+    hazard ratios, as of Cox's model. Unlike there the baseline hazard is fitted too, and no record
+    is compared with others.
 
     **Privacy**
 
     - Guarantee: nothing is learnt from the records, hence there is nothing to charge. Each record
-      becomes periods by itself, whose number depends on its duration. So **the person is the
-      unit**: fit with ``neighboring=Persons()`` and ``groups=table.groups``, or with
-      ``neighboring=Persons(len(cuts) + 1)``, the largest number of periods. A fit of "replace_one"
-      or "add_remove" would protect single periods of a person.
+      becomes ``len(cuts) + 1`` rows by itself, whatever its duration is: those of periods that it
+      has not reached have no time at risk, hence no weight. So the number of rows is public, but
+      **the person is the unit**: fit with ``neighboring=Persons()`` and ``groups=table.groups``, or
+      with ``neighboring=Persons(len(cuts) + 1)``. A fit of "replace_one" or "add_remove" protects
+      single periods alone.
     - Not protected: the cuts, which are public and must not be chosen from the durations.
 
     Parameters
     ----------
     cuts : sequence of float, default=()
         Ends of all periods but the last one, which has none: increasing, in (0, inf), in the unit
-        of durations. Public: never from the data. One event at a cut belongs to the period that
-        ends there.
+        of durations. An event at a cut belongs to the period that ends there. Public: never from
+        the data.
+    largest_rate : float in (0, inf], default=inf
+        R, the upper bound of a private fit's ``target_bounds=(0, R)``, in events a unit of time.
+        Where an event ended a period, the time at risk counts as 1 / R at least. With periods of
+        one unit of time and R = 2 that adds half a unit of time to an event at most. Public.
 
     Raises
     ------
     ValueError
-        If cuts are not increasing, positive and finite.
+        If cuts are not increasing, positive and finite, or `largest_rate` is not positive.
 
     References
     ----------
@@ -50,20 +58,25 @@ class PiecewiseExponential(Stated):
     >>> table = periods.expand([[5.0], [6.0]], duration=[0.5, 4.0], event=[1, 0])
     >>> table.X
     array([[5., 0., 0.],
+           [5., 1., 0.],
+           [5., 0., 1.],
            [6., 0., 0.],
            [6., 1., 0.],
            [6., 0., 1.]])
-    >>> table.y, table.exposure, table.groups
-    (array([1., 0., 0., 0.]), array([0.5, 1. , 2. , 1. ]), array([0, 1, 1, 1]))
+    >>> table.rate, table.exposure
+    (array([2., 0., 0., 0., 0., 0.]), array([0.5, 0. , 0. , 1. , 2. , 1. ]))
     """
 
-    def __init__(self, cuts: Sequence[float] = ()):
+    _parameter_constraints = {"largest_rate": [Interval(Real, 0, None, closed="right")]}
+
+    def __init__(self, cuts: Sequence[float] = (), *, largest_rate: float = np.inf):
         self.cuts = cuts
+        self.largest_rate = largest_rate
 
     def expand(
         self, X: ArrayLike, duration: ArrayLike, event: ArrayLike, groups: ArrayLike | None = None
     ):
-        """Make the rows of a Poisson regression, one for each period that a record has reached.
+        """Make the rows of a Poisson regression: a record in each period.
 
         Parameters
         ----------
@@ -79,36 +92,41 @@ class PiecewiseExponential(Stated):
         Returns
         -------
         table : Bunch
-            `X` of shape (n_periods, n_features + len(cuts)): the features and indicators of all
-            periods but the first one, a data frame if X is one; `y`, 1 where the event ended the
-            period; `exposure`, the time at risk in it, and `offset`, its logarithm; `groups`.
+            `X` of shape (n_samples * n_periods, n_features + n_periods - 1): the features and
+            indicators of all periods but the first one, a data frame if X is one of pandas; `y`, 1
+            where the event ended the period; `exposure`, the time at risk in it; `rate`, `y` over
+            that, a target with `exposure` as its weight; `offset`, the logarithm of `exposure`, 0
+            where nothing is at risk; `groups`.
 
         Raises
         ------
         ValueError
-            If a duration is not positive and finite, an event is not 0 or 1, or lengths differ.
+            If a duration is not positive and finite, an event is not 0 or 1, lengths differ, or a
+            parameter is out of range.
         """
-        edges = self._edges()
-        values, names = check_array(X, dtype=np.float64), getattr(X, "columns", None)
-        duration = _column(duration, "duration", len(values), float)
-        event = _column(event, "event", len(values), float)
+        self.check()
+        rows, n_samples = self._rows(X), len(X)
+        duration = _column(duration, "duration", n_samples, float)
+        event = _column(event, "event", n_samples, float)
         if not ((duration > 0) & (duration < np.inf)).all():
             raise ValueError("duration must be positive and finite everywhere")
         if not np.isin(event, (0, 1)).all():
             raise ValueError("event must be 0 or 1 everywhere: 1 where the duration ends with it")
-        groups = np.arange(len(values)) if groups is None else groups
-        groups = _column(groups, "groups", len(values), None)
-        # 1. the periods that each record has reached, in the order of records
-        record, period = np.nonzero(duration[:, np.newaxis] > edges[:-1])
-        # 2. the time at risk in each, and what ended it
-        ends = np.minimum(duration[record], edges[period + 1])
-        exposure = ends - edges[period]
-        y = event[record] * (duration[record] <= edges[period + 1])
-        # 3. the features, and indicators of the periods
-        rows = self._rows(values[record], period)
-        if names is not None:
-            rows = type(X)(rows, columns=[*names, *(f"after {cut:g}" for cut in edges[1:-1])])
-        return Bunch(X=rows, y=y, exposure=exposure, offset=np.log(exposure), groups=groups[record])
+        groups = np.arange(n_samples) if groups is None else groups
+        groups = _column(groups, "groups", n_samples, None)
+        exposure = self._at_risk(duration)
+        ends = (exposure > 0) & (duration[:, np.newaxis] <= self._edges()[1:])
+        y, exposure = (event[:, np.newaxis] * ends).ravel(), exposure.ravel()
+        exposure = np.where(y > 0, np.maximum(exposure, 1 / self.largest_rate), exposure)
+        at_risk = np.where(exposure > 0, exposure, 1.0)
+        return Bunch(
+            X=rows,
+            y=y,
+            exposure=exposure,
+            rate=y / at_risk,
+            offset=np.log(at_risk),
+            groups=np.repeat(groups, len(rows) // n_samples),
+        )
 
     def hazard(self, model, X: ArrayLike):
         """Hazards of records in every period, of a fitted model.
@@ -121,48 +139,57 @@ class PiecewiseExponential(Stated):
 
         Returns
         -------
-        hazard : ndarray of shape (n_samples, len(cuts) + 1)
+        hazard : ndarray of shape (n_samples, n_periods)
             In events a unit of time.
         """
-        n_periods, names = len(self._edges()) - 1, getattr(X, "columns", None)
-        values = check_array(X, dtype=np.float64)
-        periods = np.tile(np.arange(n_periods), len(values))
-        rows = self._rows(np.repeat(values, n_periods, axis=0), periods)
-        if names is not None:
-            rows = type(X)(rows, columns=model.feature_names_in_)
-        return np.asarray(model.predict(rows)).reshape(-1, n_periods)
+        return np.asarray(model.predict(self._rows(X))).reshape(len(X), -1)
 
     def survival_function(self, model, X: ArrayLike, times: ArrayLike):
         """Probabilities that no event has happened until given times.
 
         Parameters
         ----------
-        model, X
+        model : regressor
             As of `hazard`.
+        X : array-like of shape (n_samples, n_features)
         times : array-like of shape (n_times,)
             In [0, inf).
 
         Returns
         -------
         survival : ndarray of shape (n_samples, n_times)
+
+        Raises
+        ------
+        ValueError
+            If a time is negative, infinite or NaN.
         """
-        edges, times = self._edges(), np.asarray(times, dtype=float)
+        times = np.asarray(times, dtype=float)
         if times.ndim != 1 or not ((times >= 0) & (times < np.inf)).all():
             raise ValueError(f"times must be a sequence of numbers in [0, inf), got {times!r}")
-        at_risk = np.clip(times[:, np.newaxis] - edges[:-1], 0, np.diff(edges))
-        return np.exp(-self.hazard(model, X) @ at_risk.T)
+        return np.exp(-self.hazard(model, X) @ self._at_risk(times).T)
 
     def _edges(self):
         """Where periods begin and end, with 0 and infinity."""
         cuts = np.asarray(self.cuts, dtype=float)
-        edges = np.concatenate([[0.0], np.atleast_1d(cuts), [np.inf]])
-        if cuts.ndim != 1 or not (np.diff(edges) > 0).all():
+        is_inside = cuts.ndim == 1 and ((cuts > 0) & (cuts < np.inf)).all()
+        if not is_inside or (np.diff(cuts) <= 0).any():
             raise ValueError(f"cuts must increase and lie in (0, inf), got {self.cuts!r}")
-        return edges
+        return np.concatenate([[0.0], cuts, [np.inf]])
 
-    def _rows(self, values, period):
-        indicators = period[:, np.newaxis] == np.arange(1, len(self._edges()) - 1)
-        return np.hstack([values, indicators.astype(np.float64)])
+    def _at_risk(self, durations):
+        """Time spent in each period, of shape (n_durations, n_periods)."""
+        edges = self._edges()
+        return np.clip(durations[:, np.newaxis] - edges[:-1], 0, np.diff(edges))
+
+    def _rows(self, X):
+        """Features and indicators of the periods: every record in every period."""
+        cuts, values = self._edges()[1:-1], check_array(X, dtype=np.float64)
+        indicators = np.tile(np.eye(len(cuts) + 1)[:, 1:], (len(values), 1))
+        rows = np.hstack([np.repeat(values, len(cuts) + 1, axis=0), indicators])
+        if not hasattr(X, "iloc"):
+            return rows
+        return type(X)(rows, columns=[*X.columns, *(f"after {cut:g}" for cut in cuts)])
 
 
 def _column(values, name, n_samples, dtype):
