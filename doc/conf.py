@@ -60,9 +60,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_\w+\.py$",
     "ignore_pattern": r"(^|[/\\])(?!plot_)\w+\.py$",  # the demo is a program, not a page
-    "subsection_order": [
-        f"../examples/{tier}" for tier in ("quick_start", "real_tasks", "papers")
-    ],
+    "subsection_order": [f"../examples/{tier}" for tier in ("quick_start", "real_tasks", "papers")],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
@@ -148,7 +146,9 @@ def write_stored():
     cells = {}
     for row in stored("defaults"):
         name = f"{row['set']}, {row['score']}".replace("_", " ")
-        cells.setdefault(name, {})[row["epsilon"]] = f"{short(row['median'])} ({short(row['worst'])})"
+        cells.setdefault(name, {})[row["epsilon"]] = (
+            f"{short(row['median'])} ({short(row['worst'])})"
+        )
         cells[name]["without"] = short(row["without privacy"])
     head = ["", "ε = 0.1 (worst)", "ε = 1 (worst)", "without privacy"]
     table = [[name, *map(of.get, ("0.1", "1", "without"))] for name, of in cells.items()]
